@@ -9,6 +9,7 @@ cache       tables made once, kept between runs
 resources   where models/ and dictionaries/ lie
 files       files written whole or not at all, mode 0600
 keys        the key of a site
+network     addresses, certificates, what speaks TLS
 luhn        the check digit of many numbers
 draws       draws by a seed and a name
 pool        processes that work for this one

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -11,20 +10,17 @@ from deid.base.errors import ConfigError
 from deid.base.options import option, size_of
 from deid.cli.common import Summary
 from deid.cli.filter import MetricsOptions, feeding, tell
+from deid.cli.listening_options import CertificateOptions
 from deid.cli.option_groups import WorkOptions, command
 from deid.pipeline.options import PipelineOptions
 
-_LINES = "Connections"
 _MESSAGES = "Messages"
 
 
 @dataclass(frozen=True)
-class LineOptions:
+class LineOptions(CertificateOptions):
     """How senders and the receiver are connected."""
 
-    PANEL: ClassVar[str] = _LINES
-    tls_certificate: Path | None = option(None, "Speak TLS to senders: certificate with its chain (PEM).")
-    tls_key: Path | None = option(None, "Key of the certificate (PEM, mode 0600).")
     tls_clients: Path | None = option(None, "Take senders alone whose certificates are signed by those in F (PEM).")
     forward_tls: Path | None = option(None, "Speak TLS to the receiver; its certificate is signed by those in F (PEM).")
     idle: float = option(0.0, "Close connections on which nothing comes for S seconds; 0 for never.", metavar="S")
@@ -33,39 +29,11 @@ class LineOptions:
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""
-        if (self.tls_certificate is None) != (self.tls_key is None) or (self.tls_clients and not self.tls_key):
+        super().__post_init__()
+        if self.tls_clients and not self.tls_key:
             raise ConfigError("TLS needs a certificate and its key", "give --tls-certificate and --tls-key")
         if self.idle < 0 or self.patience <= 0:
             raise ConfigError("--idle must not be below 0, --patience above it", "they are in seconds")
-
-    def server(self) -> ssl.SSLContext | None:
-        """Return what speaks TLS to senders."""
-        from deid.web.listening import Certificate
-
-        if self.tls_certificate is None or self.tls_key is None:
-            return None
-        certificate = Certificate(self.tls_certificate, self.tls_key)
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(certificate.chain, certificate.key)
-        if self.tls_clients is not None:
-            _trust(context, self.tls_clients)
-            context.verify_mode = ssl.CERT_REQUIRED
-        return context
-
-    def client(self) -> ssl.SSLContext | None:
-        """Return what speaks TLS to the receiver."""
-        if self.forward_tls is None:
-            return None
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        _trust(context, self.forward_tls)
-        return context
-
-
-def _trust(context: ssl.SSLContext, file: Path) -> None:
-    try:
-        context.load_verify_locations(file)
-    except OSError:
-        raise ConfigError("this file holds no certificates", "give them in PEM", str(file)) from None
 
 
 @dataclass(frozen=True)
@@ -116,12 +84,13 @@ def relay(
 
     Example: deid relay --listen 127.0.0.1:2575 --output scrubbed --policy safe-harbor
     """
+    from deid.base.network import Address, tls_client
     from deid.records.hl7v2 import BORDER, BORDER_BYTES
     from deid.streaming.framing import Delimited
-    from deid.streaming.relay import Address, Relay, run_relay
+    from deid.streaming.relay import Relay, run_relay
     from deid.streaming.work import Shape
-    from deid.web.listening import is_loopback
 
+    certificate = lines.certificate
     plan = Relay(
         Address.read(listen),
         Address.read(forward) if forward else None,
@@ -133,8 +102,8 @@ def relay(
         lines.idle or None,
         lines.patience,
         lines.connections,
-        lines.server(),
-        lines.client(),
+        certificate.server(lines.tls_clients) if certificate else None,
+        tls_client(lines.forward_tls) if lines.forward_tls else None,
     )
     shape = Shape(
         Delimited(BORDER, BORDER_BYTES),
@@ -147,7 +116,7 @@ def relay(
 
     def ready(address: Address) -> None:
         tell(f"listening on {address}")
-        if not is_loopback(address.host) and plan.tls is None:
+        if not address.loopback and plan.tls is None:
             tell("other machines reach this without TLS: notes can be read on the way (--tls-certificate)")
 
     with feeding(told, said, work, feed, shape) as run:

@@ -11,6 +11,7 @@ from deid.base.errors import ConfigError
 from deid.base.keys import load_key
 from deid.base.options import option, size_of
 from deid.cli.common import Summary
+from deid.cli.listening_options import CertificateOptions
 from deid.cli.option_groups import WorkOptions, command
 from deid.pipeline.options import PipelineOptions
 
@@ -27,13 +28,9 @@ class AskingOptions:
     new_token: str | None = option(
         None, "Add a token to --tokens, print it, and end; roles: scrub, tag, re-identify, all.", metavar="NAME=ROLES"
     )
-    tls_certificate: Path | None = option(None, "Speak TLS to senders: certificate with its chain (PEM).")
-    tls_key: Path | None = option(None, "Key of the certificate (PEM, mode 0600).")
 
     def __post_init__(self) -> None:
         """Refuse what is half said."""
-        if (self.tls_certificate is None) != (self.tls_key is None):
-            raise ConfigError("TLS needs a certificate and its key", "give --tls-certificate and --tls-key")
         if self.new_token is not None and self.tokens is None:
             raise ConfigError("--new-token without --tokens", "name the file of tokens")
 
@@ -61,6 +58,7 @@ def serve(
     said: PipelineOptions,
     work: WorkOptions,
     asking: AskingOptions,
+    encryption: CertificateOptions,
     limits: LimitOptions,
 ) -> int:
     """Replace the PHI in notes and records that come over HTTP.
@@ -70,11 +68,11 @@ def serve(
 
     Example: deid serve --listen 127.0.0.1:8765 --policy safe-harbor --jobs 2
     """
+    from deid.base.network import Address
     from deid.base.pool import Pool
-    from deid.streaming.relay import Address
     from deid.streaming.work import PipelineRecipe
-    from deid.web.listening import Certificate, run
     from deid.web.listening import listen as listening
+    from deid.web.listening import run
     from deid.web.service import ROLES, WorkerRecipe, service
     from deid.web.tokens import TokenFile, new_token
 
@@ -86,9 +84,7 @@ def serve(
         return 0
     where = Address.read(listen)
     access = TokenFile(asking.tokens, ROLES) if asking.tokens else None
-    certificate = None
-    if asking.tls_certificate and asking.tls_key:
-        certificate = Certificate(asking.tls_certificate, asking.tls_key)
+    certificate = encryption.certificate
     key, created = load_key(work.key_file)
     if created:
         told.notes.append(created)

@@ -24,6 +24,7 @@ from typing import Any
 from deid.base.async_pool import AsyncPool, WorkerLost
 from deid.base.errors import ConfigError, DetectionError, OutputError
 from deid.base.keys import Key
+from deid.base.network import Address
 from deid.streaming.crew import Crew
 from deid.streaming.journal import Commit, Journal, remember
 from deid.streaming.letters import (
@@ -52,32 +53,6 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.1, 15.0
 _SUFFIX = ".hl7"
 _IDENTITY = 24
 """Hexadecimal digits by which a message is known."""
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where to listen, or to send to."""
-
-    host: str
-    port: int
-
-    @classmethod
-    def read(cls, text: str) -> Address:
-        """Read ``host:port``; an address of IPv6 stands in brackets.
-
-        Raises
-        ------
-        ConfigError
-            When it is none.
-        """
-        host, colon, port = text.rpartition(":")
-        host = host.removeprefix("[").removesuffix("]")
-        if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
-            raise ConfigError("this is no address", "write host:port, such as 127.0.0.1:2575 or [::1]:2575")
-        return cls(host, int(port))
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)

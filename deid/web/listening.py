@@ -2,42 +2,20 @@
 
 from __future__ import annotations
 
-import ipaddress
 import signal
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from deid.base.errors import ConfigError, require
 from deid.base.files import os_reason
+from deid.base.network import Address, Certificate, bracketed
 from deid.web.guard import Application
 from deid.web.problems import missing_extra
 
 _BACKLOG = 2048
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """A certificate for TLS, with its chain, and its key: files in PEM."""
-
-    chain: Path
-    key: Path
-
-    def __post_init__(self) -> None:
-        import ssl
-
-        for path in (self.chain, self.key):
-            require(path.is_file(), f"{path} is not a file", "name the certificate and its key, in PEM")
-        others = self.key.stat().st_mode & 0o077
-        require(not others, f"the key {self.key} can be read by other users", f"run: chmod 600 {self.key}")
-        try:
-            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.chain, self.key, lambda: b"")
-        except (OSError, ValueError):  # an SSLError is an OSError
-            hint = "both in PEM, the key without a passphrase"
-            raise ConfigError("certificate and key do not go together", hint, str(self.chain)) from None
 
 
 @dataclass(frozen=True)
@@ -54,32 +32,20 @@ class Listening:
     @property
     def loopback(self) -> bool:
         """Whether only this machine reaches it."""
-        return is_loopback(self.address)
+        return Address(self.address, self.port).loopback
 
     @property
     def origin(self) -> str:
         """The address for clients, such as ``http://127.0.0.1:8765``."""
-        return f"{'https' if self.certificate else 'http'}://{_bracketed(self.address)}:{self.port}"
+        return f"{'https' if self.certificate else 'http'}://{Address(self.address, self.port)}"
 
     @property
     def hosts(self) -> frozenset[str]:
         """What clients may write in the Host header."""
         own = {"127.0.0.1", "localhost", "::1"} if self.loopback else {self.address}
-        hosts = {_bracketed(name.lower()) for name in own | self.names}
+        hosts = {bracketed(name.lower()) for name in own | self.names}
         usual = self.port == (443 if self.certificate else 80)
         return frozenset({f"{host}:{self.port}" for host in hosts} | (hosts if usual else set()))
-
-
-def is_loopback(address: str) -> bool:
-    """Tell whether an address is reached from this machine alone."""
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return address == "localhost"
-
-
-def _bracketed(name: str) -> str:
-    return f"[{name}]" if ":" in name else name
 
 
 def listen(
@@ -111,7 +77,7 @@ def listen(
         When others could reach it who may not, or the port is taken.
     """
     require(0 <= port < 2**16, "there is no such port", "give one from 1 to 65535, or 0 for one that is free")
-    if not is_loopback(address):
+    if not Address(address, port).loopback:
         hint = "give a file of tokens, and certificate and key; or listen on 127.0.0.1"
         require(tokens, "other machines would reach this without a token", hint)
         require(certificate is not None, "notes and tokens would pass the network readable", hint)

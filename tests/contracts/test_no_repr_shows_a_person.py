@@ -57,6 +57,7 @@ HARMLESS = {
     "deid.cli": "what the user has asked for",
     "deid.dp": "releases and queries: what all may see",
     "deid.evaluation.systems": "functions",
+    "deid.base.network": "names of the machine",
     "deid.experiments": "figures",
     "deid.io.fields": "names of columns",
     "deid.joint.plan": "names of columns",
