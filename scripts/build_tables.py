@@ -1,0 +1,599 @@
+#!/usr/bin/env python3
+"""Make the tables, records and notes under corpora/ that experiments and pages of the documentation run on.
+
+    python scripts/build_tables.py corpora
+    python scripts/build_tables.py OUT --only codes trajectories --people 27639
+
+Everything is drawn here with fixed seeds: nothing is copied, nobody is meant. Shapes follow what papers say of data that
+are not public; the README of each folder says which, and what of the shape is ours.
+
+* ``cube``: a cancer registry (the dissertation's SEER cube: 22,174 records, 673,920 cells).
+* ``sequences``: 517 doctors by seven quarters and four levels, drawn with replacement to 10,000 rows (its section 5.3.4).
+* ``census``: nine columns with hierarchies, domains of the sizes that the tutorial gives for Adult.
+* ``codes``: 2,000 persons over 300 codes with visits and five diseases; 2,762 persons over 6,000 codes and 18 diseases in
+  the shape of VNEC.
+* ``trajectories``: codes with ages; 4,000 persons over 50 codes, and over 4 codes, in the shape of D50Pop, D4Pop, D4Smp.
+* ``same-disease``: a population of three columns and 180 patients of it.
+* ``genomes``: sequences of families, genotypes of cases, others and a reference, a register of disease codes.
+* ``patients``: 600 patients, a row each, with a hierarchy of ZIP codes.
+* ``pathology``: 100 pathology reports with five kinds of PHI, as alike as the dissertation's; 48 for ``--quick`` runs.
+* ``spanish``: 36 Spanish notes.
+* ``gold``: 40 notes with gold spans, and a system's answers with errors of each kind, to try ``deid evaluate`` on.
+"""
+
+# ruff: noqa: E501, SIM905 (lists of words are easier to read and to change in one line)
+from __future__ import annotations
+
+import argparse
+import csv
+import datetime
+import io
+import json
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Files = dict[str, str]
+"""Path below the folder -> text."""
+History = list[tuple[str, str]]
+"""Codes with ages, in their order."""
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], separator: str = ",") -> str:
+    """Return CSV text."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, delimiter=separator, lineterminator="\n")
+    if columns:
+        writer.writerow(columns)
+    writer.writerows(rows)
+    return stream.getvalue()
+
+
+def power(size: int, exponent: float = 0.9) -> np.ndarray:
+    """Return shares that fall with the rank."""
+    share = np.arange(1, size + 1) ** -exponent
+    return np.asarray(share / share.sum())
+
+
+# --- the cube ---
+
+
+def cube(seed: int = 1, rows: int = 22_174) -> Files:
+    """A registry of one cancer: more diagnoses every year, fewer deaths among recent ones, few rare codes."""
+    rng = np.random.default_rng(seed)
+    years = np.arange(36)
+    year = rng.choice(36, rows, p=(w := 1 + years / 14) / w.sum())
+    age = np.clip(np.round(rng.normal(61 + year / 18, 13.5)), 19, 104).astype(int)
+    sex = (rng.random(rows) < 0.993).astype(int)
+    behaviour = (rng.random(rows) < 0.97 - 0.006 * year).astype(int)
+    lab = rng.choice(9, rows, p=[0.005, 0.94, 0.02, 0.01, 0.006, 0.006, 0.003, 0.005, 0.005])
+    death = (rng.random(rows) < behaviour * 0.52 * np.exp(-year / 15) * (0.7 + age / 200)).astype(int)
+    other = (1 - death) * (rng.random(rows) < np.clip((age - 30) / 75, 0, 1) * np.exp(-year / 14))
+    names = ("sex", "age", "year", "behavior", "lab", "death", "other")
+    order = np.stack([sex, age, year, behaviour, lab, death, other.astype(int)], axis=1)
+    domains = "".join(
+        f"[columns.{name}]\nrange = [0, {most}]\n\n" for name, most in zip(names, (1, 129, 35, 1, 8, 1, 1), strict=True)
+    )
+    return {"cube/cube.csv": table(names, order.tolist()), "cube/domains.toml": domains.rstrip() + "\n"}
+
+
+# --- sequences ---
+
+
+def sequences(seed: int = 2, doctors: int = 517, rows: int = 10_000) -> Files:
+    """Doctors who prescribe more, as much or less every quarter, drawn with replacement."""
+    rng = np.random.default_rng(seed)
+    trend = rng.choice([-0.16, 0.02, 0.2], doctors, p=[0.2, 0.35, 0.45])
+    start = rng.choice([0.2, 1.1, 2.2], doctors, p=[0.5, 0.35, 0.15])
+    mean = start[:, None] + trend[:, None] * np.arange(7)
+    levels = np.clip(np.round(mean + rng.normal(0, 0.28, (doctors, 7))), 0, 3).astype(int)
+    chosen = rng.integers(0, doctors, rows)
+    names = ("doctor", *(f"q{n}" for n in range(1, 8)))
+    return {"sequences/sequences.csv": table(names, np.column_stack([chosen, levels[chosen]]).tolist())}
+
+
+# --- the census ---
+
+REGIONS = {
+    "North America": "United-States Canada Mexico",
+    "Caribbean": "Cuba Jamaica Haiti Trinidad Barbados",
+    "Central America": "Guatemala Honduras Panama Nicaragua",
+    "South America": "Peru Chile Brazil Argentina Colombia",
+    "Western Europe": "France Germany Ireland Portugal Spain Italy",
+    "Northern Europe": "Sweden Norway Denmark Finland",
+    "Eastern Europe": "Poland Romania Hungary Serbia",
+    "South Asia": "India Nepal Sri-Lanka",
+    "East Asia": "Japan Korea Taiwan Mongolia",
+    "Southeast Asia": "Vietnam Malaysia Indonesia",
+}
+SCHOOLING = {
+    "Compulsory": "None Grade-1-4 Grade-5-6 Grade-7-8 Grade-9 Grade-10",
+    "Secondary": "Grade-11 Grade-12 Secondary",
+    "Vocational": "Some-College Vocational Technical",
+    "Degree": "Bachelor Master Professional Doctorate",
+}
+JOBS = {
+    "Office": "Clerk Manager Specialist Sales",
+    "Manual": "Craft Machinist Labourer Farmer Driver",
+    "Services": "Cleaner Guard Technician Household",
+    "Forces": "Soldier",
+}
+EMPLOYERS = {"Government": "Federal State Local", "Own": "Self-small Self-company", "Others": "Private Unpaid"}
+MARRIAGE = {
+    "With": "Married Partnered Service-couple",
+    "Without": "Single Divorced Separated Widowed",
+}
+ORIGINS = {"*": "First Second Third Fourth Fifth"}
+
+
+def _leaves(groups: Mapping[str, str]) -> list[str]:
+    return [leaf for leaves in groups.values() for leaf in leaves.split()]
+
+
+def _levels(groups: Mapping[str, str]) -> str:
+    rows = [
+        [leaf, *([group] if group != "*" else []), "*"] for group, leaves in groups.items() for leaf in leaves.split()
+    ]
+    return table((), rows, ";")
+
+
+def census(seed: int = 3, rows: int = 6_000) -> Files:
+    """Adults with age, schooling, work and income that depend on one another, and a long tail of countries."""
+    rng = np.random.default_rng(seed)
+    schools, employers = _leaves(SCHOOLING), _leaves(EMPLOYERS)
+    marriages, origins, countries = _leaves(MARRIAGE), _leaves(ORIGINS), _leaves(REGIONS)
+    people = []
+    for _ in range(rows):
+        age = int(np.clip(np.round(17 + rng.gamma(2.6, 8.4)), 17, 90))
+        sex = ("Female", "Male")[int(rng.random() < 0.67)]
+        ability = rng.normal()
+        school = int(np.clip(np.round(8.2 + 2.6 * ability + rng.normal(0, 1.1)), 0, 15))
+        office = rng.random() < 1 / (1 + np.exp(-(school - 9) / 1.5))
+        group = "Office" if office else str(rng.choice(list(JOBS), p=[0.18, 0.5, 0.315, 0.005]))
+        job = str(rng.choice(JOBS[group].split()))
+        employer = employers[int(rng.choice(7, p=[0.03, 0.04, 0.07, 0.08, 0.035, 0.74, 0.005]))]
+        young = age < 27
+        marriage = marriages[
+            int(rng.choice(7, p=[0.12, 0.1, 0.0, 0.74, 0.02, 0.02, 0.0] if young else
+                           [0.54, 0.05, 0.005, 0.175, 0.15, 0.04, 0.04]))
+        ]  # fmt: skip
+        origin = origins[int(rng.choice(5, p=[0.86, 0.09, 0.03, 0.01, 0.01]))]
+        country = countries[0] if rng.random() < 0.9 else countries[1 + int(rng.choice(40, p=power(40)))]
+        earns = rng.random() < 1 / (1 + np.exp(-(-5.2 + 0.28 * school + 0.03 * min(age, 55) + (marriage == "Married"))))
+        people.append(
+            (sex, age, origin, marriage, schools[school], country, employer, job, ("low", "high")[int(earns)])
+        )
+    names = ("sex", "age", "origin", "marriage", "schooling", "country", "employer", "job", "income")
+    spans = (5, 10, 20, 40)
+    ages = [[a, *(f"{a // s * s}-{a // s * s + s - 1}" for s in spans), "*"] for a in range(17, 91)]
+    return {
+        "census/census.csv": table(names, people),
+        "census/hierarchies/age.csv": table((), ages, ";"),
+        "census/hierarchies/sex.csv": "Female;*\nMale;*\n",
+        "census/hierarchies/origin.csv": _levels(ORIGINS),
+        "census/hierarchies/marriage.csv": _levels(MARRIAGE),
+        "census/hierarchies/schooling.csv": _levels(SCHOOLING),
+        "census/hierarchies/country.csv": _levels(REGIONS),
+        "census/hierarchies/employer.csv": _levels(EMPLOYERS),
+        "census/hierarchies/job.csv": _levels(JOBS),
+        "census/schema.toml": "".join(
+            f'[columns.{name}]\nrole = "quasi-identifier"\nhierarchy = "hierarchies/{name}.csv"\n\n'
+            for name in names[:8]
+        )
+        + '[columns.income]\nrole = "sensitive"\n',
+    }
+
+
+# --- codes ---
+
+
+def visits_of(persons: int, codes: int, mean: float, seed: int = 5) -> list[list[list[str]]]:
+    """Draw the codes of each visit of each person.
+
+    Codes have the form 100.0, ten to a category, categories in chapters of ten. A person has a condition, a category of
+    popularity rank^-0.9 (ranks are drawn without regard to the hierarchy), Poisson(.5) further ones, each one of two
+    companions that every condition has, and 1 + Poisson(mean - 1) draws of codes, each within one of the conditions, by
+    rank^-0.9 again; they are spread over 1 + Poisson(1) visits at random.
+    """
+    rng = np.random.default_rng(seed)
+    names = [f"{100 + i // 10}.{i % 10}" for i in range(codes)]
+    kinds = codes // 10
+    popularity, within = np.arange(1, kinds + 1) ** -0.9, np.arange(1, 11) ** -0.9
+    rank = rng.permutation(kinds)
+    companions = rng.integers(0, kinds, (kinds, 2))
+    found = []
+    for _ in range(persons):
+        condition = rng.choice(kinds, p=popularity / popularity.sum())
+        conditions = [condition, *companions[condition, rng.integers(0, 2, rng.poisson(0.5))]]
+        drawn = 1 + rng.poisson(mean - 1)
+        places = rng.choice(10, drawn, p=within / within.sum())
+        chosen = {int(rank[c]) * 10 + int(i) for c, i in zip(rng.choice(conditions, drawn), places, strict=True)}
+        held = [names[i] for i in sorted(chosen)]
+        when = rng.integers(0, 1 + rng.poisson(1), len(held))
+        found.append([[code for code, v in zip(held, when, strict=True) if v == visit] for visit in np.unique(when)])
+    return found
+
+
+def code_levels(codes: Iterable[str]) -> list[list[str]]:
+    """Return categories and chapters above the codes."""
+    return [[code, code[:-2], code[:-3] + "*", "*"] for code in codes]
+
+
+def _cohort(persons: Sequence[Sequence[Sequence[str]]]) -> tuple[str, str]:
+    rows, visit = [], 0
+    for person, visits in enumerate(persons):
+        for codes in visits:
+            rows.append((person, visit, "; ".join(sorted(codes))))
+            visit += 1
+    occurring = sorted({code for visits in persons for codes in visits for code in codes}, key=float)
+    return table(("person", "visit", "code"), rows), table((), code_levels(occurring), ";")
+
+
+def codes(seed: int = 5) -> Files:
+    """Two cohorts; the diseases of the large one are 18 categories of every frequency."""
+    small, large = visits_of(2000, 300, 5, seed), visits_of(2762, 6000, 40, seed)
+    counts: dict[str, int] = {}
+    for visits in large:
+        for category in {code[:-2] for held in visits for code in held}:
+            counts[category] = counts.get(category, 0) + 1
+    ranked = sorted(counts, key=lambda name: (-counts[name], name))
+    studied = [ranked[place] for place in range(4, 4 + 18 * 6, 6)]
+    files: Files = {}
+    for name, cohort, diseases in (("cohort", small, range(100, 105)), ("large", large, sorted(studied))):
+        files[f"codes/{name}.csv"], files[f"codes/{name}-hierarchy.csv"] = _cohort(cohort)
+        files[f"codes/{name}-diseases.txt"] = "".join(f"disease {c}: {c}.*\n" for c in diseases)
+    return files
+
+
+# --- trajectories ---
+
+
+def histories(people: int, seed: int = 11) -> list[History]:
+    """Draw codes with ages: 1 to 40 pairs (about 5.9) over 50 codes in 10 groups, ages 0 to 101 (about 3 a person).
+
+    Up to three chronic codes come back at most visits, other codes come between them; both are drawn by a power law.
+    Visits are 0 to 2 years apart. More people begin with the same ones.
+    """
+    rng, share, found = np.random.default_rng(seed), power(50), []
+    for _ in range(people):
+        chronic = rng.choice(50, int(rng.integers(0, 4)), p=share, replace=False)
+        start, ages = int(np.clip(rng.normal(52, 20), 0, 93)), [0]
+        while rng.random() < 0.68 and len(ages) < 9:
+            ages.append(ages[-1] + int(rng.random() < 0.8) + int(rng.random() < 0.2))
+        history: History = []
+        for age in ages:
+            codes = [c for c in chronic if rng.random() < 0.85]
+            codes += rng.choice(50, int(rng.poisson(0.55)), p=share).tolist()
+            history += [(f"c{code}", str(min(101, start + age))) for code in sorted(codes)]
+        found.append(history[:40] or [(f"c{rng.choice(50, p=share)}", str(start))])
+    return found
+
+
+def trajectory_levels() -> tuple[list[list[str]], list[list[str]]]:
+    """Return the hierarchies of codes (two levels below the root) and ages (5, 10, 20, 40 years)."""
+    steps = (5, 10, 20, 40)
+    ages = [[str(a), *(f"[{a // s * s}-{a // s * s + s - 1}]" for s in steps), "any"] for a in range(102)]
+    return [[f"c{i}", f"group {i // 5}", "any"] for i in range(50)], ages
+
+
+def trajectories(seed: int = 11, people: int = 4_000) -> Files:
+    """Histories over 50 codes; those of the four most frequent codes; every eighth person of the latter."""
+    drawn, four = dict(enumerate(histories(people, seed))), {"c0", "c1", "c2", "c3"}
+    few = {person: [pair for pair in history if pair[0] in four] for person, history in drawn.items()}
+    few = {person: history for person, history in few.items() if history}
+    codes, ages = trajectory_levels()
+    some = {"d50": drawn, "d4": few, "d4-sample": dict(list(few.items())[::8])}
+    files = {
+        f"trajectories/{name}.csv": table(
+            ("person", "code", "age"), [(p, *pair) for p, history in own.items() for pair in history]
+        )
+        for name, own in some.items()
+    }
+    return files | {"trajectories/codes.csv": table((), codes, ";"), "trajectories/ages.csv": table((), ages, ";")}
+
+
+# --- one disease ---
+
+
+def same_disease(seed: int = 7, people: int = 50_000, patients: int = 180) -> Files:
+    """People of one state in 120 ZIP codes of six areas, and patients: 61 % women, 65 years on average."""
+    rng = np.random.default_rng(seed)
+    areas = rng.choice(6, 120, p=[0.3, 0.22, 0.18, 0.14, 0.1, 0.06])
+    zips = sorted(
+        {f"{311 + area}{number:02d}" for area, number in zip(areas, rng.permutation(100).tolist() * 2, strict=False)}
+    )
+    share = power(len(zips), 0.5)[rng.permutation(len(zips))]
+    first = datetime.date(1925, 1, 1)
+    born = (rng.beta(1.6, 1.3, people) * 28_000).astype(int)
+    women = rng.random(people) < 0.52
+    place = rng.choice(len(zips), people, p=share)
+    rows = [
+        ("F" if w else "M", (first + datetime.timedelta(days=int(day))).isoformat(), zips[z])
+        for w, day, z in zip(women, born, place, strict=True)
+    ]
+    age = 2015 - np.array([int(row[1][:4]) for row in rows])
+    weight = np.exp(-(((age - 65) / 11) ** 2) / 2) * np.where(women, 0.61 / 0.52, 0.39 / 0.48)
+    chosen = sorted(rng.choice(people, patients, replace=False, p=weight / weight.sum()).tolist())
+    names = ("sex", "birth", "zip")
+    return {
+        "same-disease/population.csv": table(names, rows),
+        "same-disease/patients.csv": table(names, [rows[place] for place in chosen]),
+    }
+
+
+# --- genomes ---
+
+
+def bases_of(count: int, sites: int, seed: int = 7) -> np.ndarray:
+    """Draw sequences of numbers 0 to 3: copies of one ancestor in which sites mutate, half of them in families of five."""
+    rng = np.random.default_rng(seed)
+    rows = np.tile(rng.integers(0, 4, sites), (count, 1))
+    for first in range(0, count, 5):
+        family = rng.random(sites) < 0.05
+        rows[first : first + 5, family] = rng.integers(0, 4, int(family.sum()))
+    own = rng.random(rows.shape) < 0.025
+    rows[own] = rng.integers(0, 4, int(own.sum()))
+    return np.asarray(rows[rng.permutation(count)])
+
+
+def genomes(seed: int = 7, persons: int = 40, sites: int = 1_000) -> Files:
+    """Sequences; genotypes of cases, of others and of a reference; DNA records and a register of persons."""
+    rng = np.random.default_rng(seed)
+    fasta = "".join(
+        f">s{n}\n{''.join('ACGT'[base] for base in row)}\n" for n, row in enumerate(bases_of(60, 300, seed))
+    )
+    frequency = rng.beta(1, 1, sites) * 0.8 + 0.1
+    files = {"genomes/sequences.fasta": fasta}
+    names = [f"rs{n}" for n in range(1, sites + 1)]
+    for group in ("cases", "others", "reference"):
+        dosage = (rng.random((persons, sites)) < frequency).astype(int) + (rng.random((persons, sites)) < frequency)
+        calls = np.array(["0/0", "0/1", "1/1"])[dosage]
+        files[f"genomes/{group}.csv"] = table(
+            ("record", *names), [(f"{group}-{n}", *row) for n, row in enumerate(calls.tolist())]
+        )
+    genes = {"HTT": "333.4", "PAH": "270.1", "GALT": "271.1", "FXN": "334.0"}
+    released, register = [], []
+    for number in range(400):
+        gene = str(rng.choice(list(genes), p=[0.3, 0.4, 0.1, 0.2]))
+        row = ("FM"[int(rng.random() < 0.5)], int(rng.integers(20, 80)))
+        register.append((f"person-{number}", *row, genes[gene]))
+        if number % 8 == 0:
+            released.append((gene, *row))
+    return files | {
+        "genomes/dna.csv": table(("gene", "sex", "age"), released),
+        "genomes/register.csv": table(("name", "sex", "age", "code"), register),
+    }
+
+
+# --- notes and patients ---
+
+GIVEN = {
+    "F": "Alma Beth Clara Dora Edith Fiona Greta Hilda Irma Joyce Karen Lydia Mona Nadia Olga Paula Rita Selma Thelma Vera",
+    "M": "Adrian Boris Cedric Dwight Edgar Felix Gordon Harvey Ivan Julian Kevin Leland Milton Nathan Oscar Percy Ralph Simon",
+}
+FAMILY = (
+    "Abernathy Barlow Castellan Dunmore Eastwick Farnham Galloway Hartwell Ingersoll Jessop Kettering Lockhart Marchetti "
+    "Norwood Ostrander Pemberton Quigley Rutherford Stanhope Thackeray Underhill Vandermeer Whitcombe Yardley Zimmerman"
+)
+CITIES = {
+    "Fairhaven": ("VT", "051"), "Stonebridge": ("VT", "052"), "Millbrook": ("NY", "120"), "Ashford": ("NY", "121"),
+    "Riverton": ("NY", "128"), "Oakdale": ("MA", "012"), "Brightwater": ("MA", "013"), "Kingsfield": ("ME", "040"),
+}  # fmt: skip
+DIAGNOSES = {
+    "I10": "hypertension", "E11.9": "type 2 diabetes", "J45.909": "asthma", "C50.911": "breast cancer",
+    "F32.9": "depression", "M17.11": "arthrosis of the knee", "N18.3": "kidney disease", "I48.91": "atrial fibrillation",
+}  # fmt: skip
+
+
+def patients(seed: int = 13, rows: int = 600) -> Files:
+    """Patients of one hospital: identifiers, who and where they are, diagnoses, smoking, whether they came back."""
+    rng = random.Random(seed)
+    people = []
+    for number in range(rows):
+        sex = rng.choice("FM")
+        born = datetime.date(1930, 1, 1) + datetime.timedelta(days=int(rng.betavariate(2, 1.6) * 28_000))
+        city = rng.choices(list(CITIES), weights=[8, 6, 5, 4, 3, 3, 2, 1])[0]
+        state, area = CITIES[city]
+        age = 2020 - born.year
+        weights = [1 + age / 20, age / 25, 1.2, 1.6 * (sex == "F"), 1.5, age / 40, age / 60, age / 50]
+        code = rng.choices(list(DIAGNOSES), weights=weights)[0]
+        smoker = rng.random() < 0.22
+        back = rng.random() < 0.06 + 0.002 * age + 0.1 * smoker + 0.08 * (code in ("N18.3", "I48.91"))
+        admitted = datetime.date(2020, 1, 1) + datetime.timedelta(days=rng.randrange(366))
+        name = f"{rng.choice(GIVEN[sex].split())} {rng.choice(FAMILY.split())}"
+        people.append(
+            (100_000 + number * 7, name, sex, born.isoformat(), age, f"{area}{rng.randrange(1, 8):02d}", city, state,
+             admitted.isoformat(), code, DIAGNOSES[code], "yes" if smoker else "no", "yes" if back else "no")
+        )  # fmt: skip
+    names = "mrn name sex birth age zip city state admitted code diagnosis smoker readmitted".split()
+    zips = sorted({row[5] for row in people})
+    return {
+        "patients/patients.csv": table(names, people),
+        "patients/zip.csv": table((), [(z, z[:3] + "**", z[:2] + "***", "*") for z in zips], ";"),
+    }
+
+
+Note = dict[str, Any]
+
+
+def note(name: str, parts: Sequence[str | tuple[str, str]]) -> Note:
+    """Put a note together; a pair is PHI with its label."""
+    text, spans = "", []
+    for part in parts:
+        if isinstance(part, tuple):
+            spans.append({"start": len(text), "end": len(text) + len(part[0]), "label": part[1]})
+        text += part if isinstance(part, str) else part[0]
+    return {"id": name, "text": text, "spans": spans}
+
+
+def lines(notes: Iterable[Note]) -> str:
+    """Return notes as JSON lines."""
+    return "".join(json.dumps(one, ensure_ascii=False, separators=(",", ":")) + "\n" for one in notes)
+
+
+SITES = (
+    "left breast;right colon;skin of the back;prostate;thyroid, left lobe;cervix;stomach, antrum;lung, right upper lobe"
+)
+FINDINGS = (
+    "Sections show {0} with clear margins of {1} mm.;The specimen weighs {1} g and measures {0} by 3 by 2 cm.;"
+    "No lymphatic or vascular invasion is identified in {1} slides.;Immunostains are positive in {1} percent of cells.;"
+    "Mitoses number {1} in ten high power fields.;The margins are inked and free of tumor.;"
+    "Benign tissue with mild chronic inflammation.;Grade 2 of 3; nuclear score 2, total score {1}."
+)
+
+
+def pathology(seed: int = 17, count: int = 100) -> Files:
+    """Reports of one form: record number, account, name, age and date in the head, again here and there in the text."""
+    rng, notes = random.Random(seed), []
+    for number in range(count):
+        sex = rng.choice("FM")
+        given, family = rng.choice(GIVEN[sex].split()), rng.choice(FAMILY.split())
+        mrn, account = f"{rng.randrange(10**7, 10**8)}", f"{rng.choice('HS')}{rng.randrange(10**8, 10**9)}"
+        age = str(rng.randrange(19, 90))
+        day = f"{rng.randrange(1, 13):02d}/{rng.randrange(1, 29):02d}/{rng.randrange(2004, 2012)}"
+        mister = "Ms." if sex == "F" else "Mr."
+        site = rng.choice(SITES.split(";"))
+        found = [s.format(rng.randrange(2, 9), rng.randrange(1, 60)) for s in rng.sample(FINDINGS.split(";"), 4)]
+        parts: list[str | tuple[str, str]] = [
+            "SURGICAL PATHOLOGY REPORT\nName: ", (f"{family}, {given}", "PATIENT"), "\nMedical record: ",
+            (mrn, "MEDICALRECORD"), "   Account: ", (account, "ACCOUNT"), "\nCollected: ", (day, "DATE"), "\n\nHISTORY\n",
+        ]  # fmt: skip
+        parts += rng.choice(
+            [
+                ["The patient is a ", (age, "AGE"), f" year old with a mass of the {site}."],
+                [
+                    f"{mister} ",
+                    (family, "PATIENT"),
+                    ", age ",
+                    (age, "AGE"),
+                    f", with an abnormal finding in the {site}.",
+                ],
+                ["A ", (age, "AGE"), "-year-old seen on ", (day, "DATE"), f"; rule out tumor of the {site}."],
+            ]
+        )
+        parts.append(
+            f"\n\nGROSS AND MICROSCOPIC\n{found[0]} {found[1]} {found[2]}\n\nDIAGNOSIS\n{site.capitalize()}: {found[3]}"
+        )
+        if rng.random() < 0.5:
+            parts += [
+                f"\nThe result was discussed with {mister} ",
+                (f"{given} {family}", "PATIENT"),
+                " on ",
+                (day, "DATE"),
+                ".",
+            ]
+        notes.append(note(f"path-{number + 1:03d}", [*parts, "\n"]))
+    return {"pathology/reports.jsonl": lines(notes), "pathology/quick.jsonl": lines(notes[:48])}
+
+
+NOMBRES = (
+    "María Lucía Carmen Elena Rosario Javier Andrés Miguel Tomás Ignacio Pilar Beatriz Óscar Raúl Nuria Íñigo".split()
+)
+APELLIDOS = (
+    "Berlanga Cifuentes Dávila Escudero Fajardo Galdós Herrera Ibáñez Lozano Montalvo Nogales Peñalver Quiroga".split()
+)
+MESES = "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre".split()
+CIUDADES = "Albacete Burgos Castellón Gijón Jaén Logroño Mérida Pontevedra Teruel Zamora".split()
+CALLES = "de la Fuente;del Molino;Mayor;de los Olmos;San Bartolomé;de la Ribera".split(";")
+CUADROS = (
+    "Paciente con dolor torácico opresivo de dos horas de evolución, sin irradiación.;Refiere disnea progresiva y tos seca "
+    "desde hace una semana.;Acude por fiebre de 38,5 ºC y odinofagia.;Control de diabetes tipo 2 en tratamiento con metformina.;"
+    "Cefalea pulsátil con fotofobia, exploración neurológica normal.;Dolor en fosa ilíaca derecha con Blumberg positivo."
+).split(";")
+
+
+def spanish(seed: int = 19, count: int = 36) -> Files:
+    """Reports and letters of six forms with names, dates, places, numbers and contacts; labels of i2b2-2014."""
+    rng, notes = random.Random(seed), []
+    for number in range(count):
+        name = rng.choice(NOMBRES)
+        first, second = rng.sample(APELLIDOS, 2)
+        person, doctor = f"{name} {first} {second}", f"{rng.choice(NOMBRES)} {rng.choice(APELLIDOS)}"
+        day, month, year = rng.randrange(1, 29), rng.randrange(12), rng.randrange(2009, 2024)
+        short, long = f"{day:02d}/{month + 1:02d}/{year}", f"{day} de {MESES[month]} de {year}"
+        city, street = rng.choice(CIUDADES), f"Calle {rng.choice(CALLES)}, {rng.randrange(1, 90)}"
+        age = str(rng.randrange(20, 88))
+        history, phone = f"{rng.randrange(10**6, 10**7)}", f"9{rng.randrange(10**7, 10**8)}"
+        hospital = f"Hospital {rng.choice(['San Telmo', 'Santa Eulalia', 'Virgen del Valle', 'Provincial'])}"
+        case = rng.choice(CUADROS)
+        forms: list[list[str | tuple[str, str]]] = [
+            ["Nombre: ", (person, "PATIENT"), "\nNHC: ", (history, "MEDICALRECORD"), "\nFecha: ", (short, "DATE"),
+             f"\n\n{case}\nEdad: ", (age, "AGE"), " años.\nMédico: Dra. ", (doctor, "DOCTOR"), "\n"],
+            ["INFORME DE ALTA\n", (hospital, "HOSPITAL"), ", ", (city, "CITY"), "\nPaciente de ", (age, "AGE"),
+             " años, ", (person, "PATIENT"), ", ingresado el ", (long, "DATE"), f".\n{case}\nFirmado: Dr. ",
+             (doctor, "DOCTOR"), "\n"],
+            ["Estimado compañero:\nTe remito a ", (person, "PATIENT"), " (historia ", (history, "MEDICALRECORD"),
+             f"). {case} Vive en ", (street, "STREET"), ", ", (city, "CITY"), ". Teléfono ", (phone, "PHONE"),
+             ".\nUn saludo, ", (doctor, "DOCTOR"), "\n"],
+            [f"Urgencias. {case} Fue visto el ", (short, "DATE"), " por el Dr. ", (doctor, "DOCTOR"), " en el ",
+             (hospital, "HOSPITAL"), ". Avisar a la familia en el ", (phone, "PHONE"), ".\n"],
+            ["Evolución de enfermería, ", (short, "DATE"), "\n", (name, "PATIENT"), " ha dormido bien. ", case,
+             " Avisada la Dra. ", (doctor, "DOCTOR"), ".\n"],
+            ["Consulta de ", (long, "DATE"), ". D./Dña. ", (f"{first} {second}, {name}", "PATIENT"), ", de ",
+             (age, "AGE"), " años, natural de ", (city, "CITY"), f". {case} Próxima revisión en el ",
+             (hospital, "HOSPITAL"), ".\n"],
+        ]  # fmt: skip
+        notes.append(note(f"es-{number + 1:02d}", forms[number % len(forms)]))
+    return {"spanish/notes.jsonl": lines(notes)}
+
+
+def gold(seed: int = 23, count: int = 40) -> Files:
+    """Reports with gold spans, and answers: of ten spans about one is missed, one shortened, one of another category."""
+    rng = random.Random(seed)
+    notes = [json.loads(line) for line in pathology(seed, count)["pathology/reports.jsonl"].splitlines()]
+    answers = []
+    for one in notes:
+        spans = []
+        for span in one["spans"]:
+            luck = rng.random()
+            if luck < 0.1:
+                continue
+            if luck < 0.2 and " " in one["text"][span["start"] : span["end"]]:
+                span = {**span, "end": span["start"] + one["text"][span["start"] : span["end"]].index(" ")}
+            elif luck < 0.3:
+                span = {**span, "label": rng.choice(["IDNUM", "DOCTOR", "DATE"])}
+            spans.append(span)
+        if rng.random() < 0.4:
+            place = one["text"].index("REPORT")
+            spans.append({"start": place, "end": place + 6, "label": "HOSPITAL"})
+        answers.append({**one, "spans": sorted(spans, key=lambda span: span["start"])})
+    return {"gold/gold.jsonl": lines(notes), "gold/system.jsonl": lines(answers)}
+
+
+PARTS: dict[str, Callable[..., Files]] = {
+    "cube": cube,
+    "sequences": sequences,
+    "census": census,
+    "codes": codes,
+    "trajectories": trajectories,
+    "same-disease": same_disease,
+    "genomes": genomes,
+    "patients": patients,
+    "pathology": pathology,
+    "spanish": spanish,
+    "gold": gold,
+}
+NOTES = ("pathology", "spanish", "gold")
+"""Parts that are notes and lie beside the tables."""
+
+
+def main() -> None:
+    """Write what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, metavar="OUT")
+    parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS))
+    parser.add_argument("--people", type=int, default=4_000, help="persons of the trajectories over 50 codes")
+    asked = parser.parse_args()
+    for part in asked.only:
+        files = trajectories(people=asked.people) if part == "trajectories" else PARTS[part]()
+        for name, text in files.items():
+            path = asked.folder / name if part in NOTES else asked.folder / "tables" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main()
