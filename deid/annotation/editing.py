@@ -15,6 +15,8 @@ from deid.phi import shown_label
 
 IMPORT = "import"
 """Source of marks that were brought by a file that names none."""
+REPLACEMENT = "replacement"
+"""Attribute of a span: what a scrubbing put in its place."""
 State = Literal["suggested", "accepted", "rejected"]
 
 

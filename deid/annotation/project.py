@@ -11,6 +11,7 @@ into an annotator's layer when a note is opened there.
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -227,6 +228,19 @@ class Project:
         """Set what annotators are told."""
         with self._store.writing() as connection:
             rows.set_setting(connection, "guideline", text)
+
+    def adjudicated(self) -> dict[str, tuple[str, ...]]:
+        """Return each adjudicator with the annotators whose work lies before him."""
+        with self._store.reading() as connection:
+            held = json.loads(rows.setting(connection, "adjudicated") or "{}")
+        return {name: tuple(annotators) for name, annotators in held.items()}
+
+    def set_adjudicated(self, adjudicator: str, annotators: Iterable[str]) -> None:
+        """Say whose work lies before an adjudicator."""
+        with self._store.writing() as connection:
+            held = json.loads(rows.setting(connection, "adjudicated") or "{}")
+            held[rows.layer_name(adjudicator)] = list(annotators)
+            rows.set_setting(connection, "adjudicated", json.dumps(held))
 
     # notes
 

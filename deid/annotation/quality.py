@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from deid.annotation.editing import REPLACEMENT
 from deid.annotation.project import Project
 from deid.base.errors import DeidError, FormatError, InputError, require
 from deid.base.files import atomic_files, os_reason
@@ -91,11 +92,15 @@ def adjudicate(project: Project, adjudicator: str, annotators: Sequence[str]) ->
     ]
     project.add(agreed, adjudicator, done=False)
     project.add((shared[id].with_spans(spans) for id, spans in open_ones.items()), adjudicator, accepted=False)
+    project.set_adjudicated(adjudicator, layers)
     return Adjudication(len(shared), sum(len(d.spans) for d in agreed), len(disputes(layers)))
 
 
 def scrubbed_documents(
-    documents: Iterable[Document | Failure], log: Iterable[LoggedEdits], names: Callable[[str], Iterable[str]]
+    documents: Iterable[Document | Failure],
+    log: Iterable[LoggedEdits],
+    names: Callable[[str], Iterable[str]],
+    scrubbed: Iterable[Document | Failure] | None = None,
 ) -> Iterator[Document | Failure]:
     """Yield originals with what a scrubbing replaced in them as their spans.
 
@@ -107,7 +112,10 @@ def scrubbed_documents(
         The edit log of the run.
     names : callable
         Gives the ids that an original's document may have in the log.
+    scrubbed : iterable of Document or Failure, optional
+        What the run wrote, to say in each span what stands there now (its attribute ``replacement``).
     """
+    written = {one.id: one.text for one in scrubbed or () if isinstance(one, Document)}
     edits = {one.document: one for one in log}
     for item in documents:
         if isinstance(item, Failure):
@@ -119,7 +127,23 @@ def scrubbed_documents(
             error = InputError(what, "name the originals and the log of one run, and its key", item.name)
             yield Failure(item.name, error, item.index, item.id)
             continue
-        yield item.with_spans(Span(e.start, e.end, e.category, source="scrub") for e in own.edits)
+        text = written.get(own.document)
+        if written and (text is None or len(text) != own.new_length):
+            what = (
+                "there is no scrubbed note of it" if text is None else "the scrubbed note is not that of the edit log"
+            )
+            yield Failure(item.name, InputError(what, "name what the run wrote", item.name), item.index, item.id)
+            continue
+        yield item.with_spans(
+            Span(
+                e.start,
+                e.end,
+                e.category,
+                source="scrub",
+                attributes=() if text is None else ((REPLACEMENT, text[e.new_start : e.new_end]),),
+            )
+            for e in own.edits
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +238,7 @@ def add_pairs(project: Project, review: Path, table: Path | None = None) -> int:
     FormatError
         When the file is no such list, or names rows that the table has not.
     """
-    columns = ("row_a", "row_b", "person_a", "person_b", "probability", "weight", "why_apart")
+    columns = ("row_a", "row_b", "person_a", "person_b", "probability", "weight", "why_apart", "check")
     rows: Sequence[Mapping[str, Any]] = ()
     if table is not None:
         from deid.table.table_files import read_table

@@ -32,6 +32,7 @@ def import_notes(
         metavar="NAME",
     ),
     edits: Path | None = option(None, "Edit log of deid scrub; IN holds the originals: suggest what was replaced."),
+    scrubbed: Path | None = option(None, "What that run wrote, to show it beside the originals."),
     key: KeyOptions,
     reading: ReadingOptions,
 ) -> None:
@@ -49,11 +50,13 @@ def import_notes(
     from deid.pipeline.naming import pseudonym_of_id
 
     require(edits is None or layer is None, "an edit log is suggested to all", "leave out --layer or --edits")
+    require(scrubbed is None or edits is not None, "--scrubbed needs the run's edit log", "name it with --edits")
     documents: Iterator[Document | Failure] = scan(source, reading.format, reading).documents()
     if edits is not None:
         own = key.existing()
         names: Callable[[str], list[str]] = lambda id: [id] if own is None else [pseudonym_of_id(own, id), id]  # noqa: E731
-        documents = scrubbed_documents(documents, read_edit_log(edits), names)
+        written = None if scrubbed is None else scan(scrubbed, reading.format, reading).documents()
+        documents = scrubbed_documents(documents, read_edit_log(edits), names, written)
     with Project.open(project) if project.exists() else Project.create(project) as opened:
         told.take(opened.add(progress(documents, "importing"), layer))
         told.notes.append(f"{told.documents} notes, {told.categories.total()} spans")

@@ -63,6 +63,13 @@ def link(
     ),
     jobs: int = option(1, "Processes; 0 for one a core.", panel="Pairs"),
     review: Path | None = option(None, "Write the pairs that a person should look at (CSV).", panel="Further files"),
+    decided: Path | None = option(
+        None,
+        "That list with a column decision (same, different), or what deid annotate decisions wrote: rows that are of "
+        "one person, or of two.",
+        metavar="F",
+        panel="Further files",
+    ),
     report: Path | None = option(
         None, "Write a report as a web page: weights, threshold, a pair step by step.", panel="Further files"
     ),
@@ -83,6 +90,7 @@ def link(
     from deid.base.files import check_new_file, write_bytes
     from deid.extraction.view import confidences, provenance_path
     from deid.linkage.columns import stacked
+    from deid.linkage.decisions import read_decisions
     from deid.linkage.linking import PERSON, link_table
     from deid.linkage.report import nearest_pair, write_linkage_report
     from deid.linkage.studio import write_studio
@@ -99,12 +107,16 @@ def link(
         )
     told.begin(place.output)
     applied, (tables, known) = asked.applied(), asked.tables(source, other)
+    all_tables = [*tables, *([] if known is None else [known])]
+    settled = None if decided is None else read_decisions(decided, all_tables, without=PERSON)
     view = _view(source, tables[0])
     if view is not None:
         check_new_table(provenance_path(place.output))
     sure = None if view is None else confidences(view)
     with working("linking"):
-        linked = link_table(tables, asked, known=known, model=applied, threads=job_count(jobs), confidence=sure)
+        linked = link_table(
+            tables, asked, known=known, model=applied, threads=job_count(jobs), confidence=sure, decided=settled
+        )
     rest = stacked([table.drop(columns=PERSON, errors="ignore") for table in tables], asked.kinds)
     if other is not None:
         names = [Path(name).name for name in (source.table, other)]
@@ -135,6 +147,10 @@ def link(
             *((f"persons of two values: {name}", f"{count:,}") for name, count in told.extra["contradictions"].items()),
         ],
     )
+    if settled is not None:
+        told.notes.append(
+            f"decided: {len(settled.same):,} pairs of one person, {len(settled.different):,} of two persons"
+        )
     for block in linked.blocks[1]:
         told.notes.append(f"not compared: rows of equal {block}, {block.pairs:,} pairs are too many (--pairs)")
     silent = [name for name in rest.columns if name not in (PERSON, "table", *linked.kinds)]
@@ -142,7 +158,9 @@ def link(
     told.places.append(f"{place.output} holds PHI")
     beside = {"review": review, "linkage model": save_model, "report": report, "studio": studio}
     beside["provenance"] = None if view is None else provenance_path(place.output)
-    told.sign(place.output, inputs=source.files(other, asked.earlier, asked.model), beside=beside, private=True)
+    told.sign(
+        place.output, inputs=source.files(other, asked.earlier, asked.model, decided), beside=beside, private=True
+    )
 
 
 @command

@@ -9,15 +9,17 @@ when what is known of its two sides contradicts: see `Facts`.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rapidfuzz.distance import OSA, JaroWinkler
 
+from deid.base.errors import ConfigError
 from deid.base.late import pd
 from deid.reading.identity import full_names
 
 SIMILAR = {"given": 0.88, "family": 0.9}
 """Jaro-Winkler similarity from which two names are misspellings of one."""
+DECIDED = "decided to be two persons"
 _FAR = 8
 """Years between two birth dates that no slip explains."""
 
@@ -36,6 +38,8 @@ class Facts:
     suffixes: frozenset[str] = field(default=frozenset(), repr=False)
     known: frozenset[str] = field(default=frozenset(), repr=False)
     """Ids of persons that were known before."""
+    apart: frozenset[int] = frozenset()
+    """Numbers of decisions that this is not of one person with what has the opposite number."""
 
     def joined(self, other: Facts) -> Facts:
         """Return what both say."""
@@ -49,10 +53,13 @@ class Facts:
             self.givens | other.givens,
             self.suffixes | other.suffixes,
             self.known | other.known,
+            self.apart | other.apart,
         )
 
     def conflict(self, other: Facts) -> str:
         """Return why the two cannot be one person, in words that hold no value; empty when they can."""
+        if any(-number in other.apart for number in self.apart):
+            return DECIDED
         if self.known and other.known and self.known != other.known:
             return "two known persons"
         shared = False
@@ -124,7 +131,12 @@ class Clusters:
     """What was skipped, with the reason."""
 
 
-def cluster(facts: Sequence[Facts], edges: pd.DataFrame, given: Iterable[Sequence[Hashable]] = ()) -> Clusters:
+def cluster(
+    facts: Sequence[Facts],
+    edges: pd.DataFrame,
+    given: Iterable[Sequence[Hashable]] = (),
+    apart: Iterable[tuple[int, int]] = (),
+) -> Clusters:
     """Join rows along edges, the heaviest first, but where the two sides contradict.
 
     Parameters
@@ -135,9 +147,19 @@ def cluster(facts: Sequence[Facts], edges: pd.DataFrame, given: Iterable[Sequenc
         Those that are to be joined, with the columns of `Edge`; equal weights in the order of their rows.
     given : iterable of sequence
         Columns of persons that are known: rows with the same one are joined, whatever they say; None is nobody.
+    apart : iterable of (int, int)
+        Rows that are two persons, as somebody decided.
+
+    Raises
+    ------
+    ConfigError
+        When what is given joins rows that were decided to be two persons, or two persons that are known.
     """
     parent = list(range(len(facts)))
     held = list(facts)
+    for number, pair in enumerate(apart, 1):
+        for row, side in zip(pair, (number, -number), strict=True):
+            held[row] = replace(held[row], apart=held[row].apart | {side})
     refused: list[tuple[Edge, str]] = []
 
     def root(i: int) -> int:
@@ -155,8 +177,18 @@ def cluster(facts: Sequence[Facts], edges: pd.DataFrame, given: Iterable[Sequenc
     for column in given:
         first: dict[Hashable, int] = {}
         for row, one in enumerate(column):
-            if one is not None:
-                join(first.setdefault(one, row), row)
+            if one is None:
+                continue
+            start = root(first.setdefault(one, row))
+            join(start, row)
+            here = held[root(row)]
+            if len(here.known) > 1:
+                raise ConfigError("two known persons would become one", "correct the decision, or the column person")
+            if any(-number in here.apart for number in here.apart):
+                raise ConfigError(
+                    "the same rows are decided to be one person, directly or by way of others, and to be two",
+                    "correct one of the decisions, or the column person",
+                )
     ordered = edges.sort_values(["weight", "a", "b"], ascending=[False, True, True], kind="stable")
     for a, b, weight, why in ordered[["a", "b", "weight", "why"]].itertuples(index=False, name=None):
         one, other = sorted((root(a), root(b)))

@@ -27,9 +27,10 @@ from deid.linkage.blocking import (
     neighbour_blocks,
     proposed_blocks,
 )
-from deid.linkage.clustering import Edge, Facts, cluster
+from deid.linkage.clustering import DECIDED, Edge, Facts, cluster
 from deid.linkage.columns import fields_of, kinds_of, read_records, stacked, sure_of
 from deid.linkage.comparisons import DOUBTED, Comparison, Distance, comparisons_of, with_keys
+from deid.linkage.decisions import Decided, checks
 from deid.linkage.exact import RULES, SURE, exact_edges, facts_of
 from deid.linkage.model import LinkageModel, Step, learn, predict, require_splink, steps_of
 from deid.table.cell_text import text_list
@@ -144,7 +145,8 @@ class Linked:
     refused: dict[str, int]
     """Contradiction -> pairs that it kept apart."""
     review: pd.DataFrame = field(repr=False)
-    """Pairs that a person should look at: rows (from 1), persons, probability, weight, and why they are not joined."""
+    """Pairs that a person should look at: rows (from 1), persons, probability, weight, why they are not joined, and
+    what says which rows these were (`deid.linkage.decisions.checks`)."""
     contradictions: pd.DataFrame = field(repr=False)
     """Values that others of their person contradict: person, column, row (from 1), share of the person's rows with a
     value that say the same."""
@@ -255,6 +257,7 @@ def link_table(
     threads: int = 1,
     fixed: bool = False,
     confidence: pd.DataFrame | None = None,
+    decided: Decided | None = None,
 ) -> Linked:
     """Say which rows of a table, or of several, are of one person.
 
@@ -275,6 +278,9 @@ def link_table(
         Each ``person`` of the table is known too.
     confidence : pandas.DataFrame, optional
         How sure it is that cells of the first table were read rightly: 0 to 1, by column and row.
+    decided : Decided, optional
+        Rows that somebody decided to be of one person, whatever they say, or to be of two, in whatever way they could
+        be joined; known rows come behind.
 
     Returns
     -------
@@ -293,7 +299,14 @@ def link_table(
     ready = prepare(tables, said, known, fixed=fixed, confidence=confidence)
     records, order = ready.records, ready.order
     facts, edges, given = _exact(ready, len(RULES) if said.method == "exact" else SURE)
-    clusters = cluster(facts, edges, given)
+    decided = decided or Decided()
+    apart: list[tuple[int, int]] = []
+    if decided.pairs:
+        group = decided.groups(len(order))
+        given.append([group[row] for row in order])
+        place_of = {row: place for place, row in enumerate(order)}
+        apart = [(place_of[a], place_of[b]) for a, b in decided.different]
+    clusters = cluster(facts, edges, given, apart)
     refused = clusters.refused
     blocks: tuple[list[Block], list[Block]] = ([], [])
     pairs = best = None
@@ -303,7 +316,7 @@ def link_table(
         best = _best(compared, model)
         del compared
         high = pairs.loc[pairs["probability"] >= said.threshold, ["a", "b", "weight"]].assign(why="model")
-        clusters = cluster(facts, high, [clusters.person])
+        clusters = cluster(facts, high, [clusters.person], apart)
         refused = refused + clusters.refused
         edges = pd.concat([edges, high], ignore_index=True)
     names = _ids(clusters.person, records)
@@ -312,17 +325,23 @@ def link_table(
         person[row] = names[clusters.person[place]]
     whose = np.asarray(clusters.person)
     joined = Counter(edges["why"][whose[edges["a"]] == whose[edges["b"]]])
+    review = _review(refused, pairs, said.threshold, order, person, decided)
+    known_too = [*tables, *([] if known is None else [known])]
+    check = checks(known_too, (int(row) - 1 for name in ("row_a", "row_b") for row in review[name]), without=PERSON)
+    review["check"] = [f"{check[a - 1]}-{check[b - 1]}" for a, b in zip(review["row_a"], review["row_b"], strict=True)]
     return Linked(
         person[: ready.new], ready.kinds, dict(joined), dict(sorted(Counter(why for _, why in refused).items())),
-        _review(refused, pairs, said.threshold, order, person), _contradictions(ready, person), model, blocks,
+        review, _contradictions(ready, person), model, blocks,
         None if pairs is None else _in_table(pairs, order), best,
     )  # fmt: skip
 
 
-def _exact(ready: Prepared, rules: int) -> tuple[list[Facts], pd.DataFrame, list[list[str | None]]]:
+def _exact(ready: Prepared, rules: int) -> tuple[list[Facts], pd.DataFrame, list[Sequence[str | int | None]]]:
     """Return what rows say for sure, what exact rules join, and the persons that are given."""
     sure = sure_of(ready.records)
-    given = [ready.records[name].tolist() for name in ("before", "known") if name in ready.records]
+    given: list[Sequence[str | int | None]] = [
+        ready.records[name].tolist() for name in ("before", "known") if name in ready.records
+    ]
     return facts_of(sure), exact_edges(sure, rules), given
 
 
@@ -543,6 +562,7 @@ def _review(
     threshold: float,
     order: Sequence[int],
     person: Sequence[str],
+    decided: Decided,
 ) -> pd.DataFrame:
     found: dict[tuple[int, int], tuple[object, ...]] = {}
     if pairs is not None:
@@ -551,11 +571,15 @@ def _review(
             found[a, b] = (f"{chance:.4f}", f"{weight:.2f}", "below the threshold")
     for edge, why in refused:
         a, b = sorted((order[edge.a], order[edge.b]))
+        if why == DECIDED:
+            continue
         if edge.why == "model":
             found[a, b] = (f"{1 / (1 + 2**-edge.weight):.4f}", f"{edge.weight:.2f}", why)
         else:
             found[a, b] = ("", "", f"{why} (equal: {edge.why})")
     rows = [
-        (a + 1, b + 1, person[a], person[b], *rest) for (a, b), rest in sorted(found.items()) if person[a] != person[b]
+        (a + 1, b + 1, person[a], person[b], *rest)
+        for (a, b), rest in sorted(found.items())
+        if person[a] != person[b] and (a, b) not in decided.pairs
     ]
     return pd.DataFrame(rows, columns=["row_a", "row_b", "person_a", "person_b", "probability", "weight", "why_apart"])

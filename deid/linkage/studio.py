@@ -37,7 +37,7 @@ def write_studio(path: Path, frame: pd.DataFrame, linked: Linked) -> None:
             if max(a, b) < len(frame) and linked.person[a] == linked.person[b]:
                 pairs[a, b] = (f"{weight:.2f}", f"{chance:.4f}", "")
     near: dict[str, set[str]] = {}
-    for a, b, _, _, chance, weight, why in linked.review.itertuples(index=False):
+    for a, b, _, _, chance, weight, why, _ in linked.review.itertuples(index=False):
         if max(a, b) <= len(frame):
             pairs[a - 1, b - 1] = (weight, chance, why)
             one, other = linked.person[a - 1], linked.person[b - 1]

@@ -13,7 +13,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from deid.annotation.editing import Accept, Add, Change, Conflict, Mark, Move, Note, Reject, Relabel, Remove
+from deid.annotation.editing import (
+    REPLACEMENT,
+    Accept,
+    Add,
+    Change,
+    Conflict,
+    Mark,
+    Move,
+    Note,
+    Reject,
+    Relabel,
+    Remove,
+)
 from deid.base.errors import OffsetError, require
 from deid.web.guard import Guard
 from deid.web.listening import listen, run
@@ -51,6 +63,7 @@ def mark_values(mark: Mark) -> dict[str, Any]:
         "by": mark.by,
         "when": mark.when,
         "note": mark.note,
+        "replacement": dict(mark.span[1]).get(REPLACEMENT),
     }
 
 
@@ -185,7 +198,10 @@ def annotation_app(
     @app.get("/api/project")
     def about() -> Response:
         labels = [{"category": label.category, "key": label.key} for label in project.labels()]
-        return said({"annotator": annotator, "labels": labels, "guideline": project.guideline()})
+        adjudicates = annotator in project.adjudicated()
+        return said(
+            {"annotator": annotator, "labels": labels, "guideline": project.guideline(), "adjudicates": adjudicates}
+        )
 
     @app.get("/api/notes")
     def notes() -> Response:
@@ -271,11 +287,12 @@ def annotation_app(
 
     @app.get("/api/notes/{id}/others")
     def others(id: int) -> Response:
-        # before one is done oneself, what others marked would only be copied
+        # before one is done oneself, what others marked would only be copied; an adjudicator decides between them
         def done(name: str) -> bool:
             return any(entry.id == id and entry.state == "done" for entry in project.entries(name))
 
-        names = [name for name in project.annotators() if name != annotator] if done(annotator) else []
+        between = project.adjudicated().get(annotator)
+        names = between or ([name for name in project.annotators() if name != annotator] if done(annotator) else [])
         marks = {name: project.marks(id, name)[1] for name in names if done(name)}
         return said({name: [mark_values(m) for m in held if m.state == "accepted"] for name, held in marks.items()})
 

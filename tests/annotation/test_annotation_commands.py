@@ -89,13 +89,17 @@ def test_corrections_of_a_run_are_what_the_next_run_goes_by(place: Path) -> None
     (place / "in" / "n.txt").write_text("Dr. Quill saw Dr. Babinski sign.\n")
     scrub = ("--model", "none", "--policy", "redact", "--key-file", "key", "--edits")
     assert call("scrub", "in", "out", *scrub, "edits.jsonl") == 0
-    told = _summary("annotate", "import", "p", "in", "--edits", "edits.jsonl", "--key-file", "key")
+    edits = ("--edits", "edits.jsonl", "--key-file", "key")
+    assert call("annotate", "import", "p", "in", "--scrubbed", "out") == 2
+    told = _summary("annotate", "import", "p", "in", *edits, "--scrubbed", "out")
     assert told["documents"] == 1
+    assert call("annotate", "import", "q", "in", *edits, "--scrubbed", "in") == 1
     with Project.open(place / "p") as project:
         project.set_label("DOCTOR")
         revision, marks = project.marks(1, "eva")
         text = project.text(1)
-        assert any(text[mark.start : mark.end] == "Quill" for mark in marks)
+        (quill,) = (mark for mark in marks if text[mark.start : mark.end] == "Quill")
+        assert dict(quill.span[1])["replacement"] == "[NAME]"
         sign = text.index("sign")
         project.change(1, "eva", revision, [Add(sign, sign + 4, "DOCTOR", "sign")])
         project.finish(1, "eva")

@@ -25,6 +25,7 @@ from deid.annotation.quality import (
 from deid.base.errors import ConfigError, FormatError, InputError
 from deid.detection.site_lists import load_site_lists
 from deid.document import Document, Edit, Failure, Span
+from deid.linkage.decisions import Decided, checks, read_decisions
 from deid.pipeline.edit_log import LoggedEdits
 
 TEXT = "Ann Lee came on 2012 to Dr. Fox"
@@ -66,6 +67,7 @@ def test_an_adjudicator_gets_what_is_agreed_and_decides_the_rest(project: Projec
         (28, 31, "suggested", "eva"),
     ]
     assert [entry.state for entry in project.entries("chief")] == ["begun", "begun"]
+    assert project.adjudicated() == {"chief": ("eva", "paul")}
     revision = project.marks(1, "chief")[0]
     project.change(1, "chief", revision, [Accept(marks[1].id), Reject(marks[3].id)])
     adjudicate(project, "chief", ["eva", "paul"])  # again, after some work: what was decided stays
@@ -129,9 +131,12 @@ def test_a_term_that_is_right_elsewhere_is_not_allowed(project: Project) -> None
 
 
 def test_pairs_of_a_linkage_are_decided_with_their_rows(project: Project, tmp_path: Path) -> None:
-    pd.DataFrame({"name": ["Ann", "Anne", "Bob"]}).to_csv(tmp_path / "t.csv", index=False)
+    rows = pd.DataFrame({"name": ["Ann", "Anne", "Bob"]}, dtype="string")
+    rows.to_csv(tmp_path / "t.csv", index=False)
+    marks = "-".join(checks([rows], [0, 1], without="person").values())
     (tmp_path / "review.csv").write_text(
-        "row_a,row_b,person_a,person_b,probability,weight,why_apart\n1,2,p1,p2,0.8,3.1,below the threshold\n"
+        "row_a,row_b,person_a,person_b,probability,weight,why_apart,check\n"
+        f"1,2,p1,p2,0.8,3.1,below the threshold,{marks}\n"
     )
     assert add_pairs(project, tmp_path / "review.csv", tmp_path / "t.csv") == 1
     assert add_pairs(project, tmp_path / "review.csv") == 0
@@ -155,7 +160,10 @@ def test_pairs_of_a_linkage_are_decided_with_their_rows(project: Project, tmp_pa
     told = pd.read_csv(tmp_path / "d.csv")
     assert told[["row_a", "row_b", "decision", "comment"]].to_numpy().tolist() == [[1, 2, "same", "maiden name"]]
     assert stat.S_IMODE((tmp_path / "d.csv").stat().st_mode) == 0o600
-    (tmp_path / "review.csv").write_text("row_a,row_b,person_a,person_b,probability,weight,why_apart\n1,9,p,q,,,x\n")
+    assert read_decisions(tmp_path / "d.csv", [rows], without="person") == Decided(((0, 1),))
+    (tmp_path / "review.csv").write_text(
+        "row_a,row_b,person_a,person_b,probability,weight,why_apart,check\n1,9,p,q,,,x,\n"
+    )
     with pytest.raises(FormatError, match="line 2"):
         add_pairs(project, tmp_path / "review.csv", tmp_path / "t.csv")
 

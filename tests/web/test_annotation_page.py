@@ -17,6 +17,7 @@ import pytest
 
 from deid.annotation.loop import LoopOptions, is_held_out
 from deid.annotation.project import Project
+from deid.annotation.quality import adjudicate
 from deid.document import Document, Span
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
@@ -417,6 +418,32 @@ def test_other_annotators_and_items_are_reviewed_in_the_page(browser, tmp_path):
     with Project.open(place) as project:
         decided = [[(d.annotator, d.decision, d.comment) for d in item.decisions] for item in project.items()]
     assert decided == [[("anna", "same", "same street")], [("anna", "unsure", "")]]
+
+
+def test_an_adjudicator_sees_whose_is_what_and_what_a_scrubbing_wrote(browser, tmp_path):
+    place = tmp_path / "p.annotations"
+    text = "Ann Lee saw Bob Ray in Oslo.\n"
+    ann, bob, ray, oslo = Span(0, 7, "NAME"), Span(12, 19, "NAME"), Span(16, 19, "NAME"), Span(23, 27, "PLACE")
+    with Project.create(place, ["NAME", "PLACE"]) as project:
+        replaced = (("replacement", "Rome"),)
+        project.add([Document("one", text, (Span(23, 27, "PLACE", source="scrub", attributes=replaced),))])
+        project.add([Document("one", text, (ann, bob))], "anna")
+        project.add([Document("one", text, (ann, ray, oslo))], "bert")
+        adjudicate(project, "chief", ["anna", "bert"])
+    with served(str(place), "--annotator", "chief") as server:
+        desk = Desk(browser, server)
+        page = desk.page
+        rows = page.locator("#compare tbody tr")
+        expect(rows).to_have_count(2)  # before anything is done
+        expect(page.locator("#compare th")).to_have_text(["text", "you", "anna", "bert"])
+        expect(rows.nth(0).locator("td")).to_have_text(["Bob Ray", "–", "NAME", "Ray NAME"])
+        desk.press("Tab")
+        desk.press("a")
+        expect(rows.nth(0).locator("td").nth(1)).to_have_text("NAME")  # what was decided, beside what each has
+        page.locator(".mark", has_text="Oslo").click()
+        expect(page.locator("#mark")).to_contain_text("replaced by: Rome")
+        assert axe(page) == []
+        desk.clean()
 
 
 @contextmanager

@@ -125,7 +125,8 @@ function open(id) {
     $("text").focus({ preventScroll: true });
     refresh();
     drawHistory().catch(failed);
-    drawOthers().catch(failed);
+    others = {};
+    loadOthers().catch(failed);
     const open = view.sorted.filter((mark) => mark.state === "suggested").length;
     say(`${entry?.name ?? "Note"}: ${open} suggestions, ${view.sorted.length - open} marks`);
   });
@@ -159,6 +160,7 @@ function refresh() {
   $("done").setAttribute("aria-pressed", String(entry?.state === "done"));
   for (const id of ["undo", "redo", "previous", "next", "done"]) $(id).disabled = !note;
   drawProgress();
+  drawOthers();
 }
 
 function take(found) {
@@ -331,7 +333,7 @@ function finish(onward) {
     list.set(id, { state: done ? "done" : "begun", revision: found.revision });
     refresh();
     say(done ? "Done" : "Open again");
-    if (note.id === id && next === null) drawOthers().catch(failed);
+    if (note.id === id && next === null) loadOthers().catch(failed);
     if (next !== null) open(next);
   });
 }
@@ -357,6 +359,7 @@ function drawMark() {
   quote.dir = "auto";
   const sure = mark.state === "suggested" && mark.probability !== null ? `, ${(100 * mark.probability).toFixed(0)} % sure` : "";
   const about = element("p", `${mark.category} · ${mark.state}${sure} · by ${mark.by}`, "about");
+  const becomes = element("p", mark.replacement === null ? undefined : `replaced by: ${mark.replacement || "nothing"}`, "quote");
   const decide = element("div", undefined, "tools");
   if (mark.state === "suggested") decide.append(button("Accept", accept, "a"), button("Reject", reject, "x"));
   else decide.append(button("Remove", reject, "x"));
@@ -376,7 +379,7 @@ function drawMark() {
   const caption = element("label", "Remark ");
   caption.append(element("kbd", "#"));
   caption.htmlFor = "remark";
-  pane.replaceChildren(quote, about, decide, all, ends, caption, remark);
+  pane.replaceChildren(quote, ...(mark.replacement === null ? [] : [becomes]), about, decide, all, ends, caption, remark);
 }
 
 async function drawHistory() {
@@ -484,10 +487,17 @@ $("suggest").addEventListener("click", () => train(true));
 
 // other annotators, and items
 
-async function drawOthers() {
+let others = {};
+
+async function loadOthers() {
   const id = note.id;
-  const others = list.byId.get(id)?.state === "done" ? await ask("GET", `/api/notes/${id}/others`) : {};
+  const found = project.adjudicates || list.byId.get(id)?.state === "done" ? await ask("GET", `/api/notes/${id}/others`) : {};
   if (note.id !== id) return;
+  others = found;
+  drawOthers();
+}
+
+function drawOthers() {
   $("compare-pane").hidden = !Object.keys(others).length;
   if ($("compare-pane").hidden) return;
   const mine = view.sorted.filter((mark) => mark.state === "accepted");
