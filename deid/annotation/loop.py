@@ -12,6 +12,7 @@ import io
 import multiprocessing
 import os
 import tempfile
+import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -410,7 +411,16 @@ class Learner:
             self._process.join()
 
 
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)  # nobody is there who would be told, and the model that comes out would be nobody's
+
+
 def _work(path: Path, annotator: str, options: LoopOptions, training: bool, tell: Connection[Any, Any]) -> None:
+    # a killed server ends nothing that it started; a daemon thread hears of it, whatever this one is in
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     with contextlib.suppress(OSError):
         os.nice(_NICE)
     last = Progress("done")

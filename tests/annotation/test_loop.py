@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import io
+import sqlite3
+import subprocess
+import sys
+import time
 import zipfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -127,6 +132,40 @@ def test_a_background_round_that_fails_says_why(tmp_path: Path) -> None:
         assert ended.step == "failed"
         assert "nothing to learn from" in ended.problem
         learner.close()
+
+
+def test_a_round_ends_with_the_process_that_began_it_even_when_that_is_killed(tmp_path: Path) -> None:
+    program = (
+        "import os, signal, sys, time\n"
+        "from pathlib import Path\n"
+        "from deid.annotation.loop import Learner, LoopOptions\n"
+        "if __name__ == '__main__':\n"
+        "    learner = Learner(Path(sys.argv[1]), 'eva', LoopOptions())\n"
+        "    learner.start(training=False)\n"
+        "    while not learner.progress().of:\n"
+        "        time.sleep(0.1)\n"
+        "    print(learner._process.pid, flush=True)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    _project(tmp_path / "p").close()
+    (tmp_path / "killed.py").write_text(program)
+    with closing(sqlite3.connect(tmp_path / "p", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")  # a round that goes on waits a minute for what it would write
+        command = [sys.executable, str(tmp_path / "killed.py"), str(tmp_path / "p")]
+        with (tmp_path / "child").open("wb") as told:  # a pipe would be open as long as the round
+            subprocess.run(command, stdout=told, check=False, timeout=120)
+        child = int((tmp_path / "child").read_text())
+        deadline = time.monotonic() + 40
+        while _lives(child) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert not _lives(child)
+
+
+def _lives(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def test_strange_labels_become_those_of_the_project_where_its_set_is_known() -> None:

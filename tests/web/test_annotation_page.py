@@ -66,7 +66,7 @@ def served(*arguments: str, port: int = 0) -> Iterator[SimpleNamespace]:
     finally:
         server.terminate()
         server.wait(timeout=60)
-        server.stderr.close()  # a tagger that a killed server left training has the other end still
+        server.stderr.close()
 
 
 ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--host-resolver-rules=MAP evil.example 127.0.0.1"]
