@@ -113,6 +113,6 @@ def robustness(
         progress(gold.scan().documents(), "tagging"), gold.recognizer(), names=only or tuple(PERTURBATIONS),
         seed=gold.seed, jobs=job_count(gold.jobs),
     )  # fmt: skip
-    print_sections([robustness_section(result)])
+    print_sections([robustness_section(result.rows)])
     told.documents, told.failures = result.documents, list(result.failures)
     told.extra = {"seed": gold.seed, "perturbations": [asdict(row) for row in result.rows]}

@@ -29,6 +29,7 @@ import numpy as np
 
 from deid.base.keys import Key
 from deid.base.late import pd
+from deid.base.reports import frame_records
 from deid.detection import Recognizer
 from deid.document import Document, Span
 from deid.experiments.trials import Trial, TrialSetup, figures, score
@@ -98,16 +99,10 @@ class Hips:
             "documents": self.documents,
             "identifiers": self.identifiers,
             "leaks": self.leaks,
-            "retagging": _rows(self.retagging),
-            "attacks": _rows(self.attacks),
+            "retagging": frame_records(self.retagging),
+            "attacks": frame_records(self.attacks),
+            "curve": frame_records(self.curve),
         }
-
-
-def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return [
-        {str(name): None if value != value else value for name, value in row.items()}
-        for row in frame.to_dict("records")
-    ]
 
 
 def hips(

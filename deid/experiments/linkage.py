@@ -98,10 +98,12 @@ def linkage_outcome(
     table = pd.DataFrame(rows)
     settings = {"rates": vars(rates or Rates()), "resamples": resamples, "seed": seed, "runs": runs}
     values = {"settings": settings, "rows": frame_records(table)}
-    return Outcome("Linkage of made-up mentions", [_section(table)], table, values, lambda: plot_linkage(table))
+    return Outcome("Linkage of made-up mentions", [linkage_section(table)], table, values, lambda: plot_linkage(table))
 
 
-def _section(table: pd.DataFrame) -> Section:
+def linkage_section(table: pd.DataFrame) -> Section:
+    """Return the scores of each method, threshold and table of mentions as a section."""
+
     def line(row: Mapping[Hashable, Any]) -> tuple[str, ...]:
         interval = f" [{row['f1_low']:.3f}, {row['f1_high']:.3f}]" if "f1_low" in row else ""
         measures = [f"{row[name]:.4f}" for name in MEASURES]

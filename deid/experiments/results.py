@@ -22,14 +22,18 @@ from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import Section, frame_section
 from deid.disclosure.frontier import ChosenRelease, Point, plot_map
 from deid.experiments.dp import plot_methods, plot_thresholds
+from deid.experiments.hips import Hips
+from deid.experiments.linkage import linkage_section, plot_linkage
 from deid.experiments.page import (
     active_learning_sections,
+    hips_sections,
     learners_section,
     learning_section,
     sampling_section,
     subsets_section,
 )
-from deid.experiments.plots import plot_active_learning, plot_learning, plot_sampling, plot_subsets
+from deid.experiments.plots import plot_active_learning, plot_hips, plot_learning, plot_sampling, plot_subsets
+from deid.experiments.robustness import Robustness, robustness_section
 from deid.experiments.sequences import plot_sequences
 
 _MOST = 64 * 2**20
@@ -328,6 +332,28 @@ def _dp(values: Values) -> Shown:
     return _of_frame("Error by epsilon", section, draw, alt, which)(values)
 
 
+def _hips(values: Values) -> Shown:
+    retagging, attacks, curve = (_frame(values[name]) for name in ("retagging", "attacks", "curve"))
+    found = Hips(retagging, attacks, curve, values["documents"], values["identifiers"], values["leaks"])
+    alt = "Share of missed identifiers met over identifiers examined, a line an attack"
+    return Shown("Hiding in plain sight", hips_sections(found), [Plot(plot_hips(curve), alt)])
+
+
+def _robustness(values: Values) -> Shown:
+    rows = [Robustness(**row) for row in values["perturbations"]]
+    figure, axes = new_figure(8, 1 + 0.35 * len(rows))
+    places = np.arange(len(rows))
+    axes.barh(places, [row.recall_fall for row in rows], color=COLOURS[1])
+    for place, row in zip(places, rows, strict=True):
+        axes.plot(row.recall_fall_interval, [place, place], color="#000000", linewidth=1)
+    axes.set_yticks(places, [row.name for row in rows])
+    axes.invert_yaxis()
+    axes.set(xlabel="recall of PHI words lost, with its interval")
+    axes.grid(axis="x", alpha=0.3)
+    alt = "Bars: recall of PHI words lost by way of writing; the table has the numbers"
+    return Shown("Robustness", [robustness_section(rows)], [Plot(figure, alt)])
+
+
 _NOT_PRIVATE = "These figures compare with true counts: they are NOT private."
 
 
@@ -401,6 +427,14 @@ _KINDS: Mapping[str, Callable[[Values], Shown]] = {
         plot_sequences,
         "Error over the length of sequences, a panel an epsilon",
         "lengths",
+    ),
+    "experiment hips": _hips,
+    "experiment robustness": _robustness,
+    "experiment linkage": _of_frame(
+        "Linkage of made-up mentions",
+        lambda frame, _: [linkage_section(frame)],
+        plot_linkage,
+        "Precision over recall of pairs, a line a method and a point a threshold",
     ),
     "ru-map": _ru_map,
     "anonymize": _release,

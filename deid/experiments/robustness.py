@@ -201,7 +201,7 @@ def _row(table: np.ndarray, index: int, name: str, seed: int) -> Robustness:
     )
 
 
-def robustness_section(result: Result) -> Section:
+def robustness_section(rows: Sequence[Robustness]) -> Section:
     """Return recall and precision by writing as a table."""
     forms = {
         "writing": "{0.name}",
@@ -211,4 +211,4 @@ def robustness_section(result: Result) -> Section:
         "interval": "{0.recall_fall_interval[0]:+.4f} to {0.recall_fall_interval[1]:+.4f}",
         "precision falls by": "{0.precision_fall:+.4f}",
     }
-    return Section.of("PHI words by writing", result.rows, forms)
+    return Section.of("PHI words by writing", rows, forms)

@@ -49,9 +49,13 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "learning-curve": ("--sizes", "2,4"),
         "active-learning": ("--seeds", 1, "--first-notes", 2, "--batch", 4, "--targets", 0.2),
         "learners": ("--algorithms", "sgd,maxent"),
+        "hips": (),
     }
     for name, options in experiments.items():
         run("experiment", name, gold, "--test", gold, *options, *quick, "--json", folder / f"{name}.json")
+    run("experiment", "robustness", gold, "--no-rules", "--only", "capitals", "--json", folder / "robustness.json")
+    mentions = ("--sizes", 120, "--methods", "record-number,exact", "--resamples", 20)
+    run("experiment", "linkage", *mentions, "--json", folder / "linkage.json")
     table = base / "table.csv"
     rows = [f"{20 + i % 30},{'FM'[i % 2]},d{i % 3}" for i in range(60)]
     table.write_text("\n".join(["age,sex,disease", *rows]) + "\n")
@@ -78,6 +82,9 @@ EXPECTED = {
     "learning-curve": ["Strict F1 and recall"],
     "active-learning": ["Strict F1 over notes"],
     "learners": [],
+    "hips": ["Share of missed identifiers"],
+    "robustness": ["Bars: recall of PHI words lost"],
+    "linkage": ["Precision over recall"],
     "map": ["R-U map"],
     "release2": ["R-U map"],
     "dp": ["L1 error over epsilon"],
@@ -132,7 +139,9 @@ def test_what_no_command_wrote_is_refused(content: str, said: str, tmp_path: Pat
     assert not (tmp_path / "p.html").exists()
 
 
-@pytest.mark.parametrize("name", ["evaluate", "calibrate", "active-learning", "map", "release2", "dp"])
+@pytest.mark.parametrize(
+    "name", ["evaluate", "calibrate", "active-learning", "map", "release2", "dp", "hips", "robustness", "linkage"]
+)
 def test_a_damaged_result_is_an_error_of_its_file_or_a_page(name: str, written: Path) -> None:
     values = json.loads((written / f"{name}.json").read_text())
     wrong: list[Any] = ["x", [], None]
