@@ -24,7 +24,8 @@ class Conflict(DeidError):
     """A change to what has changed meanwhile, in another tab or by another process: nothing of it was done."""
 
 
-def _conflict() -> Conflict:
+def changed_meanwhile() -> Conflict:
+    """Return the error of a change to what is not as it was seen."""
     return Conflict("the note has changed meanwhile", "load it again, then repeat the change")
 
 
@@ -253,7 +254,7 @@ class Editing:
 
     def _mark(self, id: int) -> Mark:
         if id not in self.marks:
-            raise _conflict()
+            raise changed_meanwhile()
         return self.marks[id]
 
     def _put(self, mark: Mark) -> None:

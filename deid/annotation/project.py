@@ -20,7 +20,7 @@ from typing import Any, Literal, Self
 import sqlalchemy as sql
 
 from deid.annotation import rows
-from deid.annotation.editing import IMPORT, Change, Conflict, Mark, offered
+from deid.annotation.editing import IMPORT, Change, Mark, changed_meanwhile, offered
 from deid.annotation.tables import (
     DECISIONS,
     EVENTS,
@@ -398,8 +398,7 @@ class Project:
         """
         name = rows.layer_name(annotator)
         with self._store.writing() as connection:
-            if rows.opened(connection, id, name) != revision:
-                raise Conflict("the note has changed meanwhile", "load it again, then repeat the change")
+            _opened(connection, id, name, revision)
             touched = rows.marks_touched(connection, id, name, changes)
             editing = rows.editing_of(connection, id, name, self._text(connection, id), touched)
             for change in changes:
@@ -409,7 +408,16 @@ class Project:
             what = ", ".join(dict.fromkeys(type(change).__name__.lower() for change in changes))
             return rows.keep_step(connection, id, name, editing, what, None)
 
-    def same(self, id: int | None, annotator: str, mark: int, category: str | None = None) -> dict[int, int]:
+    def same(
+        self,
+        id: int | None,
+        annotator: str,
+        mark: int,
+        category: str | None = None,
+        *,
+        revision: int | None = None,
+        told: dict[int, Mark | None] | None = None,
+    ) -> dict[int, int]:
         """Mark all places where the same text as that of a mark stands, in one note or in all; one step of `undo`.
 
         Parameters
@@ -421,6 +429,10 @@ class Project:
             A mark of the annotator; it is accepted where it is a suggestion.
         category : str, optional
             What the places are marked as; by default the mark's category.
+        revision : int, optional
+            The revision of the mark's note that the annotator saw.
+        told : dict of int to Mark or None, optional
+            Is given what became of each mark concerned in the mark's note; None for one that is gone.
 
         Returns
         -------
@@ -430,14 +442,15 @@ class Project:
         Raises
         ------
         Conflict
-            When the mark is not there any more.
+            When the mark is not there any more, or its note has changed meanwhile.
         """
         name = rows.layer_name(annotator)
         with self._store.writing() as connection:
             own = sql.select(MARKS.c.note).where(MARKS.c.id == mark, MARKS.c.layer == name)
             here = connection.execute(own).scalar()
             if here is None or id not in (None, here):
-                raise Conflict("the note has changed meanwhile", "load it again, then repeat the change")
+                raise changed_meanwhile()
+            _opened(connection, here, name, revision)
             (found,) = rows.marks_of(connection, here, name, " AND id = ?", (mark,))
             quote = self._text(connection, here)[found.start : found.end]
             notes: Sequence[int] = [here]
@@ -455,26 +468,47 @@ class Project:
                 if note == here:
                     editing.settle(mark, category or found.category)
                 editing.same(quote, category or found.category)
+                if note == here and told is not None:
+                    told.update(editing.after)
                 if editing.changed:
                     begun = note == here
                     revisions[note] = rows.keep_step(connection, note, name, editing, "same", group, begun=begun)
             return revisions
 
-    def undo(self, id: int, annotator: str) -> int:
+    def undo(
+        self, id: int, annotator: str, revision: int | None = None, told: dict[int, Mark | None] | None = None
+    ) -> int:
         """Take back the annotator's last step in a note; return the revision.
 
         A step in many notes (`same`) is taken back in all where it is the last.
+
+        Parameters
+        ----------
+        id : int
+            The note.
+        annotator : str
+        revision : int, optional
+            The revision that the annotator saw.
+        told : dict of int to Mark or None, optional
+            Is given what became of each mark concerned in the note; None for one that is gone.
+
+        Raises
+        ------
+        Conflict
+            When the layer has changed since that revision.
         """
-        return self._go(id, annotator, back=True)
+        return self._go(id, annotator, revision, told, back=True)
 
-    def redo(self, id: int, annotator: str) -> int:
-        """Do again what was taken back last; return the revision."""
-        return self._go(id, annotator, back=False)
+    def redo(
+        self, id: int, annotator: str, revision: int | None = None, told: dict[int, Mark | None] | None = None
+    ) -> int:
+        """Do again what was taken back last; return the revision. Parameters and errors are those of `undo`."""
+        return self._go(id, annotator, revision, told, back=False)
 
-    def _go(self, id: int, annotator: str, *, back: bool) -> int:
+    def _go(self, id: int, annotator: str, seen: int | None, told: dict[int, Mark | None] | None, *, back: bool) -> int:
         name = rows.layer_name(annotator)
         with self._store.writing() as connection:
-            revision = rows.opened(connection, id, name)
+            revision = _opened(connection, id, name, seen)
             step = rows.next_step(connection, id, name, back=back)
             if step is None:
                 return revision
@@ -485,7 +519,9 @@ class Project:
                 tops = [rows.next_step(connection, note, name, back=back) for note in others]
                 steps += [top for top in tops if top is not None and top.group == step.group]
             for one in steps:
-                rows.turn(connection, one, name, back=back)
+                done = rows.turn(connection, one, name, back=back)
+                if told is not None and one is step:
+                    told.update(done)
             return revision + 1
 
     def finish(self, id: int, annotator: str, done: bool = True) -> int:
@@ -648,6 +684,14 @@ class Project:
             if row is not None:
                 spans = tuple(mark.as_span() for mark in marks if mark.state in wanted)
                 yield Document(row.name, row.text, spans, row.metadata, index)
+
+
+def _opened(connection: sql.Connection, id: int, layer: str, seen: int | None) -> int:
+    """Return the revision of a layer of a note, which must be the one that was seen, where one is named."""
+    revision = rows.opened(connection, id, layer)
+    if seen not in (None, revision):
+        raise changed_meanwhile()
+    return revision
 
 
 def _check_kind(kind: str) -> None:

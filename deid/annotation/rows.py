@@ -244,12 +244,16 @@ def next_step(connection: sql.Connection, id: int, layer: str, *, back: bool) ->
     return connection.execute(query.order_by(STEPS.c.id.desc() if back else STEPS.c.id).limit(1)).first()
 
 
-def turn(connection: sql.Connection, step: Any, layer: str, *, back: bool) -> None:
-    """Undo or redo a step; suggestions that came meanwhile give way to what comes back."""
+def turn(connection: sql.Connection, step: Any, layer: str, *, back: bool) -> dict[int, Mark | None]:
+    """Undo or redo a step; suggestions that came meanwhile give way to what comes back.
+
+    Returns what became of each mark concerned; None for one that is gone.
+    """
     old, new = (step.after, step.before) if back else (step.before, step.after)
     delete(connection, {mark[0] for mark in (*old, *new)})
-    near = marks_touched(connection, step.note, layer, [Add(mark[1], mark[2], "", "") for mark in new])
-    delete(connection, (mark.id for mark in near if mark.state == "suggested"))
+    touched = marks_touched(connection, step.note, layer, [Add(mark[1], mark[2], "", "") for mark in new])
+    near = [mark.id for mark in touched if mark.state == "suggested"]
+    delete(connection, near)
     insert(connection, step.note, layer, new)
     connection.execute(STEPS.update().where(STEPS.c.id == step.id).values(undone=back))
     query = sql.select(LAYERS).where(LAYERS.c.note == step.note, LAYERS.c.layer == layer)
@@ -258,6 +262,7 @@ def turn(connection: sql.Connection, step: Any, layer: str, *, back: bool) -> No
     there = {mark[0] for mark in new}
     marks = [*new, *(mark for mark in old if mark[0] not in there)]
     log(connection, step.note, layer, "undo" if back else "redo", marks)
+    return {**dict.fromkeys([*near, *(mark[0] for mark in old)]), **{mark[0]: Mark.from_json(mark) for mark in new}}
 
 
 def offer(

@@ -8,7 +8,7 @@ in the project, so that no address holds anything of a patient. A change is answ
 
 import json
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -67,52 +67,6 @@ def mark_values(mark: Mark) -> dict[str, Any]:
     }
 
 
-class _Sent:
-    """What the page was last sent of some notes, so that the answer to a change holds what changed alone."""
-
-    _KEPT = 4
-
-    def __init__(self) -> None:
-        self._notes: dict[int, tuple[int, dict[int, Mark]]] = {}
-        self._lock = threading.Lock()
-
-    def whole(self, id: int, revision: int, marks: Iterable[Mark]) -> list[dict[str, Any]]:
-        """Return all marks of a note."""
-        return [mark_values(mark) for mark in self._keep(id, revision, marks).values()]
-
-    def _keep(self, id: int, revision: int, marks: Iterable[Mark]) -> dict[int, Mark]:
-        held = {mark.id: mark for mark in marks}
-        with self._lock:
-            self._notes.pop(id, None)
-            self._notes[id] = revision, held
-            while len(self._notes) > self._KEPT:
-                del self._notes[next(iter(self._notes))]
-        return held
-
-    def difference(self, id: int, seen: int, revision: int, marks: Iterable[Mark]) -> dict[str, Any]:
-        """Return what became of a note since a revision: all marks where that one is not known any more."""
-        with self._lock:
-            known, before = self._notes.get(id, (-1, {}))
-        now = self._keep(id, revision, marks)
-        if known != seen:
-            return {"revision": revision, "marks": [mark_values(mark) for mark in now.values()]}
-        changed = [mark_values(mark) for mark in now.values() if before.get(mark.id) != mark]
-        return {"revision": revision, "changed": changed, "gone": [id for id in before if id not in now]}
-
-    def step(self, id: int, seen: int, revision: int, told: dict[int, Mark | None]) -> dict[str, Any]:
-        """Return what a change did, without reading the other marks."""
-        with self._lock:
-            known, held = self._notes.get(id, (-1, {}))
-            if known == seen:
-                held = dict(held)  # somebody may be reading the other one
-                for number, mark in told.items():
-                    held.pop(number, None)
-                    held |= {number: mark} if mark else {}
-                self._notes[id] = revision, held
-        changed = [mark_values(mark) for mark in told.values() if mark]
-        return {"revision": revision, "changed": changed, "gone": [number for number, mark in told.items() if not mark]}
-
-
 def annotation_app(
     project: "Project", annotator: str, learner: "Learner | None" = None, learning: "LoopOptions | None" = None
 ) -> "FastAPI":
@@ -140,7 +94,6 @@ def annotation_app(
         from pydantic import BaseModel
     except ImportError:
         raise missing_extra() from None
-    sent = _Sent()
     sketches: dict[int, Any] = {}
     queueing = threading.Lock()
 
@@ -187,9 +140,10 @@ def annotation_app(
     class GuidelineBody(BaseModel):
         text: str
 
-    def difference(id: int, seen: int) -> dict[str, Any]:
-        revision, marks = project.marks(id, annotator)
-        return sent.difference(id, seen, revision, marks)
+    def step(revision: int, told: Mapping[int, Mark | None]) -> dict[str, Any]:
+        """Return what the page is told of a change: the marks that are other ones now, and those that are gone."""
+        changed = [mark_values(mark) for mark in told.values() if mark]
+        return {"revision": revision, "changed": changed, "gone": [id for id, mark in told.items() if not mark]}
 
     @app.get("/")
     def page() -> Response:
@@ -211,33 +165,32 @@ def annotation_app(
     @app.get("/api/notes/{id}")
     def note(id: int) -> Response:
         revision, marks = project.marks(id, annotator)
-        return said(
-            {"id": id, "text": project.text(id), "revision": revision, "marks": sent.whole(id, revision, marks)}
-        )
+        held = [mark_values(mark) for mark in marks]
+        return said({"id": id, "text": project.text(id), "revision": revision, "marks": held})
 
     @app.post("/api/notes/{id}/changes")
     def change(id: int, body: ChangesBody) -> Response:
         changes = [_CHANGES[one.do](one.model_dump()) for one in body.changes]
         told: dict[int, Mark | None] = {}
         revision = project.change(id, annotator, body.revision, changes, told)
-        return said(sent.step(id, body.revision, revision, told))
+        return said(step(revision, told))
 
     @app.post("/api/notes/{id}/same")
     def same(id: int, body: SameBody) -> Response:
-        if project.marks(id, annotator)[0] != body.revision:
-            raise Conflict("the note has changed meanwhile", "load it again, then repeat the change")
-        revisions = project.same(None if body.everywhere else id, annotator, body.mark, body.category)
-        return said({**difference(id, body.revision), "notes": list(revisions)})
+        told: dict[int, Mark | None] = {}
+        place = None if body.everywhere else id
+        revisions = project.same(place, annotator, body.mark, body.category, revision=body.revision, told=told)
+        return said({**step(revisions.get(id, body.revision), told), "notes": list(revisions)})
 
     @app.post("/api/notes/{id}/undo")
     def undo(id: int, body: SeenBody) -> Response:
-        project.undo(id, annotator)
-        return said(difference(id, body.revision))
+        told: dict[int, Mark | None] = {}
+        return said(step(project.undo(id, annotator, body.revision, told), told))
 
     @app.post("/api/notes/{id}/redo")
     def redo(id: int, body: SeenBody) -> Response:
-        project.redo(id, annotator)
-        return said(difference(id, body.revision))
+        told: dict[int, Mark | None] = {}
+        return said(step(project.redo(id, annotator, body.revision, told), told))
 
     @app.post("/api/notes/{id}/done")
     def finish(id: int, body: DoneBody) -> Response:

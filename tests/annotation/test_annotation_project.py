@@ -161,7 +161,10 @@ def _changes(data: st.DataObject, text: str, marks: tuple[Mark, ...]) -> list[Ch
 @settings(max_examples=25)
 @given(data=st.data(), text=st.lists(PARTS, min_size=1, max_size=12).map("".join))
 def test_undo_and_redo_are_inverse(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, text: str) -> None:
-    """What `marks` tells after n steps comes back when later ones are undone, and again when they are redone."""
+    """What `marks` tells after n steps comes back when later ones are undone, and again when they are redone.
+
+    What each step tells is enough to know all marks of the note.
+    """
     place = tmp_path_factory.mktemp("undo") / "p"
     places = sorted({0, len(text), *data.draw(st.lists(st.integers(0, len(text)), max_size=4))})
     spans = tuple(Span(a, b, "DATE", score=0.5) for a, b in itertools.pairwise(places))
@@ -169,13 +172,23 @@ def test_undo_and_redo_are_inverse(tmp_path_factory: pytest.TempPathFactory, dat
         id = _added(project, text, spans)
         assert project.text(id) == text
         states = [project.marks(id, "eva")[1]]
+        screen = {mark.id: mark for mark in states[0]}
+
+        def shown(told: dict[int, Mark | None]) -> bool:
+            screen.update((number, mark) for number, mark in told.items() if mark)
+            for number in [number for number, mark in told.items() if mark is None]:
+                screen.pop(number, None)
+            return screen == {mark.id: mark for mark in project.marks(id, "eva")[1]}
+
         for _ in range(data.draw(st.integers(1, 5))):
             revision, marks = project.marks(id, "eva")
             kinds = ["change", "same"] if marks else ["change"]
+            told: dict[int, Mark | None] = {}
             if data.draw(st.sampled_from(kinds)) == "same":
-                after = project.same(id, "eva", data.draw(st.sampled_from(marks)).id).get(id, revision)
+                after = project.same(id, "eva", data.draw(st.sampled_from(marks)).id, told=told).get(id, revision)
             else:
-                after = project.change(id, "eva", revision, _changes(data, text, marks))
+                after = project.change(id, "eva", revision, _changes(data, text, marks), told)
+            assert shown(told)
             now = project.marks(id, "eva")
             assert now[0] == after
             if after != revision:
@@ -183,15 +196,30 @@ def test_undo_and_redo_are_inverse(tmp_path_factory: pytest.TempPathFactory, dat
             accepted = [mark for mark in now[1] if mark.state == "accepted"]
             assert all(a.end <= b.start for a, b in itertools.pairwise(accepted))
         for state in reversed(states[:-1]):
-            project.undo(id, "eva")
+            project.undo(id, "eva", None, told := {})
             assert project.marks(id, "eva")[1] == state
+            assert shown(told)
         assert project.undo(id, "eva") == project.marks(id, "eva")[0]
         for state in states[1:]:
-            project.redo(id, "eva")
+            project.redo(id, "eva", project.marks(id, "eva")[0], told := {})
             assert project.marks(id, "eva")[1] == state
+            assert shown(told)
         # every step and its undoing is told
-        told = [event.what for event in project.history(id)]
-        assert len(told) == 3 * (len(states) - 1)
+        assert len(project.history(id)) == 3 * (len(states) - 1)
+
+
+def test_nothing_is_undone_that_was_not_seen(place: Path) -> None:
+    with Project.create(place, ["NAME"]) as project:
+        id = _added(project)
+        seen = project.change(id, "eva", 0, [Add(4, 10, "NAME", "Müller")])
+        project.change(id, "eva", seen, [Add(18, 21, "NAME", "Ann")])
+        (mark, _) = project.marks(id, "eva")[1]
+        for action in (project.undo, project.redo):
+            with pytest.raises(Conflict):
+                action(id, "eva", seen)
+        with pytest.raises(Conflict):
+            project.same(None, "eva", mark.id, revision=seen)
+        assert len(project.marks(id, "eva")[1]) == 2
 
 
 def test_a_new_change_ends_what_could_be_redone(place: Path) -> None:

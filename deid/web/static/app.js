@@ -165,8 +165,7 @@ function refresh() {
 
 function take(found) {
   note.revision = found.revision;
-  if (found.marks) view.replace(found.marks);
-  else view.change(found.changed, found.gone);
+  view.change(found.changed, found.gone);
   const entry = list.byId.get(note.id);
   list.set(note.id, { revision: found.revision, state: entry?.state === "new" ? "begun" : entry?.state });
   for (const id of found.notes ?? []) if (list.byId.get(id)?.state === "new") list.set(id, { state: "begun" });
@@ -199,7 +198,7 @@ function label(category) {
     const start = view.point(selected.start), end = view.point(selected.end);
     lastSelection = null;
     return change({ do: "add", start, end, category, quote: view.text.slice(selected.start, selected.end) }, (found) => {
-      const made = (found.changed ?? found.marks).find((one) => one.start === start && one.end === end && one.state === "accepted");
+      const made = found.changed.find((one) => one.start === start && one.end === end && one.state === "accepted");
       if (made) choose(made.id);
       say(`${category} marked`);
     });
@@ -245,7 +244,7 @@ function same(everywhere) {
   if (!mark) return say("Choose a mark first");
   return act("same", () => ({ mark: mark.id, everywhere }), (found) => {
     settled(mark, "");
-    const here = (found.changed ?? found.marks).length;
+    const here = found.changed.length;
     say(everywhere ? `${found.notes.length} notes changed` : `${here} marks changed`);
     if (everywhere && found.notes.some((id) => id !== note.id)) message(`The same text is now marked in ${found.notes.length} notes. One undo takes it back in all.`);
   });
@@ -632,7 +631,7 @@ function key(event) {
 
 function turn(path) {
   return act(path, () => ({}), (found) => {
-    const there = (found.changed ?? []).filter((mark) => mark.state !== "rejected");
+    const there = found.changed.filter((mark) => mark.state !== "rejected");
     if (there.length) choose(there[0].id);
     say(path === "undo" ? "Undone" : "Done again");
   });
