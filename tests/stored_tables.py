@@ -7,11 +7,14 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pandas
 import pyarrow
 import pyarrow.parquet
 import pytest
 
-KINDS = ["csv", "parquet", "sqlite", "postgresql"]
+from deid.table.workbook import write_workbook
+
+KINDS = ["csv", "parquet", "xlsx", "spss", "sqlite", "postgresql"]
 Rows = Sequence[Sequence[str | None]]
 Stored = Callable[[Sequence[str], Rows], tuple[str, ...]]
 
@@ -21,7 +24,7 @@ def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Stored:
     """Return a function that writes a header and rows of texts, in place of the last ones, as the parameter says; it
     returns the place, and the name of the table in a database. In SQLite names may have types.
     """
-    path = tmp_path / f"t.{ {'sqlite': 'db'}.get(request.param, request.param) }"
+    path = tmp_path / f"t.{ {'sqlite': 'db', 'spss': 'sav'}.get(request.param, request.param) }"
     url = request.getfixturevalue("postgresql")() if request.param == "postgresql" else ""
 
     def as_csv(header: Sequence[str], rows: Rows) -> tuple[str, ...]:
@@ -32,6 +35,16 @@ def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Stored:
     def as_parquet(header: Sequence[str], rows: Rows) -> tuple[str, ...]:
         columns = {name: pyarrow.array([r[at] for r in rows], pyarrow.string()) for at, name in enumerate(header)}
         pyarrow.parquet.write_table(pyarrow.table(columns), path)
+        return (str(path),)
+
+    def as_xlsx(header: Sequence[str], rows: Rows) -> tuple[str, ...]:
+        with path.open("wb") as stream:
+            write_workbook(pandas.DataFrame(rows, columns=list(header), dtype=object), stream)
+        return (str(path),)
+
+    def as_spss(header: Sequence[str], rows: Rows) -> tuple[str, ...]:
+        pyreadstat = pytest.importorskip("pyreadstat")
+        pyreadstat.write_sav(pandas.DataFrame(rows, columns=list(header), dtype=str), str(path))
         return (str(path),)
 
     def as_sqlite(header: Sequence[str], rows: Rows) -> tuple[str, ...]:
@@ -51,4 +64,11 @@ def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Stored:
             connection.cursor().executemany(f"INSERT INTO t VALUES ({', '.join(['%s'] * len(header))})", rows)
         return (url, "t")
 
-    return {"csv": as_csv, "parquet": as_parquet, "sqlite": as_sqlite, "postgresql": as_postgresql}[request.param]
+    return {
+        "csv": as_csv,
+        "parquet": as_parquet,
+        "xlsx": as_xlsx,
+        "spss": as_spss,
+        "sqlite": as_sqlite,
+        "postgresql": as_postgresql,
+    }[request.param]

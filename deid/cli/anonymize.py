@@ -10,7 +10,7 @@ from typing import ClassVar
 from deid.base.files import check_new_file, write_bytes
 from deid.base.options import option
 from deid.cli.common import Summary
-from deid.cli.option_groups import OutputOptions, command
+from deid.cli.option_groups import OutputOptions, TableOutputOptions, command
 from deid.cli.table_options import RoleOptions, TableOptions
 from deid.cli.tables import print_rows, working
 from deid.disclosure.assessment import Requirements
@@ -47,7 +47,7 @@ def anonymize(
     told: Summary,
     *,
     source: TableOptions,
-    place: OutputOptions,
+    place: TableOutputOptions,
     roles: RoleOptions,
     asked: Requirements,
     how: MethodChoice,
@@ -70,11 +70,12 @@ def anonymize(
     from deid.manifest.page import made_section
     from deid.table.table_files import check_new_table, write_table
 
-    for table in filter(None, (place.output, beside.aligned)):
-        check_new_table(table)
+    out = place.check(source.table)
+    if beside.aligned is not None:
+        check_new_table(beside.aligned)
     for file in filter(None, (beside.save_scheme, beside.report)):
         check_new_file(file)
-    told.begin(place.output)
+    told.begin(out)
     with working("anonymizing"):
         data = roles.open(source.table, source)
         if how.scheme is not None:
@@ -93,7 +94,7 @@ def anonymize(
         write_report(beside.report, release, made_section(told.run))
     print_rows(("release", "value"), release_rows(release))
     told.sign(
-        place.output,
+        out,
         inputs=source.files(),
         beside={"aligned": beside.aligned, "scheme": beside.save_scheme},
         columns={name: f"{what.fate} ({what.role})" for name, what in fates_of(release.original).items()},

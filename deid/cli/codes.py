@@ -8,7 +8,7 @@ from pathlib import Path
 from deid.base.files import check_new_file
 from deid.base.options import option
 from deid.cli.common import Summary
-from deid.cli.option_groups import OutputOptions, command
+from deid.cli.option_groups import TableOutputOptions, command
 from deid.cli.table_options import TableOptions
 from deid.cli.tables import print_rows, print_sections, working
 from deid.transactions.asking import CodesAsked, release_codes
@@ -20,7 +20,7 @@ def anonymize(
     told: Summary,
     *,
     source: TableOptions,
-    place: OutputOptions,
+    place: TableOutputOptions,
     asked: CodesAsked,
     report: Path | None = option(None, "Write a report as a web page.", panel="Further files"),
 ) -> None:
@@ -34,13 +34,13 @@ def anonymize(
     """
     from deid.manifest import persons_linked
     from deid.manifest.page import made_section
-    from deid.table.table_files import check_new_table, write_table
+    from deid.table.table_files import write_table
     from deid.transactions.report import attack_rows, release_rows, write_codes_report
 
-    check_new_table(place.output)
+    out = place.check(source.table)
     if report is not None:
         check_new_file(report)
-    told.begin(place.output)
+    told.begin(out)
     frame = source.read()
     with working("anonymizing"):
         release = release_codes(frame, asked, linked=persons_linked(source.table, asked.person))
@@ -57,7 +57,7 @@ def anonymize(
         told.notes.append("every row was taken for a person; when rows are visits, name the person with --person")
     told.extra = release.as_dict() | {"persons_as_given": asked.persons_as_given}
     fates = {asked.codes: "anonymized", **dict.fromkeys(asked.columns, "published"), **dict.fromkeys(left, "left out")}
-    told.sign(place.output, inputs=source.files(), columns=fates)
+    told.sign(out, inputs=source.files(), columns=fates)
 
 
 @command

@@ -97,7 +97,7 @@ class Summary:
             value = self.context.params.get(parameter.name or "")
             if parameter.param_type_name == "option" and parameter.name:
                 paths = parameter.type.name == "path"
-                if paths and value is not None and str(value) == str(out):
+                if paths and value is not None and (str(value) == str(out) or "://" in str(value)):
                     continue  # where the output is put decides nothing about it
                 options.append(OptionRecord(parameter.name, _paths(value) if paths else value))
         self.run = begin_run(self.command, out, version=__version__, key=key, options=options, first=first)

@@ -107,6 +107,27 @@ class OutputOptions:
     output: Path = option(..., "New file for the result.", "--output", "-o")
 
 
+@dataclasses.dataclass(frozen=True)
+class TableOutputOptions:
+    """Where a table goes: a file, or a new table of a database."""
+
+    output: Path | str = option(
+        ...,
+        "New .csv, .tsv, .parquet or .xlsx, or table: sqlite:///FILE.db/NAME, postgresql://USER@HOST/DATABASE/NAME.",
+        "--output",
+        "-o",
+        metavar="F",
+        read=place_of,
+    )
+
+    def check(self, source: str | Path | None = None) -> Path:
+        """Refuse a place where no table can be written; return the path by which what lies beside it is named."""
+        from deid.table.table_files import check_new_table, shown_place
+
+        check_new_table(self.output, source)
+        return shown_place(self.output)
+
+
 def job_count(jobs: int) -> int:
     """Return the number of processes for what the user said."""
     require(jobs >= 0, "the number of jobs must be at least 1", "such as --jobs 2; 0 for one a core")

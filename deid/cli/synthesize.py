@@ -9,7 +9,7 @@ from deid.base.late import pd
 from deid.base.options import argument, option
 from deid.cli.common import Summary
 from deid.cli.ledger_options import PayingOptions, UnitOptions, told_payment
-from deid.cli.option_groups import OutputOptions, command
+from deid.cli.option_groups import TableOutputOptions, command
 from deid.cli.table_options import TableOptions
 from deid.cli.tables import print_csv
 
@@ -19,7 +19,7 @@ def synthesize(
     told: Summary,
     *,
     release: Path = argument("What deid cube or deid sequences wrote.", metavar="RELEASE"),
-    place: OutputOptions,
+    place: TableOutputOptions,
     rows: int | None = option(None, "How many rows; as many as the release says by default."),
     seed: int = option(0, "Equal seeds give equal rows."),
 ) -> None:
@@ -30,10 +30,10 @@ def synthesize(
     Example: deid synthesize cube.parquet -o synthetic.csv
     """
     from deid.dp.synthetic import dimensions_of, read_any_release, synthesize
-    from deid.table.table_files import check_new_table, write_table
+    from deid.table.table_files import write_table
 
-    check_new_table(place.output)
-    told.begin(place.output)
+    out = place.check()
+    told.begin(out)
     published = read_any_release(release)
     table = synthesize(published, rows=rows, seed=seed)
     write_table(table, place.output)
@@ -44,7 +44,7 @@ def synthesize(
     if not published.private:
         told.notes.append(str(published.metadata["noise"]))
     told.extra = {"rows": len(table), "columns": list(table), "private": published.private}
-    told.sign(place.output, inputs=[("release", release)])
+    told.sign(out, inputs=[("release", release)])
 
 
 @command

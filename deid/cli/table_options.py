@@ -27,9 +27,11 @@ class TableOptions:
     """The table that a command reads."""
 
     PANEL: ClassVar[str] = _READING
-    table: str = argument("CSV or Parquet file, SQLite file, or postgresql://user@host/database.", metavar="TABLE")
+    table: str = argument(
+        "CSV, Parquet, .xlsx, SAS, Stata, SPSS or SQLite file, or postgresql://user@host/database.", metavar="TABLE"
+    )
     sep: str | None = option(None, "Separator of CSV; told by the first lines if not given.", metavar="C")
-    sql: str | None = option(None, "Table of a database.")
+    sql: str | None = option(None, "Table of a database, or sheet of a workbook.", "--sql", "--worksheet")
 
     def read(self, other: str | None = None) -> pd.DataFrame:
         """Read it, or another one in the same way, all cells as texts."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from deid.base.files import check_new_file
 from deid.base.options import option
 from deid.cli.common import Summary
-from deid.cli.option_groups import OutputOptions, command
+from deid.cli.option_groups import TableOutputOptions, command
 from deid.cli.table_options import TableOptions
 from deid.cli.tables import working
 from deid.trajectories.publishing import TrajectoryOptions, release_diagnoses
@@ -18,7 +18,7 @@ def anonymize(
     told: Summary,
     *,
     source: TableOptions,
-    place: OutputOptions,
+    place: TableOutputOptions,
     asked: TrajectoryOptions,
     report: Path | None = option(None, "Write a web page with levels, loss and a plot."),
 ) -> None:
@@ -31,17 +31,17 @@ def anonymize(
     Example: deid trajectories anonymize diagnoses.csv -o released.csv --k 5 --person mrn --code icd --age age
     """
     from deid.manifest.page import made_section
-    from deid.table.table_files import check_new_table, write_table
+    from deid.table.table_files import write_table
 
-    check_new_table(place.output)
+    out = place.check(source.table)
     if report is not None:
         check_new_file(report)
-    told.begin(place.output)
+    told.begin(out)
     with working("anonymizing"):
         published = release_diagnoses(source.read(), asked)
     write_table(published.frame, place.output)
     told.extra = published.figures
     told.notes.append(str(published))
-    told.sign(place.output, inputs=source.files(), columns=published.fates)
+    told.sign(out, inputs=source.files(), columns=published.fates)
     if report is not None:
         published.write_report(report, made_section(told.run))

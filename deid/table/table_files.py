@@ -1,4 +1,4 @@
-"""Tables of rows as data frames: CSV, Parquet, SQL.
+"""Tables of rows as data frames: CSV, Parquet, Excel, SAS, Stata, SPSS, SQL.
 
 Everything is read as text first and becomes numbers only where nothing is lost: a column of ``02139`` stays text. Text
 columns are categorical, which makes a million rows small. Empty cells are missing values.
@@ -21,16 +21,19 @@ import numpy as np
 from deid.base.errors import ConfigError, FormatError, InputError, OutputError
 from deid.base.files import atomic_files, check_new_file, os_reason
 from deid.base.late import pd
-from deid.io.batches import open_table
+from deid.io.database import DATABASES
 from deid.io.encoding import is_binary
+from deid.table import statistics_files, workbook
 from deid.table.cell_text import cell_text, text_column
-from deid.table.scalars import is_plain_number
+from deid.table.database_tables import check_new_rows, read_cells, shown_table, write_rows
+from deid.table.scalars import EXACT, is_plain_number
 
 _SEPARATORS = (",", ";", "\t", "|")
 _HEAD = 1 << 16
 _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?")
-_DATABASES = (".db", ".sqlite", ".sqlite3")
 _PARQUET = (".parquet", ".pq")
+_WRITTEN = (".csv", ".tsv", *_PARQUET, workbook.SUFFIXES[0])
+_ZIP = b"PK\x03\x04"
 
 
 def read_table(
@@ -46,11 +49,12 @@ def read_table(
     Parameters
     ----------
     place : str or Path
-        A CSV or Parquet file, a SQLite file (.db, .sqlite), or a URL ``postgresql://user@host/database``.
+        A CSV or Parquet file, an Excel workbook (.xlsx), a file of SAS, Stata or SPSS (extra ``statistics``), a SQLite
+        file (.db, .sqlite), or a URL ``postgresql://user@host/database``.
     separator : str, optional
         Separator of a CSV file; told by its first lines when not given.
     table : str, optional
-        Table of a database; required there.
+        Table of a database, where the URL does not name it, or sheet of a workbook that has several.
     text : collection of str, or True
         Columns that are texts (`deid.table.cell_text`) even where all cells are numbers: diagnosis codes, for which
         250.00 is not 250.0. True for all columns: then what is read of a row depends on this row and the header alone.
@@ -73,17 +77,23 @@ def read_table(
     """
     name = str(place)
     path, suffix = Path(name), Path(name).suffix.lower()
-    if "://" in name or (suffix in _DATABASES and not path.is_file()):
-        return _from_database(name, table, text, exact)
+    if "://" in name or (suffix in DATABASES and not path.is_file()):
+        return _from_cells(read_cells(name, table), name, text, exact, _array)
     try:
         with path.open("rb") as stream:
             head = stream.read(_HEAD)
     except OSError as error:
         raise InputError(f"cannot be read ({os_reason(error)})", "check the path and its permissions", name) from None
-    if (kind := is_binary(head)) not in ("", "Parquet", "SQLite"):
-        raise FormatError(f"this is no table but {kind}", "save the table as CSV or Parquet", name)
-    if suffix in _DATABASES:
-        return _from_database(name, table, text, exact)
+    if suffix in statistics_files.SUFFIXES:
+        return _from_cells(statistics_files.read_statistics(path), name, text, exact, _loose_array)
+    kind = is_binary(head)
+    if head.startswith(_ZIP) and (suffix in workbook.SUFFIXES or "Excel" in kind):
+        return _from_cells(workbook.read_workbook(path, table), name, text, exact, _loose_array)
+    if kind not in ("", "Parquet", "SQLite"):
+        hint = "save the table as .xlsx without a password, CSV or Parquet"
+        raise FormatError(f"this is no table but {kind}", hint, name)
+    if suffix in DATABASES:
+        return _from_cells(read_cells(name, table), name, text, exact, _array)
     if kind == "Parquet" or suffix in _PARQUET:
         return _from_parquet(path, text, exact)
     return _from_csv(path, head, separator, text, exact)
@@ -185,42 +195,28 @@ def _from_parquet(path: Path, as_text: Collection[str] | bool, exact: bool) -> p
         raise FormatError("a date or time is out of range", "write it as text", str(path)) from None
 
 
-def _from_database(place: str, table: str | None, as_text: Collection[str] | bool, exact: bool) -> pd.DataFrame:
+def _from_cells(
+    found: tuple[list[str], list[list[Any]]], place: str, as_text: Collection[str] | bool, exact: bool, array: Any
+) -> pd.DataFrame:
+    """Return a frame of names and columns of cells; ``array`` makes one of Arrow of a column."""
     import pyarrow
 
-    from deid.base.store import has_password
-
-    if has_password(place):
-        raise ConfigError("the URL holds a password", "leave it out; set PGPASSWORD or use ~/.pgpass")
-    found = open_table(place, table)
-    rows = [row for batch in found.all(found.columns) for row in batch]
-    found.store.close()
-    loose = found.store.dialect == "sqlite"
-    values = zip(*rows, strict=True) if rows else [()] * len(found.columns)
+    names, columns = found
+    if not names:
+        raise FormatError("the table is empty", "a table needs a header and rows", place)
+    _check_names(names, place)
     cells = {}
-    for column, own in zip(found.table.columns, values, strict=True):
-        places = getattr(column.type, "scale", None) if loose else None
-        scaled = [_scaled(cell, places) for cell in own]
+    for name, own in zip(names, columns, strict=True):
         try:
-            if _is_text(column.name, as_text):
-                cells[column.name] = pyarrow.array([cell_text(cell) for cell in scaled], pyarrow.string())
-            else:
-                cells[column.name] = _array(scaled)
+            text = _is_text(name, as_text)
+            cells[name] = pyarrow.array([cell_text(cell) for cell in own], pyarrow.string()) if text else array(own)
         except UnicodeEncodeError:
-            raise FormatError(f"a cell of the column {column.name!r} is not UTF-8", "write it again", place) from None
+            raise FormatError(f"a cell of the column {name!r} is not UTF-8", "write it again", place) from None
     return _narrow(pyarrow.table(cells), as_text, exact)
 
 
 def _is_text(name: str, as_text: Collection[str] | bool) -> bool:
     return as_text if isinstance(as_text, bool) else name in as_text
-
-
-def _scaled(cell: object, places: int | None) -> object:
-    """Write a number of SQLite with the decimal places that its column declares, where nothing is lost."""
-    if places is None or not isinstance(cell, int | float):
-        return cell
-    text = f"{cell:.{places}f}"
-    return text if float(text) == cell else cell
 
 
 def _array(cells: list[Any]) -> Any:
@@ -231,6 +227,18 @@ def _array(cells: list[Any]) -> Any:
         return pyarrow.array(cells)
     except (pyarrow.ArrowException, ValueError, TypeError):
         return pyarrow.array([None if cell is None else str(cell) for cell in cells])
+
+
+def _loose_array(cells: list[Any]) -> Any:
+    """Return a column of a sheet, where every cell has a type of its own: numbers if all are, else texts."""
+    import pyarrow
+
+    there = [cell for cell in cells if cell is not None]
+    if there and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in there):
+        if all(abs(cell) < EXACT and cell == int(cell) for cell in there):
+            return pyarrow.array([None if cell is None else int(cell) for cell in cells])
+        return pyarrow.array([None if cell is None else float(cell) for cell in cells])
+    return pyarrow.array([cell if isinstance(cell, str) else cell_text(cell) for cell in cells], pyarrow.string())
 
 
 def _narrow(found: Any, as_text: Collection[str] | bool, exact: bool) -> pd.DataFrame:
@@ -324,37 +332,69 @@ def numbers_kept_as_text(frame: pd.DataFrame) -> dict[str, str]:
     }
 
 
-def check_new_table(path: Path) -> None:
+def check_new_table(place: Path | str, source: str | Path | None = None) -> None:
     """Refuse a place where no table can be written, before work is spent on it.
+
+    Parameters
+    ----------
+    place : Path or str
+        As that of `write_table`.
+    source : str or Path, optional
+        Where the rows come from: a release does not go into the database file of its originals.
 
     Raises
     ------
     OutputError
-        When it has another suffix than `write_table` knows, or cannot be written (`deid.base.files.check_new_file`).
+        When it has another suffix than `write_table` knows, or cannot be written (`deid.base.files.check_new_file`,
+        `deid.table.database_tables.check_new_rows`).
     """
-    if path.suffix.lower() not in (".csv", ".tsv", *_PARQUET):
-        raise OutputError("tables are written as .csv, .tsv or .parquet", "for example: released.csv", str(path))
+    if "://" in str(place):
+        check_new_rows(str(place), source)
+        return
+    path = Path(place)
+    if path.suffix.lower() not in _WRITTEN:
+        raise OutputError(f"tables are written as {', '.join(_WRITTEN)}", "for example: released.csv", str(path))
     check_new_file(path)
 
 
-def write_table(frame: pd.DataFrame, path: Path, *, replace: bool = False) -> None:
-    """Write a table as CSV or Parquet, by the file's suffix; atomically, with mode 0600.
+def shown_place(place: Path | str) -> Path:
+    """Return the path of a table that is written, by which what lies beside it is named; see `write_table`."""
+    return shown_table(str(place)) if "://" in str(place) else Path(place)
 
-    Missing values become empty cells. Nothing but the rows is written: categories that no row has any more, as those
-    of suppressed rows, would stand in Parquet's dictionary, and notes of a frame (``attrs``) in its metadata.
+
+def write_table(frame: pd.DataFrame, place: Path | str, *, replace: bool = False) -> None:
+    """Write a table as CSV, Parquet or a workbook of Excel, by the file's suffix, or into a new table of a database.
+
+    Files are written atomically, with mode 0600, tables in one transaction. Missing values become empty cells. Nothing
+    but the rows is written: categories that no row has any more, as those of suppressed rows, would stand in Parquet's
+    dictionary, and notes of a frame (``attrs``) in its metadata.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    place : Path or str
+        A file, or a URL with the name of the table behind it: ``sqlite:///release.db/patients``.
+    replace : bool
+        Replace a file that exists; a table never is.
 
     Raises
     ------
     OutputError
-        When the file exists already (unless ``replace``), cannot be written, or has another suffix.
+        When the file (unless ``replace``) or the table exists already, cannot be written, or has another suffix.
     """
-    suffix = path.suffix.lower()
-    if suffix not in (".csv", ".tsv", *_PARQUET):
-        raise OutputError("tables are written as .csv, .tsv or .parquet", "for example: released.csv")
     frame = _rows_alone(frame)
+    if "://" in str(place):
+        write_rows(frame, str(place))
+        return
+    path = Path(place)
+    suffix = path.suffix.lower()
+    if suffix not in _WRITTEN:
+        raise OutputError(f"tables are written as {', '.join(_WRITTEN)}", "for example: released.csv")
     with atomic_files([path], replace=replace) as (stream,):
         if suffix in _PARQUET:
             frame.to_parquet(stream, index=False)
+        elif suffix in workbook.SUFFIXES:
+            workbook.write_workbook(frame, stream)
         else:
             text = io.TextIOWrapper(stream, "utf-8", newline="")
             frame.to_csv(text, index=False, sep="\t" if suffix == ".tsv" else ",", lineterminator="\n")

@@ -63,7 +63,9 @@ def test_ids_of_persons_merge_whole_numbers_with_a_point() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stored", "typed"), [*((kind, False) for kind in KINDS), ("sqlite", True)], indirect=["stored"]
+    ("stored", "typed"),
+    [*((kind, False) for kind in KINDS if kind != "xlsx"), ("sqlite", True)],  # an empty row of a sheet is no row
+    indirect=["stored"],
 )
 def test_no_row_changes_how_another_is_read(stored: Stored, typed: bool) -> None:
     def read(rows: list[Any]) -> list[list[str | None]]:

@@ -45,7 +45,7 @@ def test_separators_are_told(tmp_path: Path, separator: str) -> None:
 
 def test_round_trips(tmp_path: Path) -> None:
     frame = pd.DataFrame({"age": [30, 31], "code": ["[20-29]", None], "text": ["a,b", 'say "x"']})
-    for name in ("out.csv", "out.tsv", "out.parquet"):
+    for name in ("out.csv", "out.tsv", "out.parquet", "out.xlsx"):
         write_table(frame, tmp_path / name)
         assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
         again = read_table(tmp_path / name)
@@ -55,7 +55,7 @@ def test_round_trips(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="exists already"):
         write_table(frame, tmp_path / "out.csv")
     with pytest.raises(OutputError, match=r"\.csv"):
-        write_table(frame, tmp_path / "out.xlsx")
+        write_table(frame, tmp_path / "out.doc")
 
 
 def test_decimals_and_dates_of_parquet(tmp_path: Path) -> None:
@@ -114,13 +114,11 @@ def test_damaged_files_are_refused_without_their_content(tmp_path: Path, content
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "db", "sqlite"])
-@pytest.mark.parametrize(
-    ("member", "kind"), [("xl/workbook.xml", "Excel"), ("word/document.xml", "Word"), ("a", "zip")]
-)
+@pytest.mark.parametrize(("member", "kind"), [("xl/workbook.xml", ""), ("word/document.xml", "Word"), ("a", "zip")])
 def test_documents_of_offices_are_called_what_they_are(tmp_path: Path, member: str, kind: str, suffix: str) -> None:
     place = tmp_path / f"table.{suffix}"
     with zipfile.ZipFile(place, "w") as archive:
         archive.writestr(member, "<x/>")
-    with pytest.raises(FormatError, match=f"no table but .*{kind}") as raised:
+    with pytest.raises(FormatError, match=f"no table but .*{kind}" if kind else "workbook is damaged") as raised:
         read_table(place)
-    assert "CSV" in str(raised.value)
+    assert "CSV" in str(raised.value) or not kind

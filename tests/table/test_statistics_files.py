@@ -1,0 +1,63 @@
+"""Files of SAS, Stata and SPSS: the stored codes, missing values, dates; damaged files quote nothing."""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from deid.base.errors import ConfigError, FormatError, InputError
+from deid.table.table_files import read_table
+
+FRAME = pd.DataFrame(
+    {
+        "sex": [1.0, 2.0, 9.0],
+        "age": [30.0, float("nan"), 31.0],
+        "name": ["Ann", "", "Zoe"],
+        "weight": [1.5, 2.0, 3.25],
+        "born": [datetime.date(1990, 1, 2), None, datetime.date(1850, 5, 6)],
+    }
+)
+
+
+@pytest.mark.parametrize("kind", ["sav", "zsav", "dta", "xpt", "por"])
+def test_codes_dates_and_gaps(tmp_path: Path, kind: str) -> None:
+    pyreadstat = pytest.importorskip("pyreadstat")
+    place = str(tmp_path / f"t.{kind}")
+    labels = {"sex": {1: "male", 2: "female"}}
+    if kind in ("sav", "zsav"):
+        pyreadstat.write_sav(
+            FRAME, place, compress=kind == "zsav", variable_value_labels=labels, missing_ranges={"sex": [9.0]}
+        )
+    elif kind == "dta":
+        pyreadstat.write_dta(FRAME, place, variable_value_labels=labels)
+    else:
+        {"xpt": pyreadstat.write_xport, "por": pyreadstat.write_por}[kind](FRAME, place)
+    frame = read_table(place, exact=True).rename(columns=str.lower).astype(object)
+    assert frame.where(frame.notna(), None).to_numpy().tolist() == [
+        [1, 30, "Ann", 1.5, "1990-01-02"],
+        [2, None, None, 2.0, None],
+        [None if "sav" in kind else 9, 31, "Zoe", 3.25, "1850-05-06"],
+    ]
+
+
+@pytest.mark.parametrize("kind", ["sas7bdat", "xpt", "dta", "sav", "por"])
+def test_what_is_none_is_refused_without_its_content(tmp_path: Path, kind: str) -> None:
+    pytest.importorskip("pyreadstat")
+    path = tmp_path / f"t.{kind}"
+    with pytest.raises(InputError, match="cannot be read"):
+        read_table(path)
+    path.write_bytes(b"Zebedee" * 100)
+    with pytest.raises(FormatError, match=f"no .{kind} file") as caught:
+        read_table(path)
+    assert "Zebed" not in str(caught.value)
+
+
+def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyreadstat", None)
+    (tmp_path / "t.sav").write_bytes(b"$FL2")
+    with pytest.raises(ConfigError, match=r"clinical-deid\[statistics\]"):
+        read_table(tmp_path / "t.sav")
