@@ -177,6 +177,23 @@ def atomic_files(
         raise
 
 
+@contextmanager
+def part_folder(path: Path) -> Iterator[Path]:
+    """Make a hidden folder beside a place, for what is moved there when it is whole; it is removed behind the block.
+
+    Raises
+    ------
+    OutputError
+        When the place's folder is not there, or nothing can be written there.
+    """
+    check_folder(path)
+    try:
+        with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=path.parent) as part:
+            yield Path(part)
+    except OSError as error:
+        raise output_error(error).at(str(path)) from None
+
+
 def clear_leftovers(folder: Path, *, deep: bool = False) -> int:
     """Remove the hidden part files that killed processes left in a folder; return how many there were.
 

@@ -246,6 +246,8 @@ def tag(
         run.into(target, chosen)
     fits = not chosen.label_sets or all(any(c in LABEL_SETS[s] for s in chosen.label_sets) for c in labels)
     options = run.found.layout() if run.found.format.name == chosen.name else run.found.options
+    if not options.spans_field and reading.spans_field is None:  # a table has none yet, and is to get one
+        options = replace(options, spans_field=None)
     run.begin(target)
     report = tag_files(
         run.found,

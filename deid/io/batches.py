@@ -249,20 +249,26 @@ def parquet_rows(file: Any) -> Iterator[dict[str, Any] | None]:
     """
     import pyarrow
 
-    bad = (pyarrow.ArrowException, ValueError, OverflowError)  # UnicodeDecodeError is a ValueError
     number = 0
     try:
         for batch in file.iter_batches(batch_size=_ROWS):
-            rows: list[dict[str, Any] | None]
-            try:
-                rows = batch.to_pylist()
-            except bad:
-                rows = [_row_alone(batch, at, bad) for at in range(batch.num_rows)]
-            for row in rows:
+            for row in batch_rows(batch):
                 yield row
                 number += 1
     except (pyarrow.ArrowException, OSError):
         raise FormatError("the file is damaged", "write it again", position=f"row {number + 1}") from None
+
+
+def batch_rows(batch: Any) -> list[dict[str, Any] | None]:
+    """Return the rows of a record batch of Arrow, None for one with a cell that cannot be read."""
+    import pyarrow
+
+    bad = (pyarrow.ArrowException, ValueError, OverflowError)  # UnicodeDecodeError is a ValueError
+    try:
+        rows: list[dict[str, Any] | None] = batch.to_pylist()
+    except bad:
+        rows = [_row_alone(batch, at, bad) for at in range(batch.num_rows)]
+    return rows
 
 
 def _row_alone(batch: Any, at: int, bad: tuple[type[Exception], ...]) -> dict[str, Any] | None:

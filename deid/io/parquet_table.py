@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import replace
 from typing import Any
 
 from deid.base.errors import DeidError, FormatError, OutputError
-from deid.document import Document, check_spans
+from deid.document import Document, Span, check_spans
 from deid.io.batches import open_parquet, parquet_rows, plain_cell
 from deid.io.encoding import encode
-from deid.io.fields import TableFields, field_value, find_columns
+from deid.io.fields import Columns, TableFields, field_value, find_columns
 from deid.io.formats import CollectionFormat, Options, Streams
 from deid.io.span_checks import check_label
 from deid.io.span_json import from_values
@@ -43,29 +43,51 @@ def read(streams: Streams, options: Options) -> Iterator[Document | DeidError]:
     columns = find_columns(schema.names, options)
     encoded = {field.name for field in schema if (field.metadata or {}).get(b"deid") == b"json"}
     for number, row in enumerate(parquet_rows(file), 1):
-        position = f"row {number}"
-        if row is None:
-            yield FormatError(
-                "a cell holds no valid text, or no valid value of its type", "write the file again", "", position
-            )
-            continue
         try:
-            text = row[columns.text]
-            if not isinstance(text, str):
-                raise FormatError("the cell of the text holds no text", "check --text-field", "", position)
-            values = _span_values(row[columns.spans], position) if columns.spans else []
-            spans = from_values(values, text, position)
-            metadata = {
-                name: json.loads(value) if name in encoded and value is not None else _json_value(value)
-                for name, value in row.items()
-                if name not in columns.own()
-            }
-            identifier = field_value(row[columns.id], position) if columns.id else ""
-            yield Document(identifier, text, spans, metadata)
+            yield document_of(row, columns, f"row {number}", encoded)
         except DeidError as error:
             yield error
-        except (ValueError, RecursionError):
-            yield FormatError("a cell that is marked as JSON is not", "write the file again", "", position)
+
+
+def document_of(
+    row: dict[str, Any] | None, columns: Columns, position: str = "", encoded: Container[str] = ()
+) -> Document:
+    """Return a row as a document.
+
+    Parameters
+    ----------
+    row : dict or None
+        Cells by column, as `deid.io.batches.batch_rows` has them.
+    columns : Columns
+    position : str
+        Where the row stands, for messages.
+    encoded : container of str
+        Columns whose cells are JSON text.
+
+    Raises
+    ------
+    FormatError
+        When it is none.
+    """
+    if row is None:
+        raise FormatError(
+            "a cell holds no valid text, or no valid value of its type", "write the file again", "", position
+        )
+    text = row[columns.text]
+    if not isinstance(text, str):
+        raise FormatError("the cell of the text holds no text", "check --text-field", "", position)
+    try:
+        values = _span_values(row[columns.spans], position) if columns.spans else []
+        spans = from_values(values, text, position)
+        own = columns.own()
+        metadata = {
+            name: json.loads(value) if name in encoded and value is not None else _json_value(value)
+            for name, value in row.items()
+            if name not in own
+        }
+    except (ValueError, RecursionError):
+        raise FormatError("a cell that is marked as JSON is not", "write the file again", "", position) from None
+    return Document(field_value(row[columns.id], position) if columns.id else "", text, spans, metadata)
 
 
 def _schema_of(file: Any) -> Any:
@@ -121,9 +143,9 @@ class _Sink:
         fields = self._fields or TableFields.of(document, self._options)
         record = fields.record(document)
         for name in fields.names:
-            _check_strings([name, record.get(name)])
+            check_strings([name, record.get(name)])
         if fields.spans:
-            record[fields.spans] = [_struct(span) for span in document.spans]
+            record[fields.spans] = [span_struct(span) for span in document.spans]
         if self._schema is not None:
             record |= {name: _fit(record.get(name), kind) for name, kind in self._kinds.items()}
         self._fields = fields
@@ -155,9 +177,10 @@ class _Sink:
         self._file.close()
 
 
-def _struct(span: Any) -> dict[str, Any]:
+def span_struct(span: Span) -> dict[str, Any]:
+    """Return a span as a value of `span_type`."""
     check_label(span.category, (), True, f"offset {span.start}")
-    _check_strings([span.category, span.id, *span.attributes])
+    check_strings([span.category, span.id, *span.attributes])
     return {
         "start": span.start,
         "end": span.end,
@@ -168,13 +191,13 @@ def _struct(span: Any) -> dict[str, Any]:
     }
 
 
-def _check_strings(value: object) -> None:
+def check_strings(value: object) -> None:
     """Raise `OutputError` for strings with lone surrogates, which Parquet cannot hold."""
     if isinstance(value, str):
         encode(value, "utf-8", whole=False)
     elif isinstance(value, (list, tuple)):
         for item in value:
-            _check_strings(item)
+            check_strings(item)
 
 
 def _kind(values: list[Any]) -> str:
@@ -217,7 +240,22 @@ def _schema(fields: TableFields, kinds: dict[str, str]) -> Any:
         "integer": pa.int64(),
         "float": pa.float64(),
     }
-    span = pa.struct(
+    own = {fields.text: pa.string(), fields.id: pa.string(), fields.spans: pa.list_(span_type())}
+    return pa.schema(
+        [
+            pa.field(name, own[name])
+            if name in own
+            else pa.field(name, types.get(kinds[name], pa.string()), metadata=marks.get(kinds[name]))
+            for name in fields.names
+        ]
+    )
+
+
+def span_type() -> Any:
+    """Return the type of a span in a table of Arrow."""
+    import pyarrow as pa
+
+    return pa.struct(
         [
             ("start", pa.int64()),
             ("end", pa.int64()),
@@ -225,15 +263,6 @@ def _schema(fields: TableFields, kinds: dict[str, str]) -> Any:
             ("id", pa.string()),
             ("score", pa.float64()),
             ("attributes", pa.list_(pa.list_(pa.string()))),
-        ]
-    )
-    own = {fields.text: pa.string(), fields.id: pa.string(), fields.spans: pa.list_(span)}
-    return pa.schema(
-        [
-            pa.field(name, own[name])
-            if name in own
-            else pa.field(name, types.get(kinds[name], pa.string()), metadata=marks.get(kinds[name]))
-            for name in fields.names
         ]
     )
 

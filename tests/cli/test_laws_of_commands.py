@@ -28,6 +28,7 @@ FIND = [
     "watch",
     "relay",
     "serve",
+    "spark scrub",
     "explain",
     "verify",
     "extract",
@@ -36,7 +37,7 @@ FIND = [
     "experiment robustness",
     "experiment hips",
 ]
-REPLACE = ["scrub", "filter", "watch", "relay", "serve", "release"]
+REPLACE = ["scrub", "filter", "watch", "relay", "serve", "spark scrub", "release"]
 MEANINGS = {
     "--from": ("str", "Format of "),
     "--to": ("str", "Format "),

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from senders import Sender, code, message, output, relay
 from test_laws_of_commands import COMMANDS_THAT_RUN, options
@@ -22,6 +23,7 @@ from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
 from deid.document import Document
 from deid.pipeline.options import PipelineOptions
+from deid.streaming.arrow import KeyPlace, ScrubBatch, columns_of
 from deid.streaming.work import PipelineRecipe
 from deid.web.service import Task, Worker
 
@@ -86,6 +88,15 @@ def serve_(folder: Path) -> str:
     return Worker(pipeline, 60)(Task("scrub", "text", TEXT.encode())).body.decode()
 
 
+def spark_scrub(folder: Path) -> str:
+    (folder / "key").write_text("6b" * 32)
+    (folder / "key").chmod(0o600)
+    options = PipelineOptions(model="en", rules=False, policy="redact")
+    columns = columns_of(("id", "text"), None, None)
+    batch = ScrubBatch(names=("id", "text"), columns=columns, key=KeyPlace.of(folder / "key"), options=options)
+    return str(batch(pa.RecordBatch.from_pylist([{"id": "a", "text": TEXT}])).column("text")[0])
+
+
 def tag(folder: Path) -> str:
     run("tag", note(folder), folder / "out", *ALONE, "--to", "jsonl")
     told = json.loads(next((folder / "out").rglob("*.jsonl")).read_text())
@@ -126,6 +137,7 @@ WRITTEN: dict[str, Callable[[Path], str]] = {
     "filter": filter_,
     "relay": relay_,
     "serve": serve_,
+    "spark scrub": spark_scrub,
     "tag": tag,
     "explain": explain,
     "extract": extract,

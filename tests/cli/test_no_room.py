@@ -82,6 +82,7 @@ ALIKE = {
     **{"annotate export": "convert", "annotate train": "train"},
     **dict.fromkeys(("vault rotate", "forget"), "vault init"),
     "relay": "filter",
+    "spark scrub": "scrub",
     "experiment active-learning": "crossval",
     "report open": "evaluate",
 }  # fmt: skip

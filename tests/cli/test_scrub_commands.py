@@ -18,7 +18,7 @@ from deid.base.errors import ConfigError, DeidError, OutputError
 from deid.base.keys import default_key_path
 from deid.cli.main import app
 from deid.document import Document
-from deid.io import read
+from deid.io import Options, open_writer, read
 from deid.manifest import manifest_path
 
 TEXT = "Seen by Dr. Quartermain on 03/14/2019. Call (617) 555-0123.\n"
@@ -207,6 +207,16 @@ def test_tag_annotates_and_forgets_other_annotations(tmp_path: Path) -> None:
     assert isinstance(document, Document)
     assert [s.id for s in document.spans] == ["P0", "P1", "P2"]
     assert document.text == TEXT
+    assert [s.category for s in document.spans] == ["DOCTOR", "DATE", "PHONE"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_table_without_spans_gets_them_in_its_own_format(tmp_path: Path, suffix: str) -> None:
+    with open_writer(tmp_path / f"in.{suffix}", suffix, Options(spans_field="")) as writer:
+        writer.write(Document("n1", TEXT))
+    run("tag", tmp_path / f"in.{suffix}", tmp_path / f"out.{suffix}", *RULES, "--to", suffix)
+    (document,) = read(tmp_path / f"out.{suffix}")
+    assert isinstance(document, Document)
     assert [s.category for s in document.spans] == ["DOCTOR", "DATE", "PHONE"]
 
 
