@@ -61,6 +61,13 @@ ROOMS = {
          "tests/detection/test_reader.py", "tests/reading/test_phrases.py"),
         plain=True,
     ),
+    "labeling": Room(
+        ("deid/labeling", "deid/features"),
+        ("tests/labeling", "tests/features"),
+        ("context", "features", "frozen", "labeller", "model", "text", "walk"),
+        ("tests/labeling/test_kernels.py", "tests/labeling/test_native.py", "tests/labeling/test_frozen.py"),
+        plain=True,
+    ),
     "replacement": Room(
         ("deid/replacement",),
         ("tests/replacement",),

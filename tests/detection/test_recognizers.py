@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,11 +13,12 @@ from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError, ModelError
 from deid.cli.main import app
+from deid.detection.dial import Dial, dial_of_folder, write_dial
 from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
 from deid.document import Document
 from deid.features import FeatureSet
-from deid.labeling.tagger import train
+from deid.labeling.tagger import DEFAULT_MODEL, train
 from deid.labeling.training import TrainingOptions
 from deid.phi import LABEL_SETS
 
@@ -71,6 +73,46 @@ def test_dials(models: Path) -> None:
     sure = build_recognizer(RecognizerOptions(model=plain, threshold=0.2)).find(NOTE)
     assert sure
     assert all(s.score is not None and s.score >= 0.2 for s in sure)
+
+
+def test_a_dial_in_a_models_folder_is_used_whenever_the_model_is(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = shutil.copytree(models / "plain", tmp_path / "own")
+    as_trained = build_recognizer(RecognizerOptions(model=str(own)))
+    found = as_trained.find(NOTE)
+    assert found
+    write_dial(own / "dial.json", Dial(-1000.0, as_trained.fingerprint()))
+    assert not build_recognizer(RecognizerOptions(model=str(own))).find(NOTE)
+    assert build_recognizer(RecognizerOptions(model=str(own), dial="0")).find(NOTE) == found  # what is said wins
+    write_dial(own / "dial.json", Dial(-1000.0, "of another model"))
+    with pytest.raises(ConfigError, match="another model"):
+        build_recognizer(RecognizerOptions(model=str(own))).find(NOTE)
+    # a shipped model's folder is its own, whatever the folders here are called
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / DEFAULT_MODEL).mkdir()
+    write_dial(tmp_path / DEFAULT_MODEL / "dial.json", Dial(-1000.0))
+    write_dial(tmp_path / "dial.json", Dial(-1000.0))
+    assert build_recognizer(RecognizerOptions(rules=False)).find(NOTE)
+    assert dial_of_folder(None) is None
+    assert dial_of_folder("own") == Dial(-1000.0, "of another model")
+
+
+@pytest.mark.parametrize("more", [{}, {"threshold": 0.2}, {"rules": True}])
+def test_a_recognizer_is_dialled_as_if_it_were_built_so(models: Path, more: dict[str, object]) -> None:
+    options = RecognizerOptions(model=str(models / "plain"), **more)  # type: ignore[arg-type]
+    recognizer = build_recognizer(options)
+    before = recognizer.find(NOTE)
+    for value in (-1000.0, 0.0, 4.0):
+        turned = recognizer.dialled(value)
+        asked = build_recognizer(replace(options, dial=str(value)))
+        assert turned.find(NOTE) == asked.find(NOTE)
+        assert pickle.loads(pickle.dumps(turned)).find(NOTE) == asked.find(NOTE)
+        assert turned.fingerprint() == recognizer.fingerprint()
+        assert turned.categories == recognizer.categories
+    assert recognizer.find(NOTE) == before
+    with pytest.raises(ConfigError, match="no dial"):
+        build_recognizer(RecognizerOptions(model="none")).dialled(1.0)
 
 
 def test_another_process_loads_it_again(models: Path) -> None:

@@ -111,6 +111,20 @@ def test_any_text_and_weights(preset, texts, seed, labels, share):
         check(decoder, text, bias=seed % 3)
 
 
+@pytest.mark.parametrize("preset", sorted(SETS))
+def test_notes_of_many_alphabets_and_places(preset):
+    """The same without chance, in a moment: one text has all that is odd, others begin and end with it."""
+    notes = [
+        "Name: Dvořák, Ana\nDr. Łucja Żak saw a woman from North  Carolina and New York in March.\n",
+        "Žofie: -3.5% of ½, ١٢ and 4,711 on 03/04/2019\r\n\r\n* NEW HAMPSHIRE *\tMcNeil's e-mail: a@b.example",
+        "".join(ODD) + " ".join(PLAIN),
+        "new\nyork new\n\nyork New York",
+    ]
+    decoder = decoder_for(SETS[preset], notes, 6, 9, 0.7)
+    for text in (*notes, *(note[::-1] for note in notes), *(piece for piece in (*PLAIN, *ODD))):
+        check(decoder, text, bias=0.5)
+
+
 @settings(max_examples=60)
 @given(TEXTS, st.integers(0, 99), st.sampled_from(["BIO", "BIOES"]), st.sampled_from(["hide", "default"]))
 def test_spans_are_what_the_labels_say(text, seed, scheme, preset):
@@ -155,6 +169,9 @@ def test_a_kind_and_a_group_for_each_label():
     labeller = native.Labeller(**parts())
     assert labeller.spans("a b a a", 0, 0.0, b"\0\1", b"\0\1") == [(0, 1, 1), (4, 5, 1), (6, 7, 1)]
     assert labeller.spans("a b a a", 0, 0.0, b"\0\2", b"\0\1") == [(0, 1, 1), (4, 7, 1)]
+    assert labeller.spans("a", 0, 0.0, b"\0\2", b"\0\1") == [(0, 1, 1)]
+    assert labeller.spans("a a", 0, 0.0, b"\0\2", b"\0\1") == [(0, 3, 1)]  # all of the text is one span
+    assert labeller.spans("b", 0, 0.0, b"\0\2", b"\0\1") == labeller.spans("", 0, 0.0, b"\0\2", b"\0\1") == []
     with pytest.raises(ValueError, match="group"):
         labeller.spans("a", 0, 0.0, b"\0", b"\0\1")
 

@@ -7,7 +7,7 @@ import ipaddress
 
 import phonenumbers
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deid.rules.checks import CHECKS
@@ -62,6 +62,27 @@ def test_dates_are_those_of_the_calendar(year: int, month: int, day: int) -> Non
     except ValueError:
         there = False
     assert CHECKS["timestamp"](f"{year:04}{month:02}{day:02}") == there
+
+
+def _exists(year: int, month: int, day: int) -> bool:
+    try:
+        datetime.date(year, month, day)
+    except ValueError:
+        return False
+    return True
+
+
+@given(st.integers(0, 2300), st.integers(0, 14), st.integers(0, 33))
+@example(0, 1, 31)
+@example(0, 2, 29)
+@example(9999, 12, 31)
+@example(1900, 2, 29)
+def test_dates_with_a_year_are_those_of_the_calendar_in_some_order(year: int, month: int, day: int) -> None:
+    assert CHECKS["date"](f"{year:04}-{month:02}-{day:02}") == _exists(year, month, day)
+    either = _exists(year, month, day) or _exists(year, day, month)
+    assert CHECKS["date"](f"{month}/{day}/{year:04}") == (1800 <= year < 2200 and either)
+    # the century of a year of two digits is not known: 29 February may be
+    assert CHECKS["date"](f"{month}/{day}/{year % 100:02}") == (_exists(2000, month, day) or _exists(2000, day, month))
 
 
 @given(st.text(alphabet="0123456789abF:./%", max_size=24) | st.ip_addresses().map(str))
