@@ -1,24 +1,34 @@
-"""Experiments on tables: methods of deid cube and deid sequences, and studies of a release."""
+"""Experiments on tables: what methods of anonymization and of differential privacy cost, and studies of a release."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deid.base.options import argument, option
 from deid.cli.common import Summary
 from deid.cli.option_groups import command
 from deid.cli.sequences import LEVEL
-from deid.cli.table_options import SchemaOptions, TableOptions
+from deid.cli.table_options import RoleOptions, SchemaOptions, TableOptions
 from deid.cli.tables import working
 from deid.cli.training_options import OutcomeOptions
 from deid.dp.domain import DomainOptions, parse_slices
 from deid.experiments.conclusions import StudyOptions
 from deid.experiments.outcome import RUNS, RunOptions
+from deid.trajectories.publishing import DiagnosisColumns
+from deid.transactions.asking import CodesAsked
 
 if TYPE_CHECKING:
     from deid.experiments.outcome import Outcome
+
+
+@dataclass(frozen=True)
+class ComparedCodes(CodesAsked):
+    """What is asked of releases of codes by several methods."""
+
+    method: str = "km"
 
 
 def _compare(told: Summary, places: OutcomeOptions, compare: Callable[[], Outcome]) -> None:
@@ -134,3 +144,114 @@ def conclusions(
     truth = roles.open(source.table, source)
     pair = TablePair(truth, roles.open(release, source, published=True))
     places.show(conclusions_outcome(pair, asked), told)
+
+
+@command
+def tables(
+    told: Summary,
+    *,
+    source: TableOptions,
+    roles: RoleOptions,
+    methods: str = option("mondrian,bottom-up,top-down", "Methods, see deid anonymize.", metavar="A,B", panel=RUNS),
+    ks: Sequence[int] = option((2, 5, 10, 25, 50), "Values of k.", metavar="N,...", panel=RUNS),
+    queries: int = option(1000, "Random counts over two columns, for AvgRE.", minimum=1, panel=RUNS),
+    precision: str | None = option(
+        None, "Column of numbers: also measure the precision of queries on it.", metavar="COLUMN", panel=RUNS
+    ),
+    seed: int = option(0, "Seed of the queries.", panel=RUNS),
+    places: OutcomeOptions,
+) -> None:
+    """Compare methods of deid anonymize over k: loss, error of counts, precision of queries, risk, time.
+
+    Example: deid experiment tables census.csv --schema schema.toml --ks 2,5,10 --precision age --plot census.svg
+    """
+    from deid.experiments.tables import tables_outcome
+    from deid.table.microdata import column_names
+
+    places.check(told.said.json)
+    data = roles.open(source.table, source)
+    with working("making releases"):
+        outcome = tables_outcome(data, column_names(methods), ks, queries=queries, column=precision, seed=seed)
+    places.show(outcome, told)
+
+
+@command
+def same_disease(
+    told: Summary,
+    *,
+    source: TableOptions,
+    roles: SchemaOptions,
+    population: str = option(..., "Everybody who could be meant: the same columns.", metavar="P"),
+    dates: str = option("", "Columns that Safe Harbor cuts to years.", metavar="A,B"),
+    zips: str = option("", "Columns that Safe Harbor cuts to three digits.", metavar="A,B"),
+    places: OutcomeOptions,
+) -> None:
+    """Compare risks of records of one disease: as they are, by Safe Harbor, generalized against a population.
+
+    Example: deid experiment same-disease patients.csv --population people.csv --qi birth,zip --dates birth --zips zip
+    """
+    from dataclasses import replace
+
+    from deid.experiments.same_disease import same_disease_outcome
+    from deid.table.microdata import column_names
+
+    places.check(told.said.json)
+    asked = {"dates": column_names(dates) if dates else [], "zips": column_names(zips) if zips else []}
+    patients, people = (
+        replace(table, kinds={**table.kinds, **dict.fromkeys(asked["zips"], "nominal")})
+        for table in (roles.open(place, source) for place in (source.table, population))
+    )
+    with working("comparing"):
+        outcome = same_disease_outcome(patients, people, **asked)
+    places.show(outcome, told)
+
+
+@command
+def codes(
+    told: Summary,
+    *,
+    source: TableOptions,
+    asked: ComparedCodes,
+    methods: str = option("ugaclip,cba,aclip", "Methods of deid codes anonymize.", metavar="A,B", panel=RUNS),
+    places: OutcomeOptions,
+) -> None:
+    """Attack diagnosis codes, suppress rare ones, and compare releases by several methods.
+
+    Example: deid experiment codes cohort.csv --codes code --person person --visit visit --phenotypes diseases.txt
+    """
+    from deid.experiments.codes import codes_outcome
+    from deid.manifest import persons_linked
+    from deid.table.microdata import column_names
+
+    places.check(told.said.json)
+    frame = source.read()
+    with working("comparing"):
+        outcome = codes_outcome(frame, asked, column_names(methods), linked=persons_linked(source.table, asked.person))
+    places.show(outcome, told)
+
+
+@command
+def trajectories(
+    told: Summary,
+    *,
+    source: TableOptions,
+    columns: DiagnosisColumns,
+    ks: Sequence[int] = option((2, 5, 10, 15), "Values of k.", metavar="N,...", panel=RUNS),
+    weights: Sequence[float] = option((0.5,), "Weights of codes against ages.", metavar="W,...", panel=RUNS),
+    methods: str = option("a-gs,baseline", "How trajectories are joined.", metavar="A,B", panel=RUNS),
+    seed: int = option(0, "Seed of the one random choice.", panel=RUNS),
+    places: OutcomeOptions,
+) -> None:
+    """Compare releases of longitudinal records over k, methods and weights of codes.
+
+    Example: deid experiment trajectories diagnoses.csv --person mrn --code icd --ks 2,5,10 --plot loss.svg
+    """
+    from deid.experiments.trajectories import trajectories_outcome
+    from deid.table.microdata import column_names
+
+    places.check(told.said.json)
+    with working("comparing"):
+        outcome = trajectories_outcome(
+            source.read(), columns, ks, weights=weights, methods=column_names(methods), seed=seed
+        )
+    places.show(outcome, told)

@@ -7,6 +7,7 @@ population are cut together where the average of r falls most, down to ``least``
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -30,6 +31,9 @@ class SameDisease:
         The table with general quasi-identifiers.
     cells : ndarray of intp, shape [n]
         Cell of each record.
+    members : ndarray of intp, shape [cells]
+        Members of the population that the cuts put into each cell. Others may match what a cell publishes, and some
+        of these need not.
     risk : PopulationRisk
         Risk of what is published, against the population: R is ``risk.instance.average``. Records of two cells that
         publish the same values are one class in it, and members of the population match what a cell publishes, not
@@ -38,11 +42,18 @@ class SameDisease:
 
     frame: pd.DataFrame
     cells: IndexArray
+    members: IndexArray
     risk: PopulationRisk
+
+    @property
+    def cut_risk(self) -> float:
+        """R by the cells of the cuts, sum of n^2 / N over n: what the algorithm looks at, not what readers can use."""
+        sizes = np.bincount(self.cells, minlength=len(self.members))
+        return float((sizes * sizes / self.members).sum() / sizes.sum())
 
 
 def recode_same_disease(
-    data: Microdata, population: Microdata, least: int, *, prefixes: Sequence[str] = ()
+    data: Microdata, population: Microdata, least: int, *, prefixes: Sequence[str] = (), classes: int | None = None
 ) -> SameDisease:
     """Recode the quasi-identifiers of a table of patients who all have one disease.
 
@@ -57,6 +68,8 @@ def recode_same_disease(
     prefixes : sequence of str
         Columns published as their longest common beginning (ZIP codes); dates become day, year or span of years,
         numbers intervals, other columns sets.
+    classes : int, optional
+        Stop at so many cells; the cell whose cut raises the risk least is cut first.
 
     Returns
     -------
@@ -79,31 +92,15 @@ def recode_same_disease(
         if data.frame[name].isna().any():
             raise InputError("a missing quasi-identifier", "fill it in, or remove the row", f"column {name!r}")
     own, others = _ranks(data, population, names)
-    cells = np.zeros(len(data), dtype=np.intp)
-    done = 0
-    stack = [(np.arange(len(data)), np.arange(len(population)))]
-    while stack:
-        rows, members = stack.pop()
-        if len(members) < len(rows):
-            raise InputError(
-                "a cell has more records than members of the population",
-                "every record must describe a member of the population",
-                position=f"row {int(rows[0]) + 1}",
-            )
-        cut = _best_cut(own[rows], others[members], least)
-        if cut is None:
-            cells[rows] = done
-            done += 1
-            continue
-        column, value = cut
-        below, below_too = own[rows, column] <= value, others[members, column] <= value
-        stack.append((rows[~below], members[~below_too]))
-        stack.append((rows[below], members[below_too]))
+    parts = _cut(own, others, least, len(data) if classes is None else classes)
+    cells, members = np.zeros(len(data), dtype=np.intp), np.zeros(len(parts), dtype=np.intp)
+    for done, (rows, people) in enumerate(parts):
+        cells[rows], members[done] = done, len(people)
     columns = {}
     for name in names:
         texts = np.array(data.codes(name).values, dtype=object)[data.codes(name).codes]
         kind = "prefix" if name in prefixes else data.kind(name)
-        labels = [_common(sorted(set(texts[cells == cell])), kind) for cell in range(done)]
+        labels = [_common(sorted(set(texts[cells == cell])), kind) for cell in range(len(parts))]
         columns[name] = np.array(labels, dtype=object)[cells]
     frame = data.frame.assign(**columns)
     published = Microdata(
@@ -112,7 +109,39 @@ def recode_same_disease(
         person=data.person,
         kinds=dict.fromkeys(names, "nominal"),
     )
-    return SameDisease(frame, cells, population_risk(published, population))
+    return SameDisease(frame, cells, members, population_risk(published, population))
+
+
+def _cut(own: FloatArray, others: FloatArray, least: int, classes: int) -> list[tuple[IndexArray, IndexArray]]:
+    """Cut patients and population together; return rows and members of each cell, in the order of the cuts' values.
+
+    A cut never lowers the sum of n^2 / N (Cauchy and Schwarz); the one that raises it least comes first.
+    """
+    waiting: list[tuple[float, tuple[int, ...], IndexArray, IndexArray, tuple[int, float]]] = []
+    done: list[tuple[tuple[int, ...], IndexArray, IndexArray]] = []
+
+    def look(path: tuple[int, ...], rows: IndexArray, members: IndexArray) -> None:
+        if len(members) < len(rows):
+            raise InputError(
+                "a cell has more records than members of the population",
+                "every record must describe a member of the population",
+                position=f"row {int(rows[0]) + 1}",
+            )
+        cut = _best_cut(own[rows], others[members], least)
+        if cut is None:
+            done.append((path, rows, members))
+        else:
+            raised = cut[0] * len(rows) - len(rows) ** 2 / len(members)
+            heapq.heappush(waiting, (raised, path, rows, members, cut[1:]))
+
+    look((), np.arange(len(own)), np.arange(len(others)))
+    while waiting and len(waiting) + len(done) < classes:
+        _, path, rows, members, (column, value) = heapq.heappop(waiting)
+        below, below_too = own[rows, column] <= value, others[members, column] <= value
+        look((*path, 0), rows[below], members[below_too])
+        look((*path, 1), rows[~below], members[~below_too])
+    done += [(path, rows, members) for _, path, rows, members, _ in waiting]
+    return [(rows, members) for _, rows, members in sorted(done, key=lambda cell: cell[0])]
 
 
 def _ranks(data: Microdata, population: Microdata, names: Sequence[str]) -> tuple[FloatArray, FloatArray]:
@@ -129,8 +158,8 @@ def _ranks(data: Microdata, population: Microdata, names: Sequence[str]) -> tupl
     return own, others
 
 
-def _best_cut(own: FloatArray, others: FloatArray, least: int) -> tuple[int, float] | None:
-    """Return the column and value of the cut ``<=`` with the least average risk; ties: column order, smallest cut."""
+def _best_cut(own: FloatArray, others: FloatArray, least: int) -> tuple[float, int, float] | None:
+    """Return average risk, column and value of the cut ``<=`` with the least risk; ties: column order, smallest cut."""
     best: tuple[float, int, float] | None = None
     for column in range(own.shape[1]):
         values, counts = np.unique(own[:, column], return_counts=True)
@@ -147,7 +176,7 @@ def _best_cut(own: FloatArray, others: FloatArray, least: int) -> tuple[int, flo
         place = int(np.argmin(risk))
         if best is None or risk[place] < best[0] - 1e-12:
             best = (float(risk[place]), column, float(values[place]))
-    return None if best is None else (best[1], best[2])
+    return best
 
 
 def _common(values: Sequence[str], kind: str) -> str:

@@ -18,26 +18,26 @@ from deid.table.hierarchy_builders import BUILDERS, build_hierarchy
 from deid.table.microdata import check_columns
 from deid.trajectories.clustering import TrajectoryRelease, anonymize_trajectories
 from deid.trajectories.measures import average_relative_error, check_trajectories, loss_of
-from deid.trajectories.records import age_text, suppress_repeats, trajectories_of_table, values_of_persons
+from deid.trajectories.records import (
+    Trajectories,
+    age_text,
+    suppress_repeats,
+    trajectories_of_table,
+    values_of_persons,
+)
 
 _WIDTHS = (5, 10, 20, 40)
 _COLUMNS, _JOINING = "Columns of TABLE", "How trajectories are joined"
 
 
 @dataclass(frozen=True)
-class TrajectoryOptions:
-    """What a table of diagnoses holds, and how its trajectories are released."""
+class DiagnosisColumns:
+    """What a table of diagnoses holds."""
 
     PANEL: ClassVar[str] = _COLUMNS
-    k: int = option(5, "How often each published trajectory occurs.", panel="")
     person: str = option("person", "Whose diagnosis it is.", metavar="COLUMN", panel="")
     code: str = option("code", "The diagnosis code.", metavar="COLUMN", panel="")
     age: str = option("age", "The age at the diagnosis.", metavar="COLUMN", panel="")
-    attach: str | None = option(None, "Column to release beside each trajectory (DNA, for instance).", metavar="COLUMN")
-    sensitive: str | None = option(
-        None, "Sensitive column, one value a person.", "--sensitive-column", metavar="COLUMN"
-    )
-    l: int = option(1, "Distinct sensitive values of equal trajectories, at least.")  # noqa: E741
     code_hierarchy: str = option(
         "icd-10-cm", "CSV in ARX's form, icd-10-cm, icd-9-cm or prefixes.", metavar="FILE|NAME"
     )
@@ -45,6 +45,18 @@ class TrajectoryOptions:
         None, "CSV in ARX's form; else intervals of 5, 10, 20, 40 years.", metavar="FILE"
     )
     own_leaf: bool = option(False, "Codes outside the hierarchy are leaves of their own.")
+
+
+@dataclass(frozen=True)
+class TrajectoryOptions(DiagnosisColumns):
+    """What a table of diagnoses holds, and how its trajectories are released."""
+
+    k: int = option(5, "How often each published trajectory occurs.", panel="")
+    attach: str | None = option(None, "Column to release beside each trajectory (DNA, for instance).", metavar="COLUMN")
+    sensitive: str | None = option(
+        None, "Sensitive column, one value a person.", "--sensitive-column", metavar="COLUMN"
+    )
+    l: int = option(1, "Distinct sensitive values of equal trajectories, at least.")  # noqa: E741
     weight: float = option(0.5, "Weight of codes against ages, 0 to 1.", "--code-weight", panel=_JOINING)
     method: str = option("a-gs", "How trajectories are joined.", metavar="a-gs|baseline", panel=_JOINING)
     cut_repeats: bool = option(
@@ -91,6 +103,15 @@ class Published:
         write_page(path, "Release of trajectories", [Section("Release", ("", "figure"), rows), made], [figure])
 
 
+def read_diagnoses(frame: pd.DataFrame, asked: DiagnosisColumns, sensitive: str | None = None) -> Trajectories:
+    """Return the trajectories of a table of diagnoses, all cells texts; see `trajectories_of_table` for errors."""
+    check_columns(frame, [asked.person, asked.code, asked.age])
+    return trajectories_of_table(
+        frame, *_hierarchies(frame, asked), person=asked.person, code=asked.code, age=asked.age,
+        sensitive=sensitive, own_leaf=asked.own_leaf,
+    )  # fmt: skip
+
+
 def release_diagnoses(frame: pd.DataFrame, asked: TrajectoryOptions) -> Published:
     """Release the trajectories of a table of diagnoses.
 
@@ -114,10 +135,7 @@ def release_diagnoses(frame: pd.DataFrame, asked: TrajectoryOptions) -> Publishe
     """
     beside = [name for name in (asked.attach, asked.sensitive) if name]
     check_columns(frame, [asked.person, asked.code, asked.age, *beside])
-    data = trajectories_of_table(
-        frame, *_hierarchies(frame, asked), person=asked.person, code=asked.code, age=asked.age,
-        sensitive=asked.sensitive, own_leaf=asked.own_leaf,
-    )  # fmt: skip
+    data = read_diagnoses(frame, asked, asked.sensitive)
     cut = 0
     if asked.cut_repeats:
         data, cut = suppress_repeats(data, asked.k)
@@ -136,7 +154,7 @@ def release_diagnoses(frame: pd.DataFrame, asked: TrajectoryOptions) -> Publishe
     return Published(published, figures, tuple(len(c.members) for c in release.clusters), fates)
 
 
-def _hierarchies(frame: pd.DataFrame, asked: TrajectoryOptions) -> tuple[Hierarchy, Hierarchy]:
+def _hierarchies(frame: pd.DataFrame, asked: DiagnosisColumns) -> tuple[Hierarchy, Hierarchy]:
     """Return the hierarchies of codes and ages."""
     codes = sorted({cell for cell in text_list(frame[asked.code]) if cell})
     years = sorted({age_text(cell) for cell in text_list(frame[asked.age]) if cell})

@@ -1,11 +1,8 @@
 """Cost of releasing diagnosis codes, against plain implementations in the same run, and a comparison of the methods.
 
-    python scripts/bench/bench_codes.py [--records 100000] [--methods] [--write FOLDER]
+    python scripts/bench/bench_codes.py [--records 100000] [--methods]
 
-Cohorts are generated (seed 5). Codes have the form 100.0, ten to a category, categories in chapters of ten. A person
-has a condition, a category of popularity rank^-0.9 (ranks are drawn without regard to the hierarchy), Poisson(.5)
-further ones, each one of two companions that every condition has, and 1 + Poisson(mean - 1) draws of codes, each within
-one of the conditions, by rank^-0.9 again; they are spread over 1 + Poisson(1) visits at random.
+Cohorts are drawn by scripts/build_tables.py (``visits_of``).
 
 * k^m-anonymity (k = 5, m = 2) by Apriori on 100,000 persons over 1,000 codes, 6 draws a person.
 * UGACLIP and CBA (k = 5) on 2,762 persons over 6,000 codes, 40 draws (about 12 codes) a person; the privacy policy are
@@ -13,14 +10,14 @@ one of the conditions, by rank^-0.9 again; they are spread over 1 + Poisson(1) v
 
 The plain implementations follow the papers' pseudo-code with sets and counters; they run on smaller cohorts of the same
 generator, and the ratio is that of the CPU seconds on these. ``--methods`` prints all methods on one cohort of 2,000
-persons over 300 codes, 5 draws a person, instead, as the table of docs/codes.md has it; ``--write`` writes that cohort
-with its hierarchy and the definitions of five diseases (categories 100 to 104) into a folder.
+persons over 300 codes, 5 draws a person, instead, as the table of docs/codes.md has it.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -29,7 +26,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from deid.table.hierarchy import Hierarchy, format_hierarchy, hierarchy_from_rows
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from build_tables import code_levels, visits_of
+
+from deid.table.hierarchy import Hierarchy, hierarchy_from_rows
 from deid.transactions.constrained import cba, ugaclip
 from deid.transactions.km import apriori_cut
 from deid.transactions.measures import certainty_penalty, code_loss, utility_loss
@@ -44,36 +45,18 @@ from deid.transactions.verifiers import verify_km, verify_privacy_policy, verify
 T = TypeVar("T")
 
 
-def generate(persons: int, codes: int, mean: float, seed: int = 5) -> CodedRecords:
-    """Return a cohort as the module's docstring has it."""
-    rng = np.random.default_rng(seed)
-    names = [f"{100 + i // 10}.{i % 10}" for i in range(codes)]
-    kinds = codes // 10
-    popularity = np.arange(1, kinds + 1) ** -0.9
-    within = np.arange(1, 11) ** -0.9
-    rank = rng.permutation(kinds)
-    companions = rng.integers(0, kinds, (kinds, 2))
-    rows, visits, visit_of = [], [], []
-    for person in range(persons):
-        condition = rng.choice(kinds, p=popularity / popularity.sum())
-        conditions = [condition, *companions[condition, rng.integers(0, 2, rng.poisson(0.5))]]
-        drawn = 1 + rng.poisson(mean - 1)
-        places = rng.choice(10, drawn, p=within / within.sum())
-        chosen = sorted(
-            {int(rank[c]) * 10 + int(i) for c, i in zip(rng.choice(conditions, drawn), places, strict=True)}
-        )
-        held = [names[i] for i in chosen]
-        rows.append(held)
-        when = rng.integers(0, 1 + rng.poisson(1), len(held))
-        for visit in np.unique(when):
-            visits.append(frozenset(code for code, v in zip(held, when, strict=True) if v == visit))
-            visit_of.append(person)
-    return CodedRecords(transactions_of(rows), tuple((i,) for i in range(persons)), tuple(visits), tuple(visit_of))
+def generate(persons: int, codes: int, mean: float) -> CodedRecords:
+    """Return a cohort as scripts/build_tables.py draws it."""
+    drawn = visits_of(persons, codes, mean)
+    rows = [[code for codes in visits for code in codes] for visits in drawn]
+    flat = [(frozenset(codes), person) for person, visits in enumerate(drawn) for codes in visits]
+    visits, visit_of = zip(*flat, strict=True)
+    return CodedRecords(transactions_of(rows), tuple((i,) for i in range(persons)), visits, visit_of)
 
 
 def hierarchy_of(codes: tuple[str, ...]) -> Hierarchy:
     """Return categories and chapters above the codes."""
-    return hierarchy_from_rows(([code, code[:-2], code[:-3] + "*", "*"] for code in codes), "codes")
+    return hierarchy_from_rows(code_levels(codes), "codes")
 
 
 def categories(codes: tuple[str, ...]) -> list[frozenset[str]]:
@@ -249,27 +232,11 @@ def compare_methods() -> None:
         print(f"{loss.suppressed:.1%} | {few:.2%} | {found.seconds:.2f} |")
 
 
-def write_cohort(folder: Path) -> None:
-    """Write the cohort of `compare_methods` as files."""
-    cohort = generate(2000, 300, 5)
-    folder.mkdir(parents=True, exist_ok=True)
-    lines = ["person,visit,code"]
-    for visit, (person, codes) in enumerate(zip(cohort.visit_of, cohort.visits, strict=True)):
-        lines += [f"{person},{visit},{'; '.join(sorted(codes))}"]
-    (folder / "cohort.csv").write_text("\n".join(lines) + "\n")
-    (folder / "hierarchy.csv").write_text(format_hierarchy(hierarchy_of(cohort.transactions.labels)))
-    (folder / "diseases.txt").write_text("".join(f"disease {c}: {c}.*\n" for c in range(100, 105)))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--methods", action="store_true")
-    parser.add_argument("--write", type=Path, metavar="FOLDER")
     options = parser.parse_args()
-    if options.write is not None:
-        write_cohort(options.write)
-        return
     if options.methods:
         compare_methods()
         return

@@ -10,28 +10,22 @@ five that share their mutations.
 from __future__ import annotations
 
 import argparse
+import sys
 import time
+from pathlib import Path
 
-import numpy as np
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from build_tables import bases_of
 
 from deid.genomes import Sequences, generalize_sequences
 from deid.genomes.lattice import encode
 
-SEED = 7
-
 
 def generate(count: int, sites: int) -> Sequences:
-    """Make sequences with families."""
-    rng = np.random.default_rng(SEED)
-    bases = encode("ACGT")
-    rows = np.tile(bases[rng.integers(0, 4, sites)], (count, 1))
-    for first in range(0, count, 5):
-        family = rng.random(sites) < 0.05
-        rows[first : first + 5, family] = bases[rng.integers(0, 4, int(family.sum()))]
-    own = rng.random(rows.shape) < 0.025
-    rows[own] = bases[rng.integers(0, 4, int(own.sum()))]
-    order = rng.permutation(count)
-    return Sequences(tuple(f"s{i}" for i in range(count)), rows[order])
+    """Return sequences as scripts/build_tables.py draws them, without their names."""
+    bases = encode("ACGT")[bases_of(count, sites)]
+    return Sequences(tuple(f"s{i}" for i in range(count)), bases)
 
 
 def main() -> None:

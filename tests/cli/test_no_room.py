@@ -73,7 +73,8 @@ READERS = frozenset(
 """What writes a summary alone, for which `test_laws_of_commands` stands."""
 ALIKE = {
     **dict.fromkeys((f"experiment {name}" for name in ("features", "sampling", "learning-curve", "learners", "hips",
-                     "dp", "sequences", "conclusions", "linkage", "private-linkage")), "crossval"),
+                     "dp", "sequences", "conclusions", "linkage", "private-linkage", "tables", "codes",
+           "trajectories", "same-disease")), "crossval"),
     **dict.fromkeys(("query", "sequences"), "cube"),
     **dict.fromkeys(("link match",), "link"),
     **dict.fromkeys(("write-back", "release", "trajectories anonymize"), "anonymize"),

@@ -123,7 +123,8 @@ WRITERS = frozenset(
      "spark scrub"}
 )  # fmt: skip
 FIGURES = ("crossval", *(f"experiment {name}" for name in ("features", "sampling", "learning-curve", "learners", "hips",
-           "dp", "sequences", "conclusions", "linkage", "private-linkage")))  # fmt: skip
+           "dp", "sequences", "conclusions", "linkage", "private-linkage", "tables", "codes",
+           "trajectories", "same-disease")))  # fmt: skip
 OTHERS = {
     **dict.fromkeys(FIGURES, "figures"),
     "ru-map": "a plot",

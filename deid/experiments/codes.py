@@ -1,0 +1,176 @@
+"""What diagnosis codes tell, what suppressing rare ones buys, and which studies releases of them still support.
+
+The studies of Loukides, Denny and Malin 2010 and of Loukides, Gkoulalas-Divanis and Malin 2010, in the form of the
+tutorial of Gkoulalas-Divanis and Loukides 2012: curves of support, suppression by frequency, diseases by method, error
+of case counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from deid.base.errors import ConfigError, DeidError
+from deid.base.late import pd
+from deid.base.plots import COLOURS, Figure, new_figure
+from deid.base.reports import Section, frame_records, frame_section
+from deid.experiments.outcome import Outcome
+from deid.transactions.asking import CodesAsked, release_codes
+from deid.transactions.attacks import attack_codes
+from deid.transactions.reading import CodedRecords
+from deid.transactions.release import CodesRelease
+from deid.transactions.suppression import suppress_rare
+
+SUPPORTS = (1, 2, 5, 10, 20, 50, 100, 200)
+"""Numbers of records at which curves of support are told."""
+SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.25)
+"""Shares of the records up to which a code counts as rare."""
+
+
+def support_curves(data: CodedRecords, *, m: int = 2, seed: int = 0) -> pd.DataFrame:
+    """Return for each attacker which share of the persons at most so many records fit.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``attacker``, ``records`` (`SUPPORTS`), ``share`` of the persons.
+    """
+    rows = []
+    for records in SUPPORTS:
+        for attack in attack_codes(data, data.transactions, m=m, most=records, seed=seed):
+            rows.append({"attacker": attack.attacker, "records": records, "share": attack.few})
+    return pd.DataFrame(rows).sort_values(["attacker", "records"], kind="stable", ignore_index=True)
+
+
+def suppression_sweep(data: CodedRecords, shares: Sequence[float] = SHARES) -> pd.DataFrame:
+    """Suppress everywhere the codes that at most a share of the records have, and attack with all codes of a person.
+
+    Vinterbo's global suppression, as the tutorial applies it.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``share``, ``codes_left``, ``unique`` (share of persons).
+    """
+    rows = []
+    for share in shares:
+        left = suppress_rare(data.transactions, int(share * len(data.transactions)))
+        unique = attack_codes(data, left, draws=1)[0].unique
+        rows.append({"share": share, "codes_left": int((left.supports > 0).sum()), "unique": unique})
+    return pd.DataFrame(rows)
+
+
+def compare_codes(
+    frame: pd.DataFrame, asked: CodesAsked, methods: Sequence[str], *, linked: bool = False
+) -> tuple[pd.DataFrame, dict[str, CodesRelease], dict[str, DeidError]]:
+    """Release codes by every method.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The table, all cells texts.
+    asked : CodesAsked
+        Columns and levels; its method does not count.
+    methods : sequence of str
+        Methods of deid codes anonymize.
+    linked : bool
+        Whether persons were told apart by comparing all that is known of them.
+
+    Returns
+    -------
+    rows : pandas.DataFrame
+        ``method``, ``ul``, ``avg_re`` (each code), ``case_error`` (AvgRE of the sets of up to two codes that a tenth of
+        the records have), ``ncp``, ``suppressed``, ``unique`` (by all codes), ``studies`` supported, ``cpu_seconds``.
+    releases : dict of str to CodesRelease
+        By method.
+    failures : dict of str to DeidError
+        Methods that could not do it.
+
+    Raises
+    ------
+    ConfigError
+        When no method could.
+    """
+    rows, releases, failures = [], {}, {}
+    for method in methods:
+        try:
+            release = release_codes(frame, replace(asked, method=method), linked=linked)
+        except DeidError as error:
+            failures[method] = error
+            continue
+        releases[method] = release
+        if release.loss is None:
+            rows.append({"method": method, "cpu_seconds": release.seconds})
+            continue
+        loss, after = release.loss, release.attacks[1]
+        rows.append(
+            {
+                "method": method,
+                "ul": loss.ul,
+                "avg_re": loss.avg_re,
+                "case_error": loss.case_error,
+                "ncp": loss.ncp,
+                "suppressed": loss.suppressed,
+                "unique": after[0].unique,
+                "studies": sum(study.supported for study in release.studies),
+                "cpu_seconds": release.seconds,
+            }
+        )
+    if not rows:
+        raise ConfigError("no method could release the codes", str(next(iter(failures.values()), "name a method")))
+    return pd.DataFrame(rows), releases, failures
+
+
+def plot_codes(curves: pd.DataFrame, sweep: pd.DataFrame, rows: pd.DataFrame) -> Figure:
+    """Return a plot: persons by records that fit (`support_curves`), suppression, error of case counts by method."""
+    figure, (left, middle, right) = new_figure(14, 4.2, 3)
+    for number, (attacker, own) in enumerate(curves.groupby("attacker", sort=False)):
+        left.plot(own["records"].to_numpy(), own["share"].to_numpy(), "-o", color=COLOURS[number], label=str(attacker))
+    left.set(xscale="log", xlabel="records that fit, at most", ylabel="share of the persons", ylim=(0, 1))
+    left.legend(fontsize="small")
+    middle.plot(sweep["share"].to_numpy(), sweep["unique"].to_numpy(), "-o", color=COLOURS[1])
+    for row in sweep.itertuples():
+        middle.annotate(
+            f"{row.codes_left}", (row.share, row.unique), xytext=(3, 5), textcoords="offset points", fontsize=7
+        )
+    middle.set(xlabel="codes of at most this share of the records go (codes left beside)", ylabel="unique persons")
+    told = rows.dropna(subset=["case_error"]) if "case_error" in rows else rows.iloc[:0]
+    right.bar(range(len(told)), told["case_error"].to_numpy() if len(told) else [], color=COLOURS[2])
+    right.set_xticks(range(len(told)), told["method"].tolist())
+    right.set(ylabel="AvgRE of case counts")
+    for axes in (left, middle, right):
+        axes.grid(alpha=0.3)
+    return figure
+
+
+def codes_outcome(frame: pd.DataFrame, asked: CodesAsked, methods: Sequence[str], *, linked: bool = False) -> Outcome:
+    """Attack codes, suppress rare ones and compare releases, and return tables and plot."""
+    data = asked.read(frame, persons_as_given=asked.persons_as_given or linked)
+    curves, sweep = support_curves(data, m=asked.m), suppression_sweep(data)
+    rows, releases, failures = compare_codes(frame, asked, methods, linked=linked)
+    wide = curves.pivot_table(index="attacker", columns="records", values="share", sort=False).rename(columns=str)
+    told = " ".join(f"{method}: not done: {error.what}." for method, error in failures.items())
+    sections = [
+        frame_section("Share of the persons whom at most so many records fit", wide.reset_index(), digits=4),
+        frame_section("Codes suppressed that at most a share of the records have", sweep, digits=4),
+        frame_section("Releases by method", rows, told, 4),
+    ]
+    studies = [
+        {"disease": study.disease, "method": method, "cases": study.cases, "supported": study.supported}
+        for method, release in releases.items()
+        for study in release.studies
+    ]
+    if studies:
+        diseases = list(dict.fromkeys(str(study["disease"]) for study in studies))
+        kept = {(study["disease"], study["method"]) for study in studies if study["supported"]}
+        lines = [(d, *("yes" if (d, method) in kept else "" for method in releases)) for d in diseases]
+        sections.append(Section("Studies that a release supports", ("disease", *releases), lines))
+    values = {
+        "persons": len(data.transactions),
+        "curves": frame_records(curves),
+        "suppression": frame_records(sweep),
+        "studies": studies,
+        "rows": frame_records(rows),
+        "not_done": {method: error.what for method, error in failures.items()},
+    }
+    return Outcome("Diagnosis codes", sections, rows, values, lambda: plot_codes(curves, sweep, rows))

@@ -1,0 +1,164 @@
+"""What anonymizing a table costs, by method and k: loss, and how well queries are answered.
+
+The comparisons of Gkoulalas-Divanis and Loukides 2012 (census data: NCP, DM, relative error over k), and of Gardner
+2012, section 5.1.2 (precision of queries on a number: full, partial and statistical de-identification).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from deid.base.errors import DeidError, require
+from deid.base.late import pd
+from deid.base.plots import COLOURS, Figure, new_figure
+from deid.base.reports import frame_records, frame_section
+from deid.disclosure.assessment import Requirements
+from deid.disclosure.guards import check_before_release, drop_unnamed
+from deid.disclosure.methods import MethodOptions
+from deid.disclosure.queries import average_relative_error, query_precision, random_queries
+from deid.disclosure.release import Release, anonymize
+from deid.experiments.outcome import Outcome
+from deid.table.microdata import SUPPRESSED, Microdata, check_columns
+
+PARTIAL, FULL = "partial", "full"
+"""Rows of the dissertation's figure 5.1: identifiers gone and the column as it is; the column gone as well."""
+
+
+def _cells(data: Microdata, frame: pd.DataFrame, column: str) -> Microdata:
+    return Microdata(
+        frame[[column]],
+        {column: "quasi-identifier"},
+        {name: tree for name, tree in data.hierarchies.items() if name == column},
+        kinds={column: "nominal"},
+    )
+
+
+def _measured(
+    data: Microdata, release: Release, queries: Any, column: str | None, asked: int, seed: int
+) -> dict[str, Any]:
+    found = {
+        "method": release.method,
+        "k": asked,
+        "ncp": release.loss.ncp,
+        "dm": release.loss.dm,
+        "c_avg": release.loss.c_avg,
+        "avg_re": average_relative_error(data, release.recoded, queries)[0],
+        "risk": release.risks[1].prosecutor.average,
+        "suppressed": release.suppressed,
+        "cpu_seconds": release.seconds,
+    }
+    if column is not None:
+        found["precision"] = query_precision(data, _cells(data, release.aligned(), column), column, seed=seed)
+    return found
+
+
+def compare_tables(
+    data: Microdata,
+    methods: Sequence[str],
+    ks: Sequence[int],
+    *,
+    options: MethodOptions | None = None,
+    queries: int = 1000,
+    column: str | None = None,
+    seed: int = 0,
+) -> tuple[pd.DataFrame, list[tuple[str, int, DeidError]]]:
+    """Make a release for every method and k, and measure each.
+
+    Parameters
+    ----------
+    data : Microdata
+        The table; columns of which nothing is said count as left out.
+    methods : sequence of str
+        Methods of deid anonymize.
+    ks : sequence of int
+    options : MethodOptions, optional
+        What the methods are told.
+    queries : int
+        Random counts over two quasi-identifiers each, the same for every release.
+    column : str, optional
+        A quasi-identifier with numbers: also measure the precision of 10,000 queries above or below a number, and that
+        of the column as it is (``partial``) and gone (``full``) beside it.
+    seed : int
+        Of the queries.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        ``method``, ``k``, ``ncp`` (0 to 1), ``dm``, ``c_avg``, ``avg_re``, ``risk`` (prosecutor's average),
+        ``suppressed`` rows, ``cpu_seconds``, and ``precision`` with a column.
+    failures : list of (method, k, error)
+        What could not be reached.
+
+    Raises
+    ------
+    ConfigError
+        When no method reaches any k, a column is missing, or the table cannot be released as described.
+    """
+    data = drop_unnamed(data)
+    check_before_release(data)
+    asked_queries = random_queries(data, queries, seed=seed)
+    rows: list[dict[str, Any]] = []
+    failures: list[tuple[str, int, DeidError]] = []
+    if column is not None:
+        check_columns(data.frame, [column])
+        require(column in data.quasi_identifiers, f"column {column!r} is no quasi-identifier", "name it with --qi")
+        for name, frame in ((PARTIAL, data.frame), (FULL, data.frame.assign(**{column: SUPPRESSED}))):
+            rows.append(
+                {"method": name, "precision": query_precision(data, _cells(data, frame, column), column, seed=seed)}
+            )
+    reached = len(rows)
+    for method in methods:
+        for k in ks:
+            try:
+                release = anonymize(data, replace(Requirements(), k=k), method, options)
+            except DeidError as error:
+                failures.append((method, k, error))
+                continue
+            rows.append({**_measured(data, release, asked_queries, column, k, seed), "method": method})
+    require(
+        len(rows) > reached, "no method reached anything", str(failures[0][2]) if failures else "name methods and k"
+    )
+    return pd.DataFrame(rows).astype({"k": "Int64"}), failures
+
+
+_PANELS = {"ncp": "NCP", "dm": "discernibility", "avg_re": "AvgRE of counts", "precision": "precision of queries"}
+
+
+def plot_tables(frame: pd.DataFrame) -> Figure:
+    """Return the plot of `compare_tables`: each measure over k, a line a method; dotted, where there is no k."""
+    names = [name for name in _PANELS if name in frame]
+    figure, every = new_figure(4.2 * len(names), 4, len(names), squeeze=False)
+    for axes, name in zip(every[0], names, strict=True):
+        for number, (method, own) in enumerate(frame.groupby("method", sort=False)):
+            colour = COLOURS[number % len(COLOURS)]
+            if own["k"].isna().all():
+                if name == "precision":
+                    axes.axhline(float(own[name].iloc[0]), linestyle=":", color=colour, label=str(method))
+                continue
+            axes.plot(own["k"].astype(int).to_numpy(), own[name].to_numpy(), "-o", color=colour, label=str(method))
+        axes.set(xlabel="k", ylabel=_PANELS[name], yscale="log" if name == "dm" else "linear")
+        axes.grid(alpha=0.3)
+    every[0][-1].legend(fontsize="small")
+    return figure
+
+
+def tables_outcome(
+    data: Microdata,
+    methods: Sequence[str],
+    ks: Sequence[int],
+    *,
+    options: MethodOptions | None = None,
+    queries: int = 1000,
+    column: str | None = None,
+    seed: int = 0,
+) -> Outcome:
+    """Compare releases of a table, and return table and plot; see `compare_tables`."""
+    frame, failures = compare_tables(data, methods, ks, options=options, queries=queries, column=column, seed=seed)
+    told = [f"{method}, k = {k}: not reached: {error.what}." for method, k, error in failures]
+    note = " ".join(["NCP, DM: loss; AvgRE: relative error of random counts; risk: chance of a right link.", *told])
+    shown = frame.assign(k=frame["k"].astype(str).replace("<NA>", ""))
+    section = frame_section("Releases by method and k", shown, note, 4)
+    values = {"rows": frame_records(frame), "not_reached": [[method, k, error.what] for method, k, error in failures]}
+    return Outcome("Anonymized tables", [section], frame, values, lambda: plot_tables(frame))

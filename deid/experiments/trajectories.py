@@ -1,0 +1,144 @@
+"""What releasing longitudinal records costs, by k, method and weight of codes.
+
+The experiments of Tamersoy et al. 2012 (table I, figures 6 to 8, appendix A) on any table of diagnoses.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from deid.base.errors import require
+from deid.base.late import pd
+from deid.base.plots import COLOURS, Figure, new_figure
+from deid.base.reports import frame_records, frame_section
+from deid.experiments.outcome import Outcome
+from deid.trajectories import Trajectories, anonymize_trajectories, check_trajectories
+from deid.trajectories.measures import average_relative_error, loss_of
+from deid.trajectories.publishing import DiagnosisColumns, read_diagnoses
+
+
+def shape_of(data: Trajectories) -> dict[str, float]:
+    """Return what table I of the paper tells of a data set.
+
+    Returns
+    -------
+    dict of str to float
+        ``persons``, distinct ``codes`` and ``ages`` of the whole, mean ``codes_each`` and ``ages_each`` of a person:
+        pairs, and distinct ages.
+    """
+    ages = [len(np.unique(data.trajectory(person)[:, 1])) for person in range(len(data))]
+    return {
+        "persons": len(data),
+        "codes": len(np.unique(data.pairs[:, 0])),
+        "ages": len(np.unique(data.pairs[:, 1])),
+        "codes_each": len(data.pairs) / len(data),
+        "ages_each": float(np.mean(ages)),
+    }
+
+
+def compare_trajectories(
+    data: Trajectories,
+    ks: Sequence[int],
+    *,
+    weights: Sequence[float] = (0.5,),
+    methods: Sequence[str] = ("a-gs", "baseline"),
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Release trajectories by every method, k and weight; every release is verified.
+
+    Parameters
+    ----------
+    data : Trajectories
+    ks : sequence of int
+        How often each published trajectory occurs.
+    weights : sequence of float
+        Of codes against ages, 0 to 1.
+    methods : sequence of str
+        ``a-gs`` and ``baseline``.
+    seed : int
+        Of the one random choice.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``method``, ``k``, ``weight``; ``ilm`` and ``alm`` (loss of codes and of ages, 0 to 1), their running estimates
+        as the paper reports them, ``avg_re`` of the counts of combinations that 1 % of the persons have, ``suppressed``
+        (share of pairs), ``cpu_seconds``.
+
+    Raises
+    ------
+    ConfigError, InputError
+        As `anonymize_trajectories`.
+    """
+    require(bool(ks and weights and methods), "nothing to compare", "name values of k, weights and methods")
+    records = []
+    for method in methods:
+        for k in ks:
+            for weight in weights:
+                start = time.process_time()
+                release = anonymize_trajectories(data, k, weight=weight, method=method, seed=seed)
+                seconds = time.process_time() - start
+                held = check_trajectories(release.published(), k, data)[0]
+                require(held, f"the release by {method} at k = {k} does not hold", "report this table's shape")
+                loss = loss_of(release)
+                records.append(
+                    {
+                        "method": method,
+                        "k": k,
+                        "weight": weight,
+                        "ilm": loss.ilm,
+                        "alm": loss.alm,
+                        "ilm_estimate": loss.ilm_estimate,
+                        "alm_estimate": loss.alm_estimate,
+                        "avg_re": average_relative_error(release)[0],
+                        "suppressed": loss.suppressed / max(loss.pairs, 1),
+                        "cpu_seconds": seconds,
+                    }
+                )
+    return pd.DataFrame(records)
+
+
+def plot_trajectories(frame: pd.DataFrame) -> Figure:
+    """Return the plot of `compare_trajectories`: losses and AvgRE over k, or over weights where there are several."""
+    x, label = ("weight", "weight of codes") if frame["weight"].nunique() > 1 else ("k", "k")
+    figure, (left, right) = new_figure(10, 4.2, 2)
+    for number, (key, own) in enumerate(frame.groupby(["method", "k"] if x == "weight" else ["method"], sort=False)):
+        name = key[0] if x == "k" else f"{key[0]}, k = {key[1]}"
+        points, colour = own[x].to_numpy(), COLOURS[1 + number % (len(COLOURS) - 1)]
+        left.plot(points, own["ilm"].to_numpy(), "-o", color=colour, label=f"{name}: codes (ILM)")
+        left.plot(points, own["alm"].to_numpy(), "--s", color=colour, label=f"{name}: ages (ALM)")
+        right.plot(points, own["avg_re"].to_numpy(), "-o", color=colour, label=name)
+    left.set(xlabel=label, ylabel="loss", ylim=(0, 1))
+    right.set(xlabel=label, ylabel="AvgRE")
+    for axes in (left, right):
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize="small")
+    return figure
+
+
+def trajectories_outcome(
+    frame: pd.DataFrame,
+    columns: DiagnosisColumns,
+    ks: Sequence[int],
+    *,
+    weights: Sequence[float],
+    methods: Sequence[str],
+    seed: int = 0,
+) -> Outcome:
+    """Compare releases of a table of diagnoses, and return tables and plot; see `compare_trajectories`."""
+    data = read_diagnoses(frame, columns)
+    shape, compared = shape_of(data), compare_trajectories(data, ks, weights=weights, methods=methods, seed=seed)
+    sections = [
+        frame_section("The table", pd.DataFrame([shape])),
+        frame_section(
+            "Loss by method, k and weight of codes",
+            compared,
+            "ILM, ALM: loss of codes and of ages, exactly from what is published; estimates: as the algorithm adds up.",
+            4,
+        ),
+    ]
+    values = {"shape": shape, "rows": frame_records(compared)}
+    return Outcome("Longitudinal records", sections, compared, values, lambda: plot_trajectories(compared))
