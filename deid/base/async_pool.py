@@ -70,8 +70,19 @@ class AsyncPool(Generic[Q, A]):
         """Requests that workers have in hand."""
         return len(self._asked)
 
-    async def ask(self, request: Q) -> A:
+    @property
+    def full(self) -> bool:
+        """Whether as many requests wait as may."""
+        return self._limit is not None and not self._pool.room() and len(self._waiting) >= self._limit
+
+    async def ask(self, request: Q, *, patient: bool = False) -> A:
         """Return the answer to a request.
+
+        Parameters
+        ----------
+        request
+        patient : bool
+            Whether it waits behind however many: it is a part of something that was let in.
 
         Raises
         ------
@@ -82,7 +93,7 @@ class AsyncPool(Generic[Q, A]):
         DeidError
             What a worker could not do at all.
         """
-        if self._limit is not None and not self._pool.room() and len(self._waiting) >= self._limit:
+        if not patient and self.full:
             raise Busy
         future: asyncio.Future[A] = self._loop.create_future()
         self._waiting.append((request, future))

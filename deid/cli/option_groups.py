@@ -34,20 +34,22 @@ import importlib
 import inspect
 import os
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 from typer.models import TyperPath
 
 from deid.base.errors import require
 from deid.base.keys import KEY_VARIABLE, default_key_path, load_key
-from deid.base.options import SITE_FILE, Said, argument, option, options_of, place_of, read_site, said
+from deid.base.options import SITE_FILE, Said, argument, option, options_of, place_of, read_site, said, store_of
 from deid.cli.common import Summary, SummaryOptions
 from deid.detection.options import PeopleOptions
 
 if TYPE_CHECKING:
     from deid.base.keys import Key
+    from deid.replacement.vault import Vault
 
 
 SOURCE_VARIABLE = "DEID_SOURCE"
@@ -98,6 +100,33 @@ class WorkOptions(KeyOptions):
     def processes(self) -> int:
         """Number of processes."""
         return job_count(self.jobs)
+
+
+@dataclasses.dataclass(frozen=True)
+class VaultKeeping:
+    """The vault that keeps what was replaced."""
+
+    PANEL: ClassVar[str] = "Beside OUT"
+    vault: str | None = option(
+        None, "Keep the originals, encrypted, in a vault (deid vault init).", metavar="VAULT", read=store_of
+    )
+    vault_key_file: Path | None = option(None, "Key of the vault, if another one.")
+
+    def __post_init__(self) -> None:
+        """Refuse a key without what it opens."""
+        require(
+            self.vault is not None or self.vault_key_file is None, "--vault-key-file without --vault", "name the vault"
+        )
+
+    def opened(self, key: Key) -> AbstractContextManager[Vault | None]:
+        """Open the vault, if one is asked for."""
+        if self.vault is None:
+            return nullcontext()
+        from deid.base.store import refuse_password
+        from deid.replacement.vault import Vault
+
+        own = self.vault_key_file
+        return Vault.open(refuse_password(self.vault), load_key(own, create=False)[0] if own else key)
 
 
 @dataclasses.dataclass(frozen=True)

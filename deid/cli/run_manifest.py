@@ -37,6 +37,16 @@ def model_facts(recognizer: Recognizer | None) -> dict[str, str] | None:
     return {"name": name, "fingerprint": checksum, "language": recognizer.language}
 
 
+def models_of(recognizer: Recognizer | None) -> list[dict[str, Any]]:
+    """Return the shipped models by name, and which one is used; a user's own is one more."""
+    from deid.labeling.tagger import available_models
+
+    used = model_facts(recognizer) or {}
+    names = dict.fromkeys([*available_models(), *([used["name"]] if used.get("fingerprint") else [])])
+    told = {"used": True, **({"fingerprint": used["fingerprint"]} if used.get("fingerprint") else {})}
+    return [{"name": name, **(told if name == used.get("name") else {"used": False})} for name in names]
+
+
 def policy_facts(policy: Policy) -> dict[str, Any]:
     """Return what a manifest says of a policy; names and parameters of a user's own are not told."""
     from deid.replacement.policy import NOT_IN_TEXT, shipped_policies

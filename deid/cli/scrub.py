@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import sys
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,10 +12,10 @@ import typer
 
 from deid.base.errors import ConfigError
 from deid.base.keys import Key, load_key
-from deid.base.options import argument, option, place_of, store_of
+from deid.base.options import argument, option, place_of
 from deid.cli.common import Summary
 from deid.cli.notes import AgainOptions, NotesRun, ReadingOptions
-from deid.cli.option_groups import IN, IN_OR_STDIN, KeyOptions, WorkOptions, command
+from deid.cli.option_groups import IN, IN_OR_STDIN, KeyOptions, VaultKeeping, WorkOptions, command
 from deid.cli.run_manifest import model_facts, policy_facts
 from deid.detection.options import RecognizerOptions
 from deid.document import Failure
@@ -25,7 +24,6 @@ from deid.pipeline.options import PipelineOptions
 if TYPE_CHECKING:
     from deid.base.keys import Key
     from deid.pipeline import Pipeline
-    from deid.replacement.vault import Vault
 
 _BESIDE, _DATABASES = "Beside OUT", "Databases"
 TARGET_VARIABLE = "DEID_TARGET"
@@ -53,14 +51,7 @@ def scrub(
     work: WorkOptions,
     preview_count: int = option(3, "Notes to preview.", panel=_BESIDE),
     edits: Path | None = option(None, "Write the edit log to F: offsets and categories, no text.", panel=_BESIDE),
-    vault: str | None = option(
-        None,
-        "Keep the originals, encrypted, in a vault (deid vault init).",
-        metavar="VAULT",
-        read=store_of,
-        panel=_BESIDE,
-    ),
-    vault_key_file: Path | None = option(None, "Key of the vault, if another one.", panel=_BESIDE),
+    keeping: VaultKeeping,
     note_nlp: bool = option(
         False, "With --omop: also NOTE_NLP, with what stands where in the scrubbed notes.", panel=_BESIDE
     ),
@@ -81,10 +72,8 @@ def scrub(
     from deid.pipeline import build_pipeline, scrub_files
     from deid.pipeline.batch import risk_report_beside
 
-    if vault_key_file is not None and vault is None:
-        raise ConfigError("--vault-key-file without --vault", "name the vault")
     if str(source) == "-":
-        if target or output or preview or edits or vault or risk_report or again != AgainOptions():
+        if target or output or preview or edits or keeping.vault or risk_report or again != AgainOptions():
             raise ConfigError("a note of standard input goes to standard output", "name IN to write anything else")
         key, created = _key(work.key_file, preview=False)
         _scrub_stdin(told, build_pipeline(key, said), reading, created)
@@ -103,7 +92,7 @@ def scrub(
         run.into(target)
     jobs = work.processes
     key, created = _key(work.key_file, preview)
-    pipeline = build_pipeline(key, said, originals=vault is not None)
+    pipeline = build_pipeline(key, said, originals=keeping.vault is not None)
     if preview:
         from deid.cli.preview import show
 
@@ -112,7 +101,7 @@ def scrub(
     rows = run.into_rows(target, key, spans=note_nlp) if run.rows or isinstance(target, str) else None
     place = Path(target) if rows is None else rows.shown
     run.begin(place, key, created)
-    with _vault(vault, vault_key_file, key) as opened:
+    with keeping.opened(key) as opened:
         report = scrub_files(
             run.found,
             rows or place,
@@ -268,16 +257,6 @@ def tag(
     names = [name for name in told.extra if name != "recognizer"]
     run.finish(names, private=True, model=model_facts(recognizer))
     return run.status
-
-
-def _vault(place: str | None, key_file: Path | None, key: Key) -> AbstractContextManager[Vault | None]:
-    """Open the vault, if one is asked for."""
-    if place is None:
-        return nullcontext()
-    from deid.base.store import refuse_password
-    from deid.replacement.vault import Vault
-
-    return Vault.open(refuse_password(place), load_key(key_file, create=False)[0] if key_file else key)
 
 
 def _key(path: Path | None, preview: bool) -> tuple[Key, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -12,7 +13,8 @@ from deid.base.keys import load_key
 from deid.base.options import option, size_of
 from deid.cli.common import Summary
 from deid.cli.listening_options import CertificateOptions
-from deid.cli.option_groups import WorkOptions, command
+from deid.cli.option_groups import VaultKeeping, WorkOptions, command
+from deid.cli.run_manifest import models_of
 from deid.pipeline.options import PipelineOptions
 
 _WHO = "Who may ask"
@@ -60,6 +62,7 @@ def serve(
     asking: AskingOptions,
     encryption: CertificateOptions,
     limits: LimitOptions,
+    keeping: VaultKeeping,
 ) -> int:
     """Replace the PHI in notes and records that come over HTTP.
 
@@ -70,11 +73,14 @@ def serve(
     """
     from deid.base.network import Address
     from deid.base.pool import Pool
+    from deid.streaming.totals import Totals
     from deid.streaming.work import PipelineRecipe
     from deid.web.listening import listen as listening
     from deid.web.listening import run
-    from deid.web.service import ROLES, WorkerRecipe, service
+    from deid.web.service import ROLES, Plan, service
+    from deid.web.sessions import Sessions
     from deid.web.tokens import TokenFile, new_token
+    from deid.web.worker import WorkerRecipe
 
     if asking.new_token is not None and asking.tokens is not None:
         name, _, roles = asking.new_token.partition("=")
@@ -82,6 +88,10 @@ def serve(
             raise ConfigError("a token needs a name and roles", f"such as lab=scrub,tag; {', '.join(sorted(ROLES))}")
         sys.stdout.write(new_token(asking.tokens, name, frozenset(roles.split(","))) + "\n")
         return 0
+    if keeping.vault is not None and asking.tokens is None:
+        raise ConfigError(
+            "--vault without --tokens", "its audit trail must tell who asked: give each application a token"
+        )
     where = Address.read(listen)
     access = TokenFile(asking.tokens, ROLES) if asking.tokens else None
     certificate = encryption.certificate
@@ -89,17 +99,18 @@ def serve(
     if created:
         told.notes.append(created)
     place = listening(where.host, where.port, tokens=access is not None, certificate=certificate)
-    with Pool(WorkerRecipe(PipelineRecipe(key, said), limits.timeout), work.processes, silent=True) as pool:
+    recipe = PipelineRecipe(key, said)
+    pipeline = recipe.pipeline()  # no model is loaded here: facts alone
+    with (
+        keeping.opened(key) as vault,
+        closing(Sessions(key, pipeline.language, vault)) as sessions,
+        Pool(WorkerRecipe(recipe, limits.timeout), work.processes, silent=True) as pool,
+    ):
         pool.wait_ready()
         sys.stderr.write("".join(f"{note}\n" for note in pool.notes) + f"listening on {place.origin}\n")
         sys.stderr.flush()
-        app = service(
-            pool,
-            place.hosts,
-            access,
-            queue=limits.queue,
-            max_body=limits.max_body,
-            secure=certificate is not None,
+        plan = Plan(
+            place.hosts, access, limits.queue, limits.max_body, certificate is not None, models_of(pipeline.recognizer)
         )
-        run(app, place)
+        run(service(pool, plan, Totals(), sessions), place)
     return 0

@@ -72,13 +72,20 @@ def read_edit_log(path: Path) -> Iterator[LoggedEdits]:
             for raw in stream:
                 line += 1
                 if raw.strip():
-                    yield _parse(json.loads(raw))
+                    yield logged_edits(json.loads(raw))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         where = f"line {line}" if line else ""
         raise FormatError("this is no edit log, or it is damaged", _HINT, str(path), where) from None
 
 
-def _parse(record: Any) -> LoggedEdits:
+def logged_edits(record: Any) -> LoggedEdits:
+    """Return the edits of a log's line, a JSON value.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        When it is no such line, or edits overlap or do not fit together.
+    """
     document, length = record["document"], record["length"]
     edits = tuple(Edit(*values) for values in record["edits"])
     if not isinstance(document, str) or type(length) is not int:

@@ -393,6 +393,50 @@ def _lists(names: Iterable[str], language: str) -> frozenset[str]:
     return frozenset[str]().union(*(load_dictionary(name).words for name in own if name in there))
 
 
+def _scope(session: str) -> str:
+    return f"session:{session}"
+
+
+def recalled(vault: Vault, session: str, *, who: str, why: str) -> Iterator[Substitute]:
+    """Yield what a vault knows of a session; writes the line of its audit trail first.
+
+    Raises
+    ------
+    ConfigError
+        When nobody is named who asks, or no purpose.
+    StoreError
+        When the vault cannot be read.
+    """
+    for entry in vault.scoped(_scope(session), who=who, why=why):
+        yield Substitute(entry.category, entry.original, entry.surrogate)
+
+
+def told(vault: Vault, session: str, count: int, *, who: str, why: str) -> None:
+    """Write the line of the audit trail for originals of a session that are told out of memory.
+
+    Raises
+    ------
+    ConfigError
+        When nobody is named who asks, or no purpose.
+    StoreError
+        When the vault cannot keep it; then nothing may be told.
+    """
+    vault.told(_scope(session), count, who=who, why=why)
+
+
+def keep(vault: Vault, session: str, new: Iterable[Substitute]) -> None:
+    """Let a vault keep what stands for what in a session.
+
+    Raises
+    ------
+    StoreError
+        When it cannot; then nothing is kept.
+    """
+    from deid.replacement.vault import Entry
+
+    vault.record_all(Entry(_scope(session), one.category, one.original, one.written) for one in new)
+
+
 class Session:
     """A conversation with a language model: texts go there masked, answers get the originals back.
 
@@ -447,15 +491,11 @@ class Session:
         self.id = id or secrets.token_hex(16)
         """By which a later session goes on where there is a vault."""
         if vault is not None and id is not None:
-            for entry in vault.scoped(self._scope, **self._asking):
-                self._substitutes.add(Substitute(entry.category, entry.original, entry.surrogate))
+            for known in recalled(vault, id, **self._asking):
+                self._substitutes.add(known)
 
     def __repr__(self) -> str:
         return f"Session({len(self._substitutes)} substitutes)"
-
-    @property
-    def _scope(self) -> str:
-        return f"session:{self.id}"
 
     def mask(self, text: str) -> str:
         """Return a text without its PHI, which `unmask` turns back into itself.
@@ -468,10 +508,7 @@ class Session:
         count = len(self._substitutes)
         masked = self._substitutes.replace(text, pieces_of(self._pipeline, text))
         if self._vault is not None:
-            from deid.replacement.vault import Entry
-
-            new = self._substitutes.since(count)
-            self._vault.record_all(Entry(self._scope, one.category, one.original, one.written) for one in new)
+            keep(self._vault, self.id, self._substitutes.since(count))
         return masked
 
     def unmask(self, answer: str) -> str:
@@ -485,5 +522,5 @@ class Session:
             When the vault cannot keep the line of its audit trail; nothing is told then.
         """
         if self._vault is not None:
-            self._vault.told(self._scope, len(self._substitutes), **self._asking)
+            told(self._vault, self.id, len(self._substitutes), **self._asking)
         return self._substitutes.restore(answer)

@@ -5,5 +5,9 @@ guard       what every request passes: Host, Origin, sizes, who asks; what every
 problems    errors as problem+json, without any text of the request
 listening   where it listens: loopback, or elsewhere with tokens and TLS; ends in good order
 service     scrubbing for applications, by the workers of a pool
+worker      what such a worker does with a body
+lines       a stream of lines in, a stream of lines out, in bounded memory
+sessions    maps of masking, in memory or in the vault
+interface   what the service's description (OpenAPI) says of bodies; its page stands in static/
 annotation  the annotation page, over a project; its files stand in static/
 """

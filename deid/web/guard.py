@@ -92,6 +92,8 @@ class Guard:
         Paths without data, which anybody may ask for by any name of the machine: probes of health.
     max_body : int
         Largest body, in bytes.
+    endless : callable, optional
+        Tells of which requests the body may have any length; the application reads it piece by piece.
     patience : float
         Seconds to wait for the next part of a body.
     log : callable, optional
@@ -107,11 +109,13 @@ class Guard:
         secure: bool = False,
         open_paths: frozenset[str] = frozenset(),
         max_body: int = 64 * 2**20,
+        endless: Callable[[Head], bool] = lambda _: False,
         patience: float = 30.0,
         log: Callable[[Served], None] | None = None,
     ) -> None:
         self.app, self.hosts, self.access, self.secure = app, hosts, access, secure
         self.open_paths, self.max_body, self.patience, self.log = open_paths, max_body, patience, log
+        self.endless = endless
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, as ASGI says."""
@@ -128,7 +132,7 @@ class Guard:
         head = Head(scope["method"], scope["path"], scope.get("query_string", b""), headers)
         named = head.header(b"x-request-id").lower()
         request_id = named if _UUID.fullmatch(named) else str(uuid.uuid4())
-        status, received, over = 0, 0, False
+        status, received, over, endless = 0, 0, False, self.endless(head)
         unread: Answer | None = None
 
         async def answering(message: MutableMapping[str, Any]) -> None:
@@ -152,7 +156,7 @@ class Guard:
                 unread = problem(408, "the body did not come", "send it at once", headers=_CLOSE)
                 raise _Unread from None
             received += len(message.get("body", b""))
-            if received > self.max_body:
+            if received > self.max_body and not endless:
                 unread = self._too_large()
                 raise _Unread
             over = not message.get("more_body", False)
@@ -198,7 +202,7 @@ class Guard:
         if head.header(b"sec-fetch-site") not in ("", "same-origin", "none"):
             return problem(403, "requests of other sites are refused")
         length = head.header(b"content-length")
-        if length.isdigit() and int(length[:20]) > self.max_body:
+        if length.isdigit() and int(length[:20]) > self.max_body and not self.endless(head):
             return self._too_large()
         if self.access is None:
             return ANYBODY

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from deid.base.errors import ConfigError, require
 from deid.base.files import os_reason
@@ -95,7 +97,7 @@ def listen(
     return Listening(address, made.getsockname()[1], (made,), certificate, names)
 
 
-def run(app: Application, place: Listening, *, drain: float = 30.0, idle: float = 65.0) -> None:
+def run(app: Application, place: Listening, *, drain: float = 30.0, idle: float = 65.0, patience: float = 30.0) -> None:
     """Serve until SIGTERM or SIGINT; then take no more, finish what was begun, and return.
 
     Parameters
@@ -107,6 +109,8 @@ def run(app: Application, place: Listening, *, drain: float = 30.0, idle: float 
         Seconds to wait for what was begun.
     idle : float
         Seconds after which a connection without a request is closed.
+    patience : float
+        Seconds that the head of a request may take.
 
     Raises
     ------
@@ -120,6 +124,7 @@ def run(app: Application, place: Listening, *, drain: float = 30.0, idle: float 
     certificate = place.certificate
     config = uvicorn.Config(
         app,
+        http=_protocol(patience),
         log_config=None,
         log_level="critical",  # what it has to say of a request could quote it
         access_log=False,
@@ -135,6 +140,41 @@ def run(app: Application, place: Listening, *, drain: float = 30.0, idle: float 
     with _quiet_end():
         server.run(sockets=list(place.sockets))
     require(server.started, "the server did not start", "look at the messages above")
+
+
+def _protocol(patience: float) -> Any:
+    """Return the protocol of connections on which the head of a request comes in time: uvicorn waits for ever."""
+    import h11
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Impatient(H11Protocol):
+        _due: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._wait()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.conn.their_state is h11.IDLE:  # what came is a part of a head
+                self._wait()
+            else:
+                self._stop()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._stop()
+            super().connection_lost(exc)
+
+        def _wait(self) -> None:
+            if self._due is None:
+                self._due = self.loop.call_later(patience, self.transport.close)
+
+        def _stop(self) -> None:
+            if self._due is not None:
+                self._due.cancel()
+                self._due = None
+
+    return Impatient
 
 
 @contextmanager

@@ -7,374 +7,382 @@ are told to come again; so is one whose worker died. What cannot be processed is
 from __future__ import annotations
 
 import json
-import secrets
-import signal
-from collections import Counter, OrderedDict
-from collections.abc import AsyncIterator, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deid.base.async_pool import AsyncPool, Busy, WorkerLost
-from deid.base.errors import DeidError, DetectionError, EncodingError, FormatError
+from deid.base.errors import FormatError
 from deid.base.pool import Pool
-from deid.document import Document
-from deid.pipeline.masking import Piece, Substitutes, pieces_of
-from deid.streaming.records import CONTENTS, Fields
-from deid.streaming.work import PipelineRecipe
+from deid.streaming.metrics import exposition
+from deid.streaming.totals import Totals
+from deid.web import interface as form
 from deid.web.guard import Application, Guard, Served
-from deid.web.problems import application
-from deid.web.tokens import Access, Caller
+from deid.web.lines import LineStream
+from deid.web.problems import application, problem
+from deid.web.sessions import Sessions
+from deid.web.tokens import Access, Caller, Head
+from deid.web.worker import KINDS, Outcome, Task, object_of, refused_line
 
 if TYPE_CHECKING:
-    from fastapi import Request, Response
+    from fastapi import FastAPI, Request, Response
 
 ROLES = frozenset({"scrub", "tag", "re-identify"})
-"""What a token can be for; masking is scrubbing, unmasking is re-identifying."""
-KINDS: Mapping[str, str] = {
-    "text/plain": "text",
-    "application/json": "notes",
-    "application/x-ndjson": "json",
-    "application/hl7-v2": "hl7v2",
-    "x-application/hl7-v2+er7": "hl7v2",
-    "application/fhir+json": "fhir-resource",
-    "application/cda+xml": "ccda",
-    "application/xml": "ccda",
-    "text/xml": "ccda",
-}
-"""Type of a body -> what is in it."""
-OPEN = frozenset({"/health/live", "/health/ready"})
-_SESSIONS = 1000
-_MOST = 1000
-"""Notes of one request."""
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What a worker is to do with a body."""
-
-    verb: str
-    """``scrub``, ``tag`` or ``mask``."""
-    kind: str
-    """One of the values of `KINDS`."""
-    body: bytes = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a worker made of it."""
-
-    body: bytes = field(default=b"", repr=False)
-    error: DeidError | None = None
-    spans: Mapping[str, int] = field(default_factory=dict)
-    masked: tuple[str, list[Piece]] | None = field(default=None, repr=False)
-
-
-class Worker:
-    """A pipeline in a worker process, for requests of the service.
-
-    Parameters
-    ----------
-    recipe : PipelineRecipe
-    timeout : float
-        Seconds that a request may take; then the process ends.
-    """
-
-    def __init__(self, recipe: PipelineRecipe, timeout: float) -> None:
-        self._pipeline = recipe.pipeline()
-        self._pipeline.prepare()
-        self._timeout = timeout
-        self.notes = self._pipeline.notes
-
-    def __call__(self, task: Task) -> Outcome:
-        """Do what a request asks for; what fails is told, and nothing of it is answered."""
-        signal.setitimer(signal.ITIMER_REAL, self._timeout)
-        try:
-            return getattr(self, f"_{task.verb}")(task)
-        except DeidError as error:
-            return Outcome(error=type(error)(error.what, error.hint, "", error.position))
-        except Exception as error:
-            return Outcome(error=DetectionError(f"internal error {type(error).__name__}", "please report this"))
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-
-    def _scrub(self, task: Task) -> Outcome:
-        spans: Counter[str] = Counter()
-        if task.kind == "text":
-            scrubbed = self._pipeline(Document("text", _text(task.body)))
-            spans.update(edit.category for edit in scrubbed.edits)
-            return Outcome(scrubbed.document.text.encode(), spans=spans)
-        if task.kind != "notes":
-            lines = task.body.splitlines() if task.kind == "json" else [task.body]
-            written = []
-            for line in lines:
-                if line.strip():
-                    content, scrubbed = CONTENTS[task.kind](line, 1, self._pipeline, Fields())
-                    spans.update(edit.category for edit in scrubbed.edits)
-                    written.append(content)
-            return Outcome(b"\n".join(written) + (b"\n" if task.kind == "json" else b""), spans=spans)
-        notes, single = _notes(task.body)
-        answers = []
-        for text in notes:
-            scrubbed = self._pipeline(Document("text", text))
-            spans.update(edit.category for edit in scrubbed.edits)
-            edits = [
-                {name: getattr(edit, name) for name in ("start", "end", "new_start", "new_end", "category")}
-                for edit in scrubbed.edits
-            ]
-            answers.append({"text": scrubbed.document.text, "edits": edits})
-        return Outcome(_dumped(answers[0] if single else answers), spans=spans)
-
-    def _tag(self, task: Task) -> Outcome:
-        if task.kind not in ("text", "notes"):
-            raise FormatError("text alone is tagged", "send text/plain or application/json")
-        notes, single = ([_text(task.body)], True) if task.kind == "text" else _notes(task.body)
-        answers = []
-        for text in notes:
-            found = self._pipeline.recognizer.find(Document("text", text)) if self._pipeline.recognizer else []
-            spans = [{"start": s.start, "end": s.end, "category": s.category, "score": s.score} for s in found]
-            answers.append({"spans": spans})
-        return Outcome(_dumped(answers[0] if single else answers))
-
-    def _mask(self, task: Task) -> Outcome:
-        text = task.body.decode("utf-8", "surrogatepass")
-        return Outcome(masked=(self._pipeline.language, pieces_of(self._pipeline, text)))
+"""What a token can be for; masking and checking are scrubbing, unmasking is re-identifying."""
+STATIC = Path(__file__).with_name("static")
+_PAGE = {name: f"/static/{name}" for name in ("interface.js", "interface.css", "icon.svg")}
+OPEN = frozenset({"/", "/openapi.json", "/health/live", "/health/ready", *_PAGE.values()})
+"""Paths that need no token: they tell nothing but how the service is asked, and whether it is there."""
+_JSON = "application/json"
+_LINES = "application/x-ndjson"
+_LATER = {"Retry-After": "1"}
 
 
 @dataclass(frozen=True)
-class WorkerRecipe:
-    """Makes a `Worker` where it works."""
-
-    recipe: PipelineRecipe
-    timeout: float
-
-    def __call__(self) -> Worker:
-        """Return it, with model and policy loaded."""
-        return Worker(self.recipe, self.timeout)
-
-
-class Counts:
-    """What the service counts: routes, statuses, categories; no text."""
-
-    def __init__(self) -> None:
-        self._served: Counter[tuple[str, int]] = Counter()
-        self._spans: Counter[str] = Counter()
-        self._seconds = 0.0
-
-    def served(self, one: Served) -> None:
-        """Count a request."""
-        self._served[one.route or "other", one.status] += 1
-        self._seconds += one.seconds
-
-    def replaced(self, spans: Mapping[str, int]) -> None:
-        """Count replaced spans."""
-        self._spans.update(spans)
-
-    def exposition(self, gauges: Mapping[str, int]) -> str:
-        """Return the counts in Prometheus' text format."""
-        lines = ["# TYPE deid_requests_total counter"]
-        for (route, status), count in sorted(self._served.items()):
-            lines.append(f'deid_requests_total{{route="{route}",status="{status}"}} {count}')
-        lines += ["# TYPE deid_request_seconds_total counter", f"deid_request_seconds_total {self._seconds:.6f}"]
-        lines.append("# TYPE deid_spans_total counter")
-        lines += [f'deid_spans_total{{category="{name}"}} {count}' for name, count in sorted(self._spans.items())]
-        for name, value in gauges.items():
-            lines += [f"# TYPE deid_{name} gauge", f"deid_{name} {value}"]
-        return "\n".join(lines) + "\n"
-
-
-def service(
-    pool: Pool[Task, Outcome],
-    hosts: frozenset[str],
-    access: Access | None = None,
-    *,
-    queue: int = 64,
-    max_body: int = 4 << 20,
-    secure: bool = False,
-) -> Application:
-    """Return the service as an application.
+class Plan:
+    """What a service is to do.
 
     Parameters
     ----------
-    pool : Pool
-        Of `WorkerRecipe`, entered.
     hosts : set of str
         What the Host header may be.
     access : Access, optional
         Tells who asks.
     queue : int
-        Requests that may wait for a worker.
+        Requests that may wait for a worker, and streams that may be under way.
     max_body : int
-        Largest body, in bytes.
+        Largest body, and largest line of a stream, in bytes.
     secure : bool
         Whether requests come by TLS.
+    models : sequence of mapping
+        What ``/models`` tells.
     """
-    from fastapi import HTTPException, Request, Response
+
+    hosts: frozenset[str]
+    access: Access | None = None
+    queue: int = 64
+    max_body: int = 4 << 20
+    secure: bool = False
+    models: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass
+class Desk:
+    """What the routes of a service share: the workers, what is counted, who may do what."""
+
+    plan: Plan
+    pool: Pool[Task, Outcome]
+    totals: Totals
+    requests: Counter[tuple[str, int]] = field(default_factory=Counter)
+    seconds: float = 0.0
+    streams: int = 0
+    _workers: AsyncPool[Task, Outcome] | None = None
+
+    @asynccontextmanager
+    async def working(self, _: object) -> AsyncIterator[None]:
+        """Ask the workers out of this event loop while the block runs."""
+        self._workers = AsyncPool(self.pool, self.plan.queue)
+        try:
+            yield
+        finally:
+            self._workers.close()
+            self._workers = None
+
+    @property
+    def workers(self) -> AsyncPool[Task, Outcome]:
+        """The workers; there while the service runs."""
+        assert self._workers is not None
+        return self._workers
+
+    def served(self, one: Served) -> None:
+        """Count a request."""
+        self.requests[one.route or "other", one.status] += 1
+        self.seconds += one.seconds
+        self.totals.read += one.received
+
+    async def ask(self, task: Task, *, patient: bool = False) -> Outcome:
+        """Return what a worker made of a task, counted.
+
+        Raises
+        ------
+        Busy, WorkerLost
+        """
+        outcome = await self.workers.ask(task, patient=patient)
+        totals = self.totals
+        totals.records += outcome.notes
+        totals.spans.update(outcome.spans)
+        totals.errors.update(outcome.failed)
+        totals.written += len(outcome.body)
+        if outcome.error is not None:
+            totals.errors[type(outcome.error).__name__] += 1
+        return outcome
+
+    def exposition(self, gauges: Mapping[str, int]) -> str:
+        """Return the counts in Prometheus' text format."""
+        self.totals.restarts = self.pool.restarts
+        self.totals.gauges.update(gauges, waiting=self.workers.waiting, working=self.workers.working)
+        lines = ["# TYPE deid_requests_total counter"]
+        for (route, status), count in sorted(self.requests.items()):
+            lines.append(f'deid_requests_total{{route="{route}",status="{status}"}} {count}')
+        lines += ["# TYPE deid_request_seconds_total counter", f"deid_request_seconds_total {self.seconds:.6f}"]
+        return exposition(self.totals) + "\n".join(lines) + "\n"
+
+
+def service(pool: Pool[Task, Outcome], plan: Plan, totals: Totals, sessions: Sessions) -> Application:
+    """Return the service as an application.
+
+    Parameters
+    ----------
+    pool : Pool
+        Of `deid.web.worker.WorkerRecipe`, entered.
+    plan : Plan
+    totals : Totals
+        Count what is served.
+    sessions : Sessions
+        Of masking.
+    """
+    from fastapi import Request, Response
+    from fastapi.staticfiles import StaticFiles
 
     # a route finds the kinds of its parameters by their names
     globals().update(Request=Request, Response=Response)
-    counts = Counts()
-    workers: list[AsyncPool[Task, Outcome]] = []
-    sessions: OrderedDict[tuple[str, str], Substitutes] = OrderedDict()
+    desk = Desk(plan, pool, totals)
+    app = application("deid", lifespan=desk.working, openapi_url="/openapi.json")
+    _notes(app, desk)
+    _masking(app, desk, sessions)
+    _about(app, desk, sessions)
+    app.mount("/static", StaticFiles(directory=STATIC))
+    form.complete(app.openapi(), OPEN, tokens=plan.access is not None)
+    return Guard(
+        app,
+        plan.hosts,
+        plan.access,
+        secure=plan.secure,
+        open_paths=OPEN,
+        max_body=plan.max_body,
+        endless=_is_stream,
+        log=desk.served,
+    )
 
-    @asynccontextmanager
-    async def lifespan(_: object) -> AsyncIterator[None]:
-        workers.append(AsyncPool(pool, queue))
-        yield
-        workers.pop().close()
 
-    app = application("deid", lifespan=lifespan, openapi_url="/openapi.json")
+def _is_stream(head: Head) -> bool:
+    return head.path in _STREAMS and _type(head.header(b"content-type")) == _LINES
 
-    def caller_of(request: Request, role: str) -> Caller:
-        caller: Caller = request.state.caller
-        if not caller.may(role):
-            raise HTTPException(403, f"the token is not for this: it needs the role {role}")
-        return caller
 
-    def later(status: int, why: str) -> HTTPException:
-        return HTTPException(status, why, {"Retry-After": "1"})
+_STREAMS = frozenset({"/scrub", "/tag", "/verify"})
 
-    async def done(task: Task) -> Outcome:
-        try:
-            outcome = await workers[0].ask(task)
-        except Busy:
-            raise later(503, "more requests wait than may") from None
-        except WorkerLost as error:
-            if error.timed_out:
-                raise HTTPException(504, "the request took too long") from None
-            raise later(503, "the worker of this request died") from None
-        if outcome.error is not None:
-            raise outcome.error
-        counts.replaced(outcome.spans)
-        return outcome
 
-    def kind_of(request: Request) -> str:
-        given = request.headers.get("content-type", "text/plain").partition(";")[0].strip().lower()
-        if given not in KINDS:
-            raise HTTPException(415, f"bodies are of the types {', '.join(KINDS)}")
-        return KINDS[given]
+def _type(header: str) -> str:
+    return header.partition(";")[0].strip().lower()
+
+
+def _may(request: Request, role: str) -> Caller:
+    from fastapi import HTTPException
+
+    caller: Caller = request.state.caller
+    if not caller.may(role):
+        raise HTTPException(403, f"the token is not for this: it needs the role {role}")
+    return caller
+
+
+def _lost(error: Busy | WorkerLost) -> tuple[int, str]:
+    if isinstance(error, Busy):
+        return 503, "more requests wait than may"
+    return (504, "it took too long") if error.timed_out else (503, "the worker of this request died")
+
+
+async def _done(desk: Desk, task: Task) -> Outcome:
+    """Return what a worker made of a request's body.
+
+    Raises
+    ------
+    HTTPException
+        When none could.
+    DeidError
+        What is wrong with the body.
+    """
+    from fastapi import HTTPException
+
+    try:
+        outcome = await desk.ask(task)
+    except (Busy, WorkerLost) as error:
+        status, why = _lost(error)
+        raise HTTPException(status, why, _LATER if status == 503 else None) from None
+    if outcome.error is not None:
+        raise outcome.error
+    return outcome
+
+
+async def _stretch(desk: Desk, verb: str, lines: bytes, first: int) -> bytes:
+    """Return the answers to some lines of a stream; one of which a worker dies costs itself alone."""
+    from fastapi import HTTPException
+
+    try:
+        return (await desk.ask(Task(verb, "json", lines, first), patient=first > 1)).body
+    except Busy as error:
+        raise HTTPException(*_lost(error), _LATER) from None
+    except WorkerLost as error:
+        single = lines.splitlines(keepends=True)
+        if len(single) > 1:
+            return b"".join([await _stretch(desk, verb, line, first + n) for n, line in enumerate(single)])
+        desk.totals.errors[type(error).__name__] += 1
+        return refused_line(problem(*_lost(error)), first) + b"\n"
+
+
+def _notes(app: FastAPI, desk: Desk) -> None:
+    """Add the routes that take notes and records."""
+    from fastapi import HTTPException, Response
+
+    class Streamed(Response):
+        def __init__(self, stream: LineStream) -> None:
+            self.stream = stream
+            self.background = None
+
+        async def __call__(self, *connection: Any) -> None:
+            desk.streams += 1
+            try:
+                await self.stream(*connection)
+            finally:
+                desk.streams -= 1
+
+    async def answered(request: Request, verb: str, role: str, kinds: Iterable[str]) -> Response:
+        _may(request, role)
+        given = _type(request.headers.get("content-type", "text/plain"))
+        if given not in kinds:
+            raise HTTPException(415, f"bodies are of the types {', '.join(kinds)}")
+        if given == _LINES:
+            if desk.streams >= max(desk.plan.queue, 1):
+                raise HTTPException(503, "more streams are under way than may", _LATER)
+            return Streamed(
+                LineStream(
+                    lambda lines, first: _stretch(desk, verb, lines, first),
+                    _LINES,
+                    longest=desk.plan.max_body,
+                    under_way=2 * desk.pool.jobs,
+                )
+            )
+        outcome = await _done(desk, Task(verb, KINDS[given], await request.body()))
+        told = given if verb == "scrub" and given != "text/plain" else _JSON
+        if verb == "scrub" and given == "text/plain":
+            told = "text/plain; charset=utf-8"
+        return Response(outcome.body, media_type=told)
+
+    records = {kind: form.RECORD for kind in KINDS if kind not in ("text/plain", _JSON, _LINES)}
+    wrong = (408, 413, 415, 422, 503, 504)
+    scrubbing = {"text/plain": form.text("a note"), _JSON: form.one_or_some(form.NOTE), _LINES: form.LINES, **records}
+    scrubbed = {**scrubbing, _JSON: form.one_or_some(form.SCRUBBED)}
+    tagging = {"text/plain": form.text("a note"), _JSON: form.one_or_some(form.NOTE), _LINES: form.LINES, **records}
+    tagged = {_JSON: form.one_or_some(form.TAGGED), _LINES: form.LINES}
+    pairs = {_JSON: form.one_or_some(form.PAIR), _LINES: form.LINES}
+    verified = {_JSON: form.one_or_some(form.VERIFIED), _LINES: form.LINES}
+
+    @app.post("/scrub", openapi_extra=form.operation(scrubbed, scrubbing, problems=wrong), response_class=Response)
+    async def scrub(request: Request) -> Response:
+        """Replace the PHI of a note, a list or stream of notes, or a record."""
+        return await answered(request, "scrub", "scrub", scrubbing)
+
+    @app.post("/tag", openapi_extra=form.operation(tagged, tagging, problems=wrong), response_class=Response)
+    async def tag(request: Request) -> Response:
+        """Tell where the PHI of notes or a record stands."""
+        return await answered(request, "tag", "tag", tagging)
+
+    @app.post("/verify", openapi_extra=form.operation(verified, pairs, problems=wrong), response_class=Response)
+    async def verify(request: Request) -> Response:
+        """Check scrubbed notes or records against their originals."""
+        return await answered(request, "verify", "scrub", pairs)
+
+
+def _masking(app: FastAPI, desk: Desk, sessions: Sessions) -> None:
+    """Add the routes of the round trip for language models."""
+    from fastapi import HTTPException
 
     async def said(request: Request) -> dict[str, Any]:
-        values = _object(await request.body())
+        if _type(request.headers.get("content-type", _JSON)) != _JSON:
+            raise HTTPException(415, f"bodies are of the type {_JSON}")
+        values = object_of(await request.body())
         if not isinstance(values.get("text"), str):
             raise FormatError("the body has no text", 'send {"text": "..."}')
+        if not isinstance(values.get("session"), str | None) or not isinstance(values.get("why"), str | None):
+            raise FormatError("session and purpose are texts", "send the session that was answered")
         return values
 
-    @app.post("/scrub", openapi_extra=_bodies(KINDS))
-    async def scrub(request: Request) -> Response:
-        """Replace the PHI of a note, a list of notes, or a record."""
-        caller_of(request, "scrub")
-        kind = kind_of(request)
-        outcome = await done(Task("scrub", kind, await request.body()))
-        given = request.headers.get("content-type", "text/plain").partition(";")[0].strip().lower()
-        return Response(outcome.body, media_type="text/plain; charset=utf-8" if kind == "text" else given)
+    wrong = (404, 413, 415, 422)
+    masking = form.operation({_JSON: form.MASKED}, {_JSON: form.MASKING}, problems=(*wrong, 503, 504))
+    unmasking = form.operation({_JSON: form.NOTE}, {_JSON: form.UNMASKING}, problems=(400, *wrong))
 
-    @app.post("/tag", openapi_extra=_bodies(("text/plain", "application/json")))
-    async def tag(request: Request) -> Response:
-        """Tell where the PHI of notes stands."""
-        caller_of(request, "tag")
-        outcome = await done(Task("tag", kind_of(request), await request.body()))
-        return Response(outcome.body, media_type="application/json")
-
-    @app.post("/mask", openapi_extra=_bodies(("application/json",)))
+    @app.post("/mask", openapi_extra=masking, response_class=Response)
     async def mask(request: Request) -> Response:
         """Mask a text for a language model; the session that it is given back with knows the originals."""
-        caller = caller_of(request, "scrub")
+        caller = _may(request, "scrub")
         values = await said(request)
-        text = values["text"]
-        named = values.get("session")
-        if named is not None and (caller.name, named) not in sessions:
+        text, named = values["text"], values.get("session")
+        if named is not None and not sessions.has(caller.name, named):
             raise HTTPException(404, "there is no such session")
-        outcome = await done(Task("mask", "text", text.encode("utf-8", "surrogatepass")))
+        outcome = await _done(desk, Task("mask", "text", text.encode("utf-8", "surrogatepass")))
         assert outcome.masked is not None
-        language, pieces = outcome.masked
-        session = named or secrets.token_urlsafe(24)
-        known = sessions.setdefault((caller.name, session), Substitutes(language))
-        sessions.move_to_end((caller.name, session))
-        while len(sessions) > _SESSIONS:
-            sessions.popitem(last=False)
-        return Response(_dumped({"text": known.replace(text, pieces), "session": session}), media_type=_JSON)
+        session, masked = await sessions.mask(caller.name, named, text, outcome.masked)
+        return _said({"text": masked, "session": session})
 
-    @app.post("/unmask", openapi_extra=_bodies(("application/json",)))
+    @app.post("/unmask", openapi_extra=unmasking, response_class=Response)
     async def unmask(request: Request) -> Response:
         """Put the originals of a session back into an answer."""
-        caller = caller_of(request, "re-identify")
+        caller = _may(request, "re-identify")
         values = await said(request)
-        known = sessions.get((caller.name, str(values.get("session"))))
-        if known is None:
+        named = str(values.get("session"))
+        if not sessions.has(caller.name, named):
             raise HTTPException(404, "there is no such session")
-        return Response(_dumped({"text": known.restore(values["text"])}), media_type=_JSON)
+        return _said({"text": await sessions.unmask(caller.name, named, values["text"], values.get("why") or "")})
 
-    @app.get("/policies")
-    async def policies() -> list[str]:
+
+def _about(app: FastAPI, desk: Desk, sessions: Sessions) -> None:
+    """Add the routes that tell about the service."""
+    from fastapi import HTTPException, Response
+
+    def page() -> Response:
+        return Response((STATIC / "interface.html").read_bytes(), media_type="text/html; charset=utf-8")
+
+    app.get("/", include_in_schema=False)(page)
+
+    @app.get("/policies", openapi_extra=form.operation({_JSON: form.some(form.text())}), response_class=Response)
+    async def policies() -> Response:
         """Name the shipped policies."""
         from deid.replacement.policy import shipped_policies
 
-        return list(shipped_policies())
+        return _said(list(shipped_policies()))
 
-    @app.get("/health/live")
-    async def live() -> dict[str, str]:
+    model = form.thing({"name": form.text(), "used": {"type": "boolean"}}, {"fingerprint": form.text()})
+
+    @app.get("/models", openapi_extra=form.operation({_JSON: form.some(model)}), response_class=Response)
+    async def models() -> Response:
+        """Name the models that are there, and tell which one is used."""
+        return _said(list(desk.plan.models))
+
+    state = form.operation({_JSON: form.thing({"status": form.text()})}, problems=(503,))
+
+    @app.get("/health/live", openapi_extra=state, response_class=Response)
+    async def live() -> Response:
         """Tell that the service answers."""
-        return {"status": "live"}
+        return _said({"status": "live"})
 
-    @app.get("/health/ready")
+    @app.get("/health/ready", openapi_extra=state, response_class=Response)
     async def ready() -> Response:
         """Tell whether the service takes requests."""
-        if not workers or workers[0].broken.done() or workers[0].waiting >= queue:
-            raise later(503, "not now")
-        return Response(_dumped({"status": "ready"}), media_type=_JSON)
+        if desk.workers.broken.done() or desk.workers.full:
+            raise HTTPException(503, "not now", _LATER)
+        return _said({"status": "ready"})
 
-    @app.get("/metrics")
+    @app.get("/metrics", openapi_extra=form.operation({"text/plain": form.text()}), response_class=Response)
     async def metrics() -> Response:
         """Return counts in Prometheus' text format."""
-        gauges = {"waiting": workers[0].waiting, "working": workers[0].working, "sessions": len(sessions)}
-        told = counts.exposition({**gauges, "worker_restarts": pool.restarts})
+        told = desk.exposition({"sessions": sessions.count, "streams": desk.streams})
         return Response(told, media_type="text/plain; version=0.0.4; charset=utf-8")
 
-    return Guard(app, hosts, access, secure=secure, open_paths=OPEN, max_body=max_body, log=counts.served)
 
+def _said(value: object) -> Response:
+    from fastapi import Response
 
-_JSON = "application/json"
-
-
-def _bodies(types: Any) -> dict[str, Any]:
-    """Return what the description of the interface says of bodies."""
-    return {"requestBody": {"required": True, "content": {one: {} for one in types}}}
-
-
-def _dumped(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=True).encode()  # half a surrogate pair can be written so, too
-
-
-def _text(body: bytes) -> str:
-    try:
-        return body.decode()
-    except UnicodeDecodeError:
-        raise EncodingError("the body is not UTF-8", "convert it") from None
-
-
-def _parsed(body: bytes) -> Any:
-    try:
-        return json.loads(_text(body))
-    except (ValueError, RecursionError):
-        raise FormatError("the body is not JSON", "look at how it is made") from None
-
-
-def _object(body: bytes) -> dict[str, Any]:
-    values = _parsed(body)
-    if not isinstance(values, dict):
-        raise FormatError("the body is no JSON object", 'send {"text": "..."}')
-    return values
-
-
-def _notes(body: bytes) -> tuple[list[str], bool]:
-    """Return the texts of a body, and whether it is one note, not a list."""
-    values = _parsed(body)
-    single = isinstance(values, dict)
-    notes = [values] if single else values
-    if not isinstance(notes, list) or len(notes) > _MOST:
-        raise FormatError(f"the body is no note, and no list of {_MOST} at most", 'send {"text": "..."} or a list')
-    texts = [note.get("text") if isinstance(note, dict) else None for note in notes]
-    if not all(isinstance(text, str) for text in texts):
-        raise FormatError("a note has no text", 'a note is {"text": "..."}')
-    return [str(text) for text in texts], single
+    # ASCII, so that half a surrogate pair can be told, too
+    return Response(json.dumps(value, ensure_ascii=True), media_type=_JSON)

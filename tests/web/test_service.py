@@ -11,15 +11,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from senders import message
+from served import Served, serving
 
 import deid
 from deid.base.keys import Key
-from deid.web.tokens import new_token
+from deid.cli.run_manifest import models_of
+from deid.replacement.vault import Vault
 
 pytest.importorskip("uvicorn", reason="the extra web is not installed")
 httpx = pytest.importorskip("httpx", reason="httpx is not installed")
@@ -29,47 +30,32 @@ RULES = {"model": "none", "key": KEY}
 NOTE = "Mr. Zebulon Quartermain, 58, saw Dr. Alice Baker on 3 May 2019. MRN: 4471902."
 
 
-@dataclass
-class Served:
-    process: subprocess.Popen[bytes]
-    url: str
-    tokens: dict[str, str]
-
-    def client(self, who: str = "all") -> httpx.Client:
-        headers = {"Authorization": f"Bearer {self.tokens[who]}"} if who else {}
-        return httpx.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False)
+FHIR = json.dumps(
+    {
+        "resourceType": "Observation",
+        "id": "o1",
+        "status": "final",
+        "code": {"text": "Report"},
+        "subject": {"reference": "Patient/4820001", "display": "Zebulon Quartermain"},
+        "valueQuantity": {"value": 1.10, "unit": "mg"},
+        "note": [{"text": NOTE}],
+    }
+).encode()
+CDA = (
+    '<ClinicalDocument xmlns="urn:hl7-org:v3"><recordTarget><patientRole><id extension="4471902" root="2.16.1"/>'
+    "<patient><name><given>Zebulon</given><family>Quartermain</family></name></patient></patientRole></recordTarget>"
+    f"<component><structuredBody><component><section><text>{NOTE}</text></section></component></structuredBody>"
+    "</component></ClinicalDocument>"
+).encode()
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    folder = tmp_path_factory.mktemp("serve")
-    (folder / "key").write_text("6b" * 32)
-    (folder / "key").chmod(0o600)
-    command = [sys.executable, "-m", "deid", "serve", "--tokens", "tokens", "--key-file", "key"]
-    tokens = {}
-    done = subprocess.run([*command, "--new-token", "all=all", "-q"], cwd=folder, stdout=-1, check=True)
-    tokens["all"] = done.stdout.decode().strip()
-    for who, role in (("lab", "scrub"), ("reader", "tag")):
-        tokens[who] = new_token(folder / "tokens", who, frozenset({role}))
-    options = ["--listen", "127.0.0.1:0", "--model", "none", "--jobs", "1", "--max-body", "100K", "--queue", "2"]
-    process = subprocess.Popen([*command, *options], cwd=folder, stderr=subprocess.PIPE)
-    assert process.stderr
-    url = ""
-    for line in process.stderr:
-        if found := re.search(r"listening on (http\S+)", line.decode()):
-            url = found[1]
-            break
-    assert url
-    yield Served(process, url, tokens)
-    process.send_signal(signal.SIGTERM)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 0
-    assert b"Quartermain" not in said
-
-
-def workers(served: Served) -> list[int]:
-    place = Path(f"/proc/{served.process.pid}/task/{served.process.pid}/children")
-    return [int(n) for n in place.read_text().split()]
+    limits = ("--jobs", "1", "--max-body", "100K", "--queue", "2")
+    with serving(
+        tmp_path_factory.mktemp("serve"), *limits, roles={"all": "all", "lab": "scrub", "reader": "tag"}
+    ) as one:
+        yield one
 
 
 def test_answers_are_the_librarys(served: Served) -> None:
@@ -94,11 +80,120 @@ def test_records_are_answered_as_the_filter_writes_them(served: Served, tmp_path
     (tmp_path / "key").write_text("6b" * 32)
     (tmp_path / "key").chmod(0o600)
     lines = b"".join(json.dumps({"id": f"n{n}", "text": f"{NOTE} {n}"}).encode() + b"\n" for n in range(3))
-    for kind, name, data in (("application/hl7-v2", "hl7v2", message(1)), ("application/x-ndjson", "ndjson", lines)):
+    for kind, name, data in (
+        ("application/hl7-v2", "hl7v2", message(1)),
+        ("application/x-ndjson", "ndjson", lines),
+        ("application/fhir+json", "fhir-resource", FHIR),
+        ("application/cda+xml", "ccda", CDA),
+    ):
         command = [sys.executable, "-m", "deid", "filter", "--from", name, "--model", "none", "-q", "--key-file"]
         written = subprocess.run([*command, str(tmp_path / "key")], input=data, stdout=-1, check=True).stdout
+        assert b"Quartermain" not in written
         with served.client() as client:
-            assert client.post("/scrub", content=data, headers={"content-type": kind}).content == written
+            scrubbed = client.post("/scrub", content=data, headers={"content-type": kind})
+            assert scrubbed.content == written
+            assert scrubbed.headers["content-type"] == kind
+
+
+def test_a_pair_is_checked(served: Served) -> None:
+    with served.client() as client:
+        answer = client.post("/scrub", json={"text": NOTE}).json()
+        pair = {"original": NOTE, "scrubbed": answer["text"]}
+        told = client.post("/verify", json=pair).json()
+        assert (told["holds"], told["by"]) == (True, "detection")
+        assert told["replaced"] >= len(answer["edits"])
+        assert client.post("/verify", json={**pair, "edits": answer["edits"]}).json()["by"] == "edit log"
+        left = client.post("/verify", json=[pair, {**pair, "scrubbed": NOTE}]).json()
+        assert [one["holds"] for one in left] == [True, False]
+        changed = {**pair, "scrubbed": answer["text"].replace("saw", "met"), "edits": answer["edits"]}
+        told = client.post("/verify", json=changed).json()
+        assert not told["holds"]
+        assert "differs" in told["detail"]
+        assert re.fullmatch(r"offset \d+", told["position"])
+        assert not re.search("Zebulon|Quartermain", json.dumps([left, told]))
+        for kind, data in (("application/hl7-v2", message(1)), ("application/fhir+json", FHIR)):
+            scrubbed = client.post("/scrub", content=data, headers={"content-type": kind}).text
+            record = {"type": kind, "original": data.decode(), "scrubbed": scrubbed}
+            assert client.post("/verify", json=record).json()["holds"], kind
+            assert not client.post("/verify", json={**record, "scrubbed": data.decode()}).json()["holds"], kind
+        lines = "".join(json.dumps(one) + "\n" for one in (pair, {**pair, "scrubbed": NOTE}, {"original": NOTE}))
+        answers = client.post("/verify", content=lines, headers={"content-type": "application/x-ndjson"}).text
+        first, second, third = map(json.loads, answers.splitlines())
+        assert (first["holds"], second["holds"], third["problem"]["line"]) == (True, False, 3)
+        wrong = [{"start": 5, "end": 2, "new_start": 0, "new_end": 1, "category": "x"}]
+        assert client.post("/verify", json={**pair, "edits": wrong}).status_code == 422
+        assert client.post("/verify", json={**pair, "edits": 7}).status_code == 422
+        assert client.post("/verify", json={**pair, "type": "image/png"}).status_code == 422
+
+
+def test_spans_of_a_record_are_told_by_place(served: Served) -> None:
+    with served.client() as client:
+        spans = client.post("/tag", content=message(1), headers={"content-type": "application/hl7-v2"}).json()["spans"]
+    text = "Mr. Zebulon Quartermain called Dr. Thornbury on 3/14/2019, number 1."
+    report = {text[s["start"] : s["end"]] for s in spans if s["place"].startswith("OBX")}
+    assert {"Zebulon Quartermain", "Thornbury", "3/14/2019"} <= report
+    assert {s["place"].split("-")[0].partition("[")[0] for s in spans} >= {"PID", "OBX"}
+
+
+def test_a_stream_is_answered_line_by_line(served: Served) -> None:
+    lines = [json.dumps({"id": f"n{n}", "text": f"{NOTE} {n}"}) for n in range(1200)]
+    lines[7] = '{"number": "Zebulon Quartermain"}'
+    lines[300] = "Zebulon Quartermain"
+    sent = 0
+
+    def body() -> Iterator[bytes]:  # pieces that end anywhere; the whole is larger than a body may be
+        nonlocal sent
+        data = "\n".join(lines).encode()
+        for start in range(0, len(data), 999):
+            sent += len(data[start : start + 999])
+            yield data[start : start + 999]
+
+    with served.client() as client:
+        given = {"content-type": "application/x-ndjson"}
+        answer = client.post("/scrub", content=body(), headers=given)
+        assert answer.status_code == 200
+        assert sent == len("\n".join(lines)) > 100_000
+        assert not re.search("Zebulon|Quartermain", answer.text)
+        written = [json.loads(line) for line in answer.text.splitlines()]
+        assert len(written) == 1200
+        for number in (7, 300):
+            assert written[number]["problem"] == {**written[number]["problem"], "status": 422, "line": number + 1}
+        plain = client.post("/scrub", content=lines[399], headers=given).json()
+        assert written[399] == plain
+        assert written[0] == client.post("/scrub", content=lines[0], headers=given).json()
+        spans = client.post("/tag", content="\n".join(lines[:3]), headers=given).text.splitlines()
+        assert [json.loads(one) for one in spans] == [
+            client.post("/tag", json={"text": f"{NOTE} {n}"}).json() for n in range(3)
+        ]
+        too_long = json.dumps({"text": "x" * 200_000})
+        assert client.post("/scrub", content=too_long, headers=given).status_code == 422
+        assert client.post("/scrub", content="", headers=given).text == ""
+
+
+def test_answers_to_a_stream_come_while_it_is_sent(served: Served) -> None:
+    host, port = served.url.removeprefix("http://").split(":")
+    head = f"POST /scrub HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {served.tokens['all']}\r\n"
+    with socket.create_connection((host, int(port)), timeout=60) as line:
+        line.sendall(f"{head}Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+        for n in range(3):
+            data = json.dumps({"text": f"{NOTE} {n}"}).encode() + b"\n"
+            line.sendall(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+            got = b""
+            while f' {n}"}}\n'.encode() not in got:
+                got += line.recv(65536)
+            assert b"Quartermain" not in got
+        line.sendall(b"0\r\n\r\n")
+        while not got.endswith(b"0\r\n\r\n"):
+            got += line.recv(65536)
+
+
+def test_models_are_named(served: Served) -> None:
+    with served.client() as client:
+        told = client.get("/models").json()
+    assert {"name": "en", "used": False} in told  # the service of these tests has rules alone
+    used = [one for one in models_of(deid.build_pipeline(KEY).recognizer) if one["used"]]
+    assert [one["name"] for one in used] == ["en"]
+    assert used[0]["fingerprint"]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +205,6 @@ def test_records_are_answered_as_the_filter_writes_them(served: Served, tmp_path
         (422, b"[" * 50_000, "application/json"),
         (422, b"Zebulon Quartermain", "application/hl7-v2"),
         (422, b"<Zebulon>Quartermain", "application/cda+xml"),
-        (422, b'{"id": "1", "text": "ok"}\nZebulon Quartermain\n', "application/x-ndjson"),
         (413, NOTE.encode() * 2000, "text/plain"),
         (415, NOTE.encode(), "image/png"),
     ],
@@ -173,7 +267,7 @@ def test_more_than_can_wait_is_told_to_come_again_and_a_worker_that_dies_costs_i
 
     with ThreadPoolExecutor(12) as threads:
         asked = [threads.submit(ask, n) for n in range(12)]
-        for worker in workers(served):
+        for worker in served.workers():
             os.kill(worker, signal.SIGKILL)
         answers = [one.result() for one in asked]
     assert {status for status, _ in answers} <= {200, 503}
@@ -182,7 +276,7 @@ def test_more_than_can_wait_is_told_to_come_again_and_a_worker_that_dies_costs_i
     assert not any("Quartermain" in said for _, said in answers)
     with served.client() as client:
         assert client.post("/scrub", json={"text": NOTE}).json()["text"] == scrubbed
-        assert re.search(r"^deid_worker_restarts [1-9]", client.get("/metrics").text, re.MULTILINE)
+        assert re.search(r"^deid_worker_restarts_total [1-9]", client.get("/metrics").text, re.MULTILINE)
 
 
 def test_the_interface_is_described_without_anything_from_elsewhere(served: Served) -> None:
@@ -200,6 +294,7 @@ def test_the_interface_is_described_without_anything_from_elsewhere(served: Serv
         (("--new-token", "lab=scrub"), "--tokens"),
         (("--tokens", "t", "--new-token", "lab=king"), "roles"),
         (("--tls-key", "k"), "TLS needs"),
+        (("--vault", "v"), "--tokens"),
     ],
 )
 def test_what_would_let_in_others_is_refused(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
@@ -207,3 +302,39 @@ def test_what_would_let_in_others_is_refused(tmp_path: Path, arguments: tuple[st
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60, check=False)
     assert done.returncode == 2
     assert said in done.stderr.decode()
+
+
+def test_a_token_is_made_by_the_command(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "deid", "serve", "--tokens", "tokens", "--new-token", "lab=tag", "-q"]
+    made = subprocess.run(command, cwd=tmp_path, stdout=-1, check=True, text=True).stdout.strip()
+    assert made not in (tmp_path / "tokens").read_text()
+    with serving(tmp_path, "--jobs", "1") as one, httpx.Client(base_url=one.url, trust_env=False) as client:
+        headers = {"Authorization": f"Bearer {made}"}
+        assert client.post("/tag", json={"text": NOTE}, headers=headers).status_code == 200
+
+
+def test_sessions_in_the_vault_go_on_after_a_restart_and_leave_a_trail(tmp_path: Path) -> None:
+    place = tmp_path / "vault"
+    Vault.create(place, KEY, who="test").close()
+    arguments, roles = ("--jobs", "1", "--vault", "vault"), {"all": "all", "other": "all"}
+    with serving(tmp_path, *arguments, roles=roles) as one, one.client() as client, one.client("other") as other:
+        masked = client.post("/mask", json={"text": NOTE}).json()
+        assert client.post("/unmask", json=masked).status_code == 400  # no purpose, so nothing is told
+        told = client.post("/unmask", json={**masked, "why": "the answer is for the ward"})
+        assert told.json()["text"] == NOTE
+        assert other.post("/unmask", json={**masked, "why": "x"}).status_code == 404
+        headers = dict(client.headers)
+    with (
+        serving(tmp_path, *arguments) as one,
+        httpx.Client(base_url=one.url, headers=headers, trust_env=False) as client,
+    ):
+        assert client.post("/mask", json={"text": NOTE, "session": masked["session"]}).json() == masked
+        again = client.post("/unmask", json={**masked, "why": "asked again"})
+        assert again.json()["text"] == NOTE
+        assert client.post("/unmask", json={"text": "x", "session": "f" * 64, "why": "x"}).status_code == 404
+    with Vault.open(place, KEY) as vault:
+        lines = [(line.who, line.why) for line in vault.audit() if line.action == "reidentify"]
+        assert vault.verify().entries > 2
+    assert lines.count(("all", "the answer is for the ward")) == 1
+    assert ("all", "asked again") in lines
+    assert {who for who, _ in lines} == {"all"}
