@@ -25,7 +25,7 @@ from deid.document import Document
 from deid.pipeline.options import PipelineOptions
 from deid.streaming.arrow import KeyPlace, ScrubBatch, columns_of
 from deid.streaming.work import PipelineRecipe
-from deid.web.service import Task, Worker
+from deid.web.worker import Task, Worker
 
 VALUES = ["Platelets 212 198 240 251", "CD4   350   410   520", "GCS\t15\t15\t14\t13", "Weights: 81 82 80 79 78 kg"]
 IDENTIFIERS = ["533\t20\t9418", "12   03   2019", "617   555   0143"]
