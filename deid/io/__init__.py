@@ -20,6 +20,7 @@ from deid.io.ccda import CCDA
 from deid.io.csv_table import CSV
 from deid.io.database import is_database, open_rows
 from deid.io.docbin import DOCBIN
+from deid.io.documents import DOCUMENTS
 from deid.io.folder import check_output, check_suffix
 from deid.io.formats import CollectionFormat, DocumentFormat, Format, Options
 from deid.io.hide import HIDE
@@ -37,6 +38,7 @@ FORMATS: dict[str, Format] = {
     "hl7v2": HL7V2,
     "ccda": CCDA,
     "fhir": FHIR,
+    "documents": DOCUMENTS,
     "i2b2-2006": I2B2_2006,
     "meddocan": MEDDOCAN,
     "i2b2-2014": I2B2_2014,

@@ -5,21 +5,18 @@ A document is written back as it came, with what was replaced; so only one that 
 
 from __future__ import annotations
 
-import codecs
 from pathlib import Path
 
-from deid.base.errors import EncodingError, OutputError
+from deid.base.errors import OutputError
 from deid.document import Document, check_spans
-from deid.io.encoding import decode
 from deid.io.formats import DocumentFormat, Options, Parts
-from deid.io.xml_parts import encoding_of, feed, new_parser, root_of
+from deid.io.xml_parts import root_of, whole
 from deid.records.ccda import ROOT, read
 from deid.records.record import Record
 from deid.records.tables import load_table
 
 _SUFFIX = ".xml"
 STANDARD = "ccda"
-_WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
 def is_document(head: bytes) -> bool:
@@ -44,22 +41,8 @@ def record(data: bytes, encoding: str, places: Path | None) -> Record:
         When it is no well-formed XML, has a document type declaration, is not in the encoding that it says, or cannot
         be read as it says it is; says where, and quotes nothing.
     """
-    charset = _WIDE.get(data[:2]) or encoding_of(data[:1000], "utf-8" if "," in encoding else encoding)
-    source = decode(data, encoding if charset == "utf-8" and "," in encoding else charset)
-    if charset == "utf-8" and "," in encoding:
-        charset = next(name for name in encoding.split(",") if _fits(data, name))
-    if source.encode(charset) != data:
-        raise EncodingError("the document cannot be written as it was", "convert it to UTF-8")
-    feed(new_parser(), source.removeprefix("\ufeff"), final=True)
+    source, charset = whole(data, encoding)
     return read(data, source, charset, load_table(STANDARD, places))
-
-
-def _fits(data: bytes, name: str) -> bool:
-    try:
-        data.decode(name)
-    except UnicodeError:
-        return False
-    return True
 
 
 def _read(parts: Parts, options: Options) -> Document:

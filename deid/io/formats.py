@@ -108,6 +108,8 @@ class Format:
     carries_spans: bool = True
     of_records: bool = False
     """Whether its documents are taken from records of fields, and written back there (`deid.records`)."""
+    reads_too: tuple[str, ...] = ()
+    """Formats whose files it takes as well, so that a folder of both kinds is read as one of its own."""
     fields: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Metadata fields of its documents of which it says what becomes: ``keep``, or ``id-WHAT`` for ids of something."""
     carries_attributes: bool = True

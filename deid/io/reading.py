@@ -84,11 +84,14 @@ class Source:
     def _items(self) -> Iterator[tuple[str, Document | DeidError]]:
         for folder, reason in self.unreadable:
             yield folder, InputError(f"the folder cannot be read ({reason})", "check the rights")
+        # of several kinds of files one stem may be that of two: letter.docx, letter.pdf
+        stems = Counter(split_suffix(name)[0] for name in self.names) if self.format.reads_too else {}
         for name in self.names:
             try:
                 if isinstance(self.format, DocumentFormat):
                     document = self.format.read(self._parts(name), self.options)
-                    yield name, replace(document, id=split_suffix(name)[0])
+                    stem = split_suffix(name)[0]
+                    yield name, replace(document, id=name if stems.get(stem, 1) > 1 else stem)
                 else:
                     for item in self._records(name):
                         yield name, item

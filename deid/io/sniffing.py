@@ -106,8 +106,10 @@ def sniff_names(root: Path, names: Sequence[str], formats: Mapping[str, Format])
         there = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
         raise FormatError(
             f"no file here has a format that can be told (files: {there})",
-            f"name one with --from: {', '.join(formats)}; PDF, Word and Excel files must be saved as text or CSV first",
+            f"name one with --from: {', '.join(formats)}; Excel files must be saved as CSV first",
         )
+    for name in list(votes):
+        votes[name] += sum(votes[other] for other in formats[name].reads_too if other in votes)
     ranked = sorted(votes.items(), key=lambda item: -item[1])
     if len(ranked) > 1 and ranked[0][1] == ranked[1][1]:
         raise FormatError(

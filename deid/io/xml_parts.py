@@ -20,6 +20,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 _DECLARED = re.compile(rb"""^\s*<\?xml[^>]{0,200}?\bencoding\s*=\s*["']([A-Za-z0-9._:-]{1,40})["']""")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _CHUNK = 1 << 16
+_WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF8)
 
 
@@ -84,6 +85,39 @@ def chunks(stream: BinaryIO, encoding: str) -> Iterator[str]:
         first = False
         done += len(data)
         data = following
+
+
+def whole(data: bytes, encoding: str) -> tuple[str, str]:
+    """Return the characters of a whole XML file, its mark included, and the codec that makes its bytes of them.
+
+    Parameters
+    ----------
+    data : bytes
+    encoding : str
+        Of a file that does not say its own, by mark or declaration.
+
+    Raises
+    ------
+    InputError
+        When it is no well-formed XML, has a document type declaration, or is not in the encoding that it says; says
+        where, and quotes nothing.
+    """
+    charset = _WIDE.get(data[:2]) or encoding_of(data[:1000], "utf-8" if "," in encoding else encoding)
+    source = decode(data, encoding if charset == "utf-8" and "," in encoding else charset)
+    if charset == "utf-8" and "," in encoding:
+        charset = next(name for name in encoding.split(",") if _fits(data, name))
+    if source.encode(charset) != data:
+        raise EncodingError("the document cannot be written as it was", "convert it to UTF-8")
+    feed(new_parser(), strip_mark(source), final=True)
+    return source, charset
+
+
+def _fits(data: bytes, name: str) -> bool:
+    try:
+        data.decode(name)
+    except UnicodeError:
+        return False
+    return True
 
 
 def _wrong_bytes(data: bytes, name: str, position: int) -> DeidError:

@@ -86,7 +86,7 @@ def require_names(
     ConfigError
         When no document has such a field, or none stands in the table.
     """
-    if known and not source.format.of_records:
+    if known and (not source.format.of_records or source.format.reads_too):  # what is a note too says not whose it is
         patients.require_named()
     named = dict.fromkeys({*keep} - {"filename", "id"}, "--keep")
     named |= {name: "--patient-field" for name in [patients.field_name] if name is not None}

@@ -1,7 +1,7 @@
 """Clinical documents (CDA R2, C-CDA), read as places: markup stays, texts and attribute values are replaced in it.
 
-Who calls has seen to it that the XML is well-formed and has no document type declaration; so one expression tells
-markup from text, and nothing is expanded. What elements and attributes are: ``dictionaries/records/ccda.toml``.
+Who calls has seen to it that the XML is well-formed and has no document type declaration. What elements and attributes
+are: ``dictionaries/records/ccda.toml``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 from deid.base.errors import FormatError
 from deid.phi import CATEGORIES
@@ -25,32 +25,20 @@ from deid.records.record import (
     assemble,
     changed,
     day_of,
-    fit,
     instant,
     iso,
     known_of,
     packed,
     sexes_of,
-    splice,
     sweep,
     unpacked,
 )
 from deid.records.tables import DATA, DISPLAY, KEEP, ByName, Inner, Rule, Table, display_as, kept_as
+from deid.records.xml_positions import ATTRIBUTE, LINE, SPECIAL, SPECIAL_INSIDE, TOKEN, codec_of, decoded
 
 ROOT = "ClinicalDocument"
 """The element that a document is."""
 _STRUCTURE, _ANCHOR, _OID, _TELECOM = "structure", "anchor", "root", "telecom"
-_TOKEN = re.compile(
-    r"<!--(?P<comment>.*?)-->|<!\[CDATA\[(?P<data>.*?)\]\]>|<\?(?P<told>.*?)\?>|</[^>]*>"
-    r"|<(?P<name>[^\s/>]+)(?P<attributes>(?:[^>\"']|\"[^\"]*\"|'[^']*')*?)(?P<empty>/?)>",
-    re.DOTALL,
-)
-_ATTRIBUTE = re.compile(r"([^\s=]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
-_SPECIAL = re.compile(r"&(#x[0-9a-fA-F]+|#[0-9]+|[a-z]+);|[ \t]*(?:\r\n?|\n)[ \t]*")
-_SPECIAL_INSIDE = re.compile(r"&(#x[0-9a-fA-F]+|#[0-9]+|[a-z]+);|\r\n|[\r\n\t]")
-_LINE = re.compile(r"[ \t]*(?:\r\n?|\n)[ \t]*")
-_ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SCHEME = re.compile(r"\s*(tel|fax|x-text-fax|mailto|callto|sms|http|https|ftp)\s*:\s*", re.IGNORECASE)
 _SCHEMES = {"fax": "FAX", "x-text-fax": "FAX", "mailto": "EMAIL", "http": "URL", "https": "URL", "ftp": "URL"}
 _DEPTH = 200
@@ -141,7 +129,7 @@ class _Document:
 
     def __init__(self, source: str, charset: str, table: Table) -> None:
         self.source, self.charset, self.table = source, charset, table
-        self.codec = _codec(charset)
+        self.codec = codec_of(charset)
         facts = table.facts
         self.namespaces: Mapping[str, str] = facts["namespaces"]
         self.inline, self.cells, self.breaks = (frozenset(facts[n]) for n in ("inline", "cells", "breaks"))
@@ -175,7 +163,7 @@ class _Document:
         source = self.source
         frames: list[_Frame] = []
         at = 0
-        for token in _TOKEN.finditer(source):
+        for token in TOKEN.finditer(source):
             start, end = token.span()
             if frames and at < start:
                 self._characters(frames, at, start, data=False)
@@ -228,7 +216,7 @@ class _Document:
             return found
         begin = token.start("attributes") - token.start()
         written = []
-        for one in _ATTRIBUTE.finditer(token["attributes"]):
+        for one in ATTRIBUTE.finditer(token["attributes"]):
             group = 2 if one[2] is not None else 3
             written.append((one[1], _Attribute(one[group], begin + one.start(group), group == 2)))
         if own := {n[6:]: a.raw for n, a in written if n == "xmlns" or n.startswith("xmlns:")}:
@@ -238,7 +226,7 @@ class _Document:
             for n, a in written
             if n.partition(":")[0] != "xmlns" and a.raw and not a.raw.isspace()
         ]
-        said = {n: _decoded(a.raw, _SPECIAL_INSIDE)[0] for n, a in attributes}
+        said = {n: decoded(a.raw, SPECIAL_INSIDE)[0] for n, a in attributes}
         # what is kept here keeps its namespaces alive, so that no others can come to have their id
         self.tags[key] = found = self._name(tag, spaces, ""), attributes, said, spaces
         return found
@@ -345,7 +333,7 @@ class _Document:
         if kind not in CATEGORIES:
             self._other(kind, Place(path, start, end, KEEP, stripped, encode), examined=frame.blocked)
             return
-        text, starts = (stripped, None) if data else _decoded(stripped, _SPECIAL)
+        text, starts = (stripped, None) if data else decoded(stripped, SPECIAL)
         place = Place(path, start, end, kind, text, encode, starts)
         above = frame if frame.parts is not None else frames[-2] if len(frames) > 1 else frame
         if above.parts is not None:
@@ -368,8 +356,8 @@ class _Document:
         block, self.block = self.block, []
         for number, run in enumerate(block, 1):
             raw = self.source[run.start : run.end]
-            special = _LINE if run.data else _SPECIAL
-            text, starts = _decoded(raw, special)
+            special = LINE if run.data else SPECIAL
+            text, starts = decoded(raw, special)
             encode = self.codec.data if run.data else self.codec.text
             joins = number < len(block)
             self.last = len(self.places)
@@ -439,7 +427,7 @@ class _Document:
             if path.endswith(tuple(self.table.facts["known_dates"])):
                 self.known["DATE", day] = None
             return
-        text, starts = _decoded(raw, _SPECIAL_INSIDE)
+        text, starts = decoded(raw, SPECIAL_INSIDE)
         if kind not in (TEXT, "DATE") and path.endswith("/@extension"):
             root = frame.said.get("@root", "")
             kind = self.table.facts["roots"].get(root, kind)
@@ -457,7 +445,7 @@ class _Document:
         if raw.startswith(self.standards) or raw in self.table.facts["roots"]:
             return
         own = frame.rules.get("@extension")
-        text, starts = _decoded(raw, _SPECIAL_INSIDE)
+        text, starts = decoded(raw, SPECIAL_INSIDE)
         if alone and isinstance(own, str) and own in CATEGORIES and own != "IDNUM":
             self._value(frame, own, path, raw, at, encode)
             if _PLAIN.sub("", path).startswith(f"{self.table.facts['patient']}/@"):
@@ -564,7 +552,7 @@ class _Document:
 
     def _sweep_entities(self, place: Place) -> None:
         """Find known identifiers in a kept stretch some of whose characters are written as entities."""
-        text, where = (place.text, None) if place.encode == self.codec.data else _decoded(place.text, _SPECIAL_INSIDE)
+        text, where = (place.text, None) if place.encode == self.codec.data else decoded(place.text, SPECIAL_INSIDE)
         for start, end, category in sweep(text, [(0, len(text))], self.known):
             inside = [(n, n + 1) for n in range(start, end)] if where is None else where[start:end]
             first, last = inside[0][0], inside[-1][1]
@@ -587,109 +575,6 @@ _Encode = Callable[[str, Place, Sequence[Change]], str]
 
 def _wrong(what: str, path: str) -> FormatError:
     return FormatError(what, _HINT, "", path)
-
-
-class _Starts(Sequence[tuple[int, int]]):
-    """Where each character of a text begins and ends in the raw one, from those that stand for more than themselves."""
-
-    __slots__ = ("at", "ends", "length", "starts")
-
-    def __init__(self, at: list[int], starts: list[int], ends: list[int], length: int) -> None:
-        self.at, self.starts, self.ends, self.length = at, starts, ends, length
-
-    def __len__(self) -> int:
-        return self.length
-
-    @overload
-    def __getitem__(self, index: int) -> tuple[int, int]: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[tuple[int, int]]: ...
-    def __getitem__(self, index: int | slice) -> tuple[int, int] | Sequence[tuple[int, int]]:
-        if isinstance(index, slice):
-            return [self[n] for n in range(*index.indices(self.length))]
-        if not 0 <= index < self.length:
-            raise IndexError(index)
-        found = bisect_right(self.at, index) - 1
-        if found < 0:
-            return index, index + 1
-        if self.at[found] == index:
-            return self.starts[found], self.ends[found]
-        start = self.ends[found] + index - self.at[found] - 1
-        return start, start + 1
-
-
-def _decoded(raw: str, special: re.Pattern[str]) -> tuple[str, _Starts | None]:
-    """Return the characters of raw ones, and where each stands there; None for each at its own place."""
-    if raw.isalnum():
-        return raw, None
-    out: list[str] = []
-    at: list[int] = []
-    starts: list[int] = []
-    ends: list[int] = []
-    read = length = 0
-    for found in special.finditer(raw):
-        start, end = found.span()
-        length += start - read
-        out.append(raw[read:start])
-        said = found[1] if found.re.groups else None
-        if said is None:
-            char = " " if special is _SPECIAL_INSIDE else "\n"
-        elif said[0] == "#":
-            char = chr(int(said[2:], 16) if said[1] == "x" else int(said[1:]))
-        else:
-            char = _ENTITIES[said]
-        out.append(char)
-        at.append(length)
-        starts.append(start)
-        ends.append(end)
-        length += 1
-        read = end
-    if not at:
-        return raw, None
-    out.append(raw[read:])
-    return "".join(out), _Starts(at, starts, ends, length + len(raw) - read)
-
-
-@functools.lru_cache(maxsize=64)
-def _codec(charset: str) -> _Codec:
-    return _Codec(charset)
-
-
-@dataclass(frozen=True, slots=True)
-class _Codec:
-    """How a document writes text: its character set, and escapes by where the text stands."""
-
-    charset: str
-
-    def text(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
-        """Return the text of an element with its changes."""
-        return splice(raw, place, changes, lambda new, *_: self._escaped(new))
-
-    def double(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
-        """Return a value in double quotes with its changes."""
-        return splice(raw, place, changes, lambda new, *_: self._inside(new).replace('"', "&quot;"))
-
-    def single(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
-        """Return a value in single quotes with its changes."""
-        return splice(raw, place, changes, lambda new, *_: self._inside(new).replace("'", "&apos;"))
-
-    def data(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
-        """Return the text of a CDATA section with its changes; it has no escapes, and cannot hold its own end."""
-        out = splice(raw, place, changes, lambda new, *_: fit(_FORBIDDEN.sub("?", new), self.charset))
-        return out.replace("]]>", "]]]]><![CDATA[>")
-
-    def _escaped(self, text: str) -> str:
-        text = (
-            _FORBIDDEN.sub("?", text)
-            .replace("&", "&amp;")
-            .replace("<", "&lt;")
-            .replace(">", "&gt;")
-            .replace("\r", "&#13;")
-        )
-        return text if text.isascii() else text.encode(self.charset, "xmlcharrefreplace").decode(self.charset)
-
-    def _inside(self, text: str) -> str:
-        return self._escaped(text).replace("\t", "&#9;").replace("\n", "&#10;")
 
 
 def _encode_date(encode: _Encode, raw: str, place: Place, changes: Sequence[Change]) -> str:

@@ -31,6 +31,8 @@ TEXT, BLOCKED = "text", "blocked"
 
 Change = tuple[int, int, str]
 """Start and end in the decoded text of a place, and what to write there."""
+Pack = Callable[[bytes, str, str], bytes]
+"""Gets a record's bytes, its characters and the new ones, and returns the new bytes."""
 NAMES = ("PATIENT", "DOCTOR")
 SEXES = ("M", "F")
 LEAST = {"PATIENT": 3, "DOCTOR": 3, "CITY": 4, "ZIP": 5}
@@ -110,7 +112,8 @@ class Record:
     data: bytes = field(repr=False)
     source: str = field(default="", repr=False)
     """The data, decoded."""
-    charset: str = "utf-8"
+    charset: str | Pack = "utf-8"
+    """The codec that makes the data of the characters, or what packs them, as of a document of several parts."""
     places: tuple[Place, ...] = field(default=(), repr=False)
     """Free text in order of the record, then identifiers."""
     blocked: tuple[Place, ...] = field(default=(), repr=False)
@@ -174,6 +177,7 @@ class Record:
                 written = self.places[at].encode is not None
                 while self.places[at].joins and self.offsets[at + 1] < span.end:
                     at += 1
+                    written = written or self.places[at].encode is not None
                 end = min(span.end, self.offsets[at] + len(self.places[at].text))
                 if start < end and written:
                     found.append(span.moved(start, end))
@@ -238,7 +242,8 @@ class Record:
                         "a replacement goes from one place of the record into the next", "this method is for notes"
                     )
                 at += 1
-            touched = [found for found in touched if found[1] < found[2]] or touched[:1]
+            inner = [found for found in touched if found[1] < found[2]] or touched[:1]
+            touched = [found for found in inner if self.places[found[0]].encode is not None]
             signs = [self.places[one].behind for one, *_ in touched[:-1]]
             parts = _parted(text[edit.new_start : edit.new_end], signs)
             for (one, start, end), part in zip(touched, parts, strict=True):
@@ -252,7 +257,7 @@ class Record:
             pieces += [(start, end, new) for (start, end), new in zip(place.where, each, strict=True)]
         if renamed is not None:
             pieces += [(link.start, link.end, renamed(link.text)) for link in self.links]
-        if not pieces:
+        if not pieces and isinstance(self.charset, str):
             return Record(self.data, unexamined=self.unexamined)
         pieces.sort()
         starts = [start for start, _, _ in pieces]
@@ -267,7 +272,10 @@ class Record:
                 out += (source[read:start], new)
                 read = end
         out.append(source[read:])
-        return Record("".join(out).encode(self.charset), unexamined=self.unexamined)
+        new = "".join(out)
+        charset = self.charset
+        data = new.encode(charset) if isinstance(charset, str) else charset(self.data, source, new)
+        return Record(data, unexamined=self.unexamined)
 
     def frames(self, written: str) -> bool:
         """Tell whether a written record is this one outside of its places."""
@@ -446,7 +454,7 @@ def renamer(key: Key) -> Callable[[str], str]:
 def assemble(
     data: bytes,
     source: str,
-    charset: str,
+    charset: str | Pack,
     places: Sequence[Place],
     *,
     known: tuple[tuple[str, str], ...],
@@ -462,7 +470,7 @@ def assemble(
     Parameters
     ----------
     data, source, charset
-        The record's bytes, their text, and the codec that makes one of the other.
+        The record's bytes, their text, and the codec (or `Pack`) that makes one of the other.
     places : sequence of Place
         They may not overlap; those that are one stand in the order of the text.
     known, patient, date, links, marks, sexes

@@ -10,6 +10,7 @@ import codecs
 import re
 
 from deid.base.errors import InputError
+from deid.io.documents import begins as is_document
 from deid.records.ccda import ROOT
 from deid.records.fhir import begins
 from deid.records.hl7v2 import BEGINNING
@@ -20,6 +21,7 @@ NAMES = {
     "fhir-resource": "a resource of FHIR",
     "hl7v2": "HL7 v2",
     "ccda": "a clinical document",
+    "documents": "a document of an office program",
 }
 """What an input can begin as, in words."""
 _MARK = b"\xef\xbb\xbf"
@@ -50,6 +52,8 @@ def begins_as(head: bytes, *, final: bool) -> str | None:
         return "hl7v2"
     if not final and BEGINNING.match(head.rstrip(b"\r\n\x0b\x1c") + b"MSH|^~\\&"[len(head.lstrip(b"\r\n\x0b\x1c")) :]):
         return None
+    if is_document(head):
+        return "documents"
     document = _begins_as_document(head)
     if document or (document is None and not final):
         return "ccda" if document else None

@@ -21,6 +21,7 @@ FORMATS = {
     "ccda": "ccda",
     "fhir": "fhir",
     "fhir-resource": "fhir-resource",
+    "documents": "documents",
     "length-prefixed": "text",
     "length-prefixed-json": "json",
 }
@@ -41,8 +42,9 @@ class RecordOptions:
     PANEL: ClassVar[str] = _RECORDS
     format: str | None = option(
         None,
-        "Format of IN: plain, ndjson, whole, hl7v2, ccda, fhir (a resource a line), fhir-resource, length-prefixed or "
-        "length-prefixed-json; JSON and records as the input begins, else plain (filter) or whole (watch).",
+        "Format of IN: plain, ndjson, whole, hl7v2, ccda, fhir (a resource a line), fhir-resource, documents "
+        "(Word, OpenDocument and others), length-prefixed or length-prefixed-json; JSON and records as the input "
+        "begins, else plain (filter) or whole (watch).",
         "--from",
         metavar="F",
     )
@@ -101,7 +103,7 @@ class RecordOptions:
         messages = Delimited(BORDER, BORDER_BYTES)
         framing: Framing = (
             whole()
-            if given in ("whole", "ccda", "fhir-resource")
+            if given in ("whole", "ccda", "fhir-resource", "documents")
             else messages
             if given == "hl7v2"
             else delimited(behind)
@@ -130,7 +132,10 @@ class RecordOptions:
             others=(
                 replace(shape, framing=delimited("line"), content="json"),
                 replace(shape, framing=messages, content="hl7v2"),
-                *(replace(shape, framing=whole(), content=content) for content in ("ccda", "fhir-resource")),
+                *(
+                    replace(shape, framing=whole(), content=content)
+                    for content in ("ccda", "fhir-resource", "documents")
+                ),
                 replace(shape, framing=delimited("line"), content="fhir"),
             ),
         )

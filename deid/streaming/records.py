@@ -7,13 +7,13 @@ a named field are opened: their other fields follow the same rule as all others 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from deid.base.errors import DeidError, FormatError
 from deid.document import Document
-from deid.io import ccda
+from deid.io import Options, ccda, documents
 from deid.io.encoding import decode, encode
 from deid.io.fields import field_value, find_id, find_text
 from deid.io.json_records import dump, parse_record
@@ -122,6 +122,14 @@ def _scrub_fhir(content: bytes, offset: int, pipeline: Pipeline, fields: Fields)
     return _scrub_record(record, content, pipeline)
 
 
+def _scrub_document(content: bytes, offset: int, pipeline: Pipeline, fields: Fields) -> tuple[bytes, Scrubbed]:
+    found = documents.read(content, Options(encoding=fields.encoding, places=fields.places))
+    scrubbed = pipeline(replace(found, id=_name(content, pipeline)))
+    options = Options(encoding=fields.output_encoding or fields.encoding.partition(",")[0])
+    (data,) = documents.write(scrubbed.document.with_spans(()), options).values()
+    return data, scrubbed
+
+
 def _scrub_record(record: Record, content: bytes, pipeline: Pipeline) -> tuple[bytes, Scrubbed]:
     scrubbed = pipeline(Document(_name(content, pipeline), record.text, record=record))
     assert scrubbed.document.record is not None
@@ -135,6 +143,7 @@ CONTENTS: dict[str, Scrub] = {
     "ccda": _scrub_ccda,
     "fhir": _scrub_fhir,
     "fhir-resource": _scrub_fhir,
+    "documents": _scrub_document,
 }
 """What a record can be, by name."""
 

@@ -33,7 +33,7 @@ UNEXAMINED = "(not examined)"
 """In place of a category: positions of records that nobody examined (`deid.records`)."""
 
 
-_NOTES = ("text", "json")
+_NOTES = ("text", "json", "documents")
 """Contents of records that do not say whom they are about, unless an option tells where."""
 
 

@@ -112,7 +112,7 @@ def _packed(member: str) -> bytes:
     ("own", "content", "said"),
     [
         (".pdf", b"%PDF-1.4\n", "PDF.*pdftotext"),
-        (".docx", _packed("word/document.xml"), "Word"),
+        (".pptx", _packed("ppt/presentation.xml"), "PowerPoint"),
         (".xlsx", _packed("xl/workbook.xml"), "Excel.*CSV"),
         (".rtf", b"{\\rtf1 x}", "RTF"),
         (".doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "doc, xls"),
@@ -135,7 +135,7 @@ def test_office_documents_are_named_as_what_they_are(
 def test_a_folder_without_notes_says_what_it_holds(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="holds no file"):
         scan(tmp_path)
-    (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4")
-    (tmp_path / "b.docx").write_bytes(b"PK\x03\x04")
-    with pytest.raises(FormatError, match=r"1 \.docx, 1 \.pdf"):
+    (tmp_path / "a.gz").write_bytes(b"\x1f\x8b")
+    (tmp_path / "b.zip").write_bytes(b"PK\x03\x04")
+    with pytest.raises(FormatError, match=r"1 \.gz, 1 \.zip"):
         scan(tmp_path)

@@ -1,0 +1,143 @@
+"""Documents of office programs, one a file, each written back as what it is (`deid.records.office`).
+
+What a file is, its content tells and not its name. One that cannot be read in place is refused with the reason, never
+passed on: what carries macros, is encrypted or signed, holds parts that no table names, pictures, scans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deid.base.errors import DeidError, FormatError, OutputError
+from deid.document import Document, check_spans
+from deid.io.encoding import decode, encode, refuse_binary
+from deid.io.formats import DocumentFormat, Options, Parts
+from deid.io.xml_parts import whole
+from deid.records import office
+from deid.records.record import Record
+from deid.records.tables import load_table
+from deid.records.zip_members import Member, read_members, unpacked
+
+_ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_ODT = b"application/vnd.oasis.opendocument.text"
+_SAVE = "save it as DOCX, ODT or text with the program that wrote it"
+_SUFFIXES = (".docx", ".odt")
+_REFUSED = (
+    *(
+        ".docm",
+        ".dotx",
+        ".dotm",
+        ".doc",
+        ".dot",
+        ".ott",
+        ".odm",
+        ".xlsx",
+        ".xlsm",
+        ".xls",
+        ".ods",
+        ".pptx",
+        ".ppt",
+        ".odp",
+    ),
+    *(".msg", ".png", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".bmp", ".webp", ".heic", ".dcm"),
+)
+"""What stands among documents and cannot be read: told, file by file, rather than skipped."""
+_MAIN = {"docx": "word/document.xml", "odt": "content.xml"}
+
+
+def _of_zip(data: bytes, options: Options) -> Document:
+    members = read_members(data, options.max_document)
+    kind = _kind(data, members)
+    return _document(_packed(kind, data, members, options))
+
+
+def _kind(data: bytes, members: Sequence[Member]) -> str:
+    """Return which kind of office document a package is; raise where none that can be read."""
+    names = {member.name for member in members}
+    if "word/document.xml" in names:
+        return "docx"
+    for member in members[:1]:
+        if member.name == "mimetype" and member.size < 200 and unpacked(data, member).strip() == _ODT:
+            return "odt"
+    refuse_binary(data[: 1 << 16])
+    raise AssertionError
+
+
+def _packed(kind: str, data: bytes, members: Sequence[Member], options: Options) -> Record:
+    table = load_table(kind, options.places)
+    parts = {}
+    for member in members:
+        what = office.kind_of(table, member.name)
+        if what.kind == "refused":
+            raise FormatError(f"the document is refused: {what.reason}", _SAVE)
+        if what.kind == "part" and member.size:
+            content = unpacked(data, member)
+            if b"macroEnabled" in content[:4096]:
+                raise FormatError("the document is refused: it carries macros", _SAVE)
+            try:
+                text, charset = whole(content, "utf-8")
+            except DeidError as error:
+                raise type(error)(error.what, error.hint, "", f"{member.name} {error.position}".strip()) from None
+            parts[member.name] = office.Part(member.name, text, charset)
+    if _MAIN[kind] not in parts:
+        raise FormatError("the document has no text of its own", _SAVE)
+    return office.read(data, members, parts, table)
+
+
+def _document(record: Record) -> Document:
+    return Document("", record.text, record=record)
+
+
+def read(data: bytes, options: Options) -> Document:
+    """Return the document of a file's bytes.
+
+    Raises
+    ------
+    InputError
+        When it is of no kind that can be read in place, damaged or beyond bounds.
+    """
+    if data.startswith(_ZIP):
+        return _of_zip(data, options)
+    if data.startswith(_OLE):
+        encrypted = "EncryptedPackage".encode("utf-16-le") in data
+        what = "it is encrypted" if encrypted else "it is a document of an old kind (doc, xls, ppt, msg)"
+        raise FormatError(f"the document is refused: {what}", "save it without a password" if encrypted else _SAVE)
+    return Document("", decode(data, options.encoding))
+
+
+def _suffix(data: bytes) -> str:
+    """Return the suffix of a document that was written."""
+    return ".odt" if data[:200].find(_ODT) > 0 else ".docx"
+
+
+def _read(parts: Parts, options: Options) -> Document:
+    return read(parts[_SUFFIXES[0]], options)
+
+
+def write(document: Document, options: Options) -> dict[str, bytes]:
+    """Return the file of a document by suffix: what was read from one as that, all else as text."""
+    check_spans(len(document.text), document.spans)
+    if document.spans:
+        raise OutputError(
+            f"documents cannot carry the {len(document.spans)} annotations", "write another format, such as jsonl"
+        )
+    if document.record is None:
+        return {".txt": encode(document.text, options.encoding)}
+    return {_suffix(document.record.data): document.record.data}
+
+
+def begins(head: bytes) -> bool:
+    """Tell whether bytes begin as a document does that is read here."""
+    return head.startswith(_ZIP) and (b"word/" in head or _ODT in head[:200])
+
+
+DOCUMENTS = DocumentFormat(
+    name="documents",
+    suffixes=(*_SUFFIXES, *_REFUSED, ".txt", ".text"),
+    matches=begins,
+    carries_spans=False,
+    of_records=True,
+    reads_too=("text",),
+    read=_read,
+    write=write,
+)

@@ -1,0 +1,534 @@
+"""Office documents (DOCX, ODT), read as places: packages of XML parts, whose texts are replaced where they stand.
+
+The characters of such a record are those of its members, one behind the other: the XML of each part that has words, the
+checksum of every other member. So what nobody may touch is compared by `Record.frames` as the rest is, and what is
+replaced is packed again member by member (`deid.records.zip_members`).
+
+A paragraph is one text over its runs, however often they are cut by spelling, formatting or tracked changes. Where
+words were deleted, the paragraph is read a second time as it was before. Tables: ``dictionaries/records/docx.toml``,
+``odt.toml``; what no line names is blocked.
+
+Formats: ISO/IEC 29500-1 (WordprocessingML, DrawingML) and 29500-2 (Open Packaging Conventions); OASIS OpenDocument 1.3,
+parts 2 and 3.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from deid.base.errors import FormatError
+from deid.phi import CATEGORIES
+from deid.records.blanks import blank
+from deid.records.record import BLOCKED, TEXT, Change, Mark, Place, Record, assemble, changed, known_of
+from deid.records.tables import KEEP, Inner, Rule, Table
+from deid.records.xml_positions import ATTRIBUTE, SPECIAL_INSIDE, TOKEN, Codec, codec_of, decoded
+from deid.records.zip_members import Member, packed, unpacked
+
+_VALUE, _LABEL, _HEAD, _COUNT, _MEMBER, _TARGET = "value", "label", "head", "count", "member", "target"
+_REMOVED, _INSTANT, _INSTRUCTION, _DELETED, _SETTING = "removed", "instant", "instruction", "deleted", "setting"
+_NUMBER = r"[-+]?(?:[0-9]{1,10}(?:\.[0-9]*)?|\.[0-9]+)(?:%|[a-z]{1,2})?"
+_SHAPED = re.compile(
+    rf"{_NUMBER}(?:[\s,;]+{_NUMBER})*"
+    r"|#?[0-9A-Fa-f]{1,8}|\{?[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\}?"
+    r"|[a-z]{1,30}(?:[A-Z0-9][a-z0-9]{0,30}){0,8}|[A-Za-z]|r?[Ii]d[0-9]{1,6}|[a-z]{2,3}-[A-Z]{2}|[^A-Za-z0-9]{1,8}"
+)
+"""Numbers with units, colours, ids, and words of a standard: one word, small at its beginning."""
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_FIELD = re.compile(
+    r"\s*(?:(?:PAGE|NUMPAGES|NUMWORDS|NUMCHARS|SECTION|SECTIONPAGES|DATE|TIME|TOC|FORMTEXT|FORMCHECKBOX|FORMDROPDOWN"
+    r"|REF|PAGEREF|NOTEREF|SEQ|LISTNUM|AUTONUM|CREATEDATE|SAVEDATE|PRINTDATE|EDITTIME|AUTHOR|TITLE|SUBJECT|LASTSAVEDBY"
+    r"|FILENAME|HYPERLINK|MERGEFORMAT|Arabic|roman|Table|Figure|_(?:Toc|Ref|Hlk)[0-9]+"
+    r"|\\[*@#a-z!]|[0-9]{1,2}(?:-[0-9]{1,2})?|\"[0-9]{1,2}-[0-9]{1,2}\"|\"[dMyHhms/.,: -]{1,30}\")(?=\s|\Z)\s*)*"
+)
+"""Instructions of fields that hold no word of anybody's."""
+_WORD = re.compile(r"[^\W\d_]+")
+_PATH = re.compile(r"/?[\w.\[\]/ -]+")
+_DEPTH = 400
+_MOST_PLACES, _MOST_SPACES, _MOST_TAGS = 500_000, 1000, 20_000
+_NO_SPACES: Mapping[str, str] = {}
+_PARAGRAPHS = "paragraphs"
+_CHECKSUM = "="
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A member of a package that has words: its characters, and the codec that makes bytes of them."""
+
+    name: str = field(repr=False)
+    text: str = field(repr=False)
+    charset: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a member is, by a line of the table's ``members``."""
+
+    kind: str
+    """``part``, ``keep``, ``blank`` (a picture), ``empty`` or ``refused``."""
+    reason: str
+    rank: int
+    """Where its words stand in the text."""
+
+
+def kind_of(table: Table, name: str) -> Kind:
+    """Return what a member of a package is; ``refused`` where no line names it."""
+    for rank, (pattern, kind, reason) in enumerate(table.facts["members"]):
+        if re.fullmatch(pattern, name):
+            return Kind(kind, reason, rank)
+    return Kind("refused", "a member that no line of the table names", 0)
+
+
+def read(data: bytes, members: Sequence[Member], parts: Mapping[str, Part], table: Table) -> Record:
+    """Read a document.
+
+    Parameters
+    ----------
+    data : bytes
+        The package.
+    members : sequence of Member
+    parts : mapping of str to Part
+        Those of them that have words; well-formed, without DOCTYPE.
+    table : Table
+        What stands where.
+
+    Raises
+    ------
+    FormatError
+        When it cannot be read as it says it is; names the part, and no text.
+    """
+    pieces: list[str] = []
+    where: list[tuple[int, str, int, int]] = []
+    places: list[Place] = []
+    at = 0
+    for member in members:
+        kind = kind_of(table, member.name)
+        pieces.append(f"\0{member.name}\0")
+        at += len(member.name) + 2
+        part = parts.get(member.name)
+        if part is not None:
+            pieces.append(part.text)
+            where.append((kind.rank, member.name, at, at + len(part.text)))
+        else:
+            pieces.append(_CHECKSUM + hashlib.sha256(unpacked(data, member)).hexdigest())
+            if kind.kind in ("blank", "empty") and member.size:
+                places.append(Place(member.name, at, at + len(pieces[-1]), BLOCKED))
+        at += len(pieces[-1])
+    source = "".join(pieces)
+    reader = _Reader(source, table, frozenset(member.name for member in members))
+    for _, name, start, end in sorted(where):
+        reader.part(name, start, end, parts[name].charset)
+    charsets = {name: part.charset for name, part in parts.items()}
+    return assemble(
+        data,
+        source,
+        functools.partial(_packed, tuple(members), charsets),
+        [*reader.places, *places],
+        known=tuple(reader.known),
+        patient=None,
+        date=None,
+        marks=reader.marks,
+    )
+
+
+def _packed(members: Sequence[Member], charsets: Mapping[str, str], data: bytes, source: str, new: str) -> bytes:
+    """Return the package of new characters."""
+    new_parts: dict[str, bytes] = {}
+    before, after = source.split("\0"), new.split("\0")
+    for member, old, now in zip(members, before[2::2], after[2::2], strict=True):
+        if now == old:
+            continue
+        charset = charsets.get(member.name)
+        new_parts[member.name] = blank(member.name) if charset is None else now.encode(charset)
+    return packed(data, members, new_parts)
+
+
+class _Attribute(NamedTuple):
+    """An attribute that is not kept: what it is, and where it and its value stand from the beginning of its tag."""
+
+    kind: str
+    name: str
+    raw: str
+    begin: int
+    at: int
+    end: int
+    double: bool
+
+
+class _Tag(NamedTuple):
+    """What a start tag says."""
+
+    name: str
+    attributes: tuple[_Attribute, ...]
+    said: Mapping[str, str]
+    spaces: Mapping[str, str]
+    text: Rule | None
+    element: Rule | None
+
+
+class _Frame(NamedTuple):
+    """An open element."""
+
+    tag: _Tag
+    start: int
+    first: int
+    """Number of places when it began."""
+
+
+class _Run(NamedTuple):
+    """A piece of a paragraph."""
+
+    start: int
+    end: int
+    data: bool
+    path: str
+    deleted: bool
+    inserted: bool
+    context: bool = False
+
+
+class _Paragraph:
+    """The runs of a paragraph, and what stands between them."""
+
+    __slots__ = ("behind", "codes", "runs")
+
+    def __init__(self) -> None:
+        self.runs: list[_Run] = []
+        self.behind: list[str] = []
+        self.codes: list[tuple[int, int]] = []
+
+
+class _Reader:
+    """The parts of one package while they are read."""
+
+    def __init__(self, source: str, table: Table, names: frozenset[str]) -> None:
+        self.source, self.table, self.names = source, table, names
+        facts = table.facts
+        self.namespaces: Mapping[str, str] = facts["namespaces"]
+        self.prefixes = frozenset(facts["namespaces"].values())
+        self.paragraphs, self.cells, self.rows = (frozenset(facts[n]) for n in (_PARAGRAPHS, "cells", "rows"))
+        self.deletions, self.insertions = frozenset(facts["deletions"]), frozenset(facts["insertions"])
+        self.breaks: Mapping[str, str] = facts["breaks"]
+        self.spaced = frozenset(facts["spaced"])
+        self.software = frozenset(facts["software"])
+        self.looks = tuple(f"@{prefix}" for prefix in facts["looks"])
+        self.authorities = tuple(facts["authorities"])
+        self.usual = frozenset(facts["usual"].split())
+        anywhere = table.of_type(facts["anywhere"])
+        assert isinstance(anywhere, Inner)
+        self.anywhere: Mapping[str, Rule] = table.parts(anywhere)
+        self.tags: dict[tuple[int, str], _Tag] = {}
+        self.spaces: list[Mapping[str, str]] = []
+        """All that were met: they stay alive, so that no other can come to have the id of one."""
+        self.places: list[Place] = []
+        self.marks: list[Mark] = []
+        self.known: dict[tuple[str, str], None] = {}
+        self.codec: Codec = codec_of("utf-8")
+        self.name = ""
+        self.count = 0
+
+    def part(self, name: str, begin: int, end: int, charset: str) -> None:
+        """Find the places of a part."""
+        self.name, self.codec, self.count = name, codec_of(charset), 0
+        source = self.source
+        frames: list[_Frame] = []
+        open_: list[_Paragraph] = []
+        skip = deleted = inserted = 0
+        at = begin
+        for token in TOKEN.finditer(source, begin, end):
+            start, stop = token.span()
+            if len(self.places) > _MOST_PLACES:
+                raise FormatError(f"more than {_MOST_PLACES:,} pieces of text", "split the document", "", name)
+            if at < start and frames and not skip:
+                self._characters(frames, open_, at, start, deleted > 0, inserted > 0, data=False)
+            at = stop
+            tag_name = token["name"]
+            if tag_name is not None:
+                if len(frames) >= _DEPTH:
+                    raise FormatError("elements are nested too deep", "leave the document out", "", name)
+                tag = self._tag(token, tag_name, frames[-1].tag.spaces if frames else _NO_SPACES)
+                if not skip and tag.element == BLOCKED and frames:
+                    if token["empty"]:
+                        if tag.said:
+                            self._block(tag.name, start, stop)
+                        continue
+                    skip = len(frames) + 1
+                frames.append(_Frame(tag, start, len(self.places)))
+                if not skip:
+                    for attribute in tag.attributes:
+                        self._attribute(tag, attribute, start)
+                    if tag.name in self.paragraphs:
+                        open_.append(_Paragraph())
+                        self.count += 1
+                    elif open_ and (sign := self.breaks.get(tag.name)) and open_[-1].runs:
+                        open_[-1].behind[-1] += sign
+                deleted += tag.name in self.deletions
+                inserted += tag.name in self.insertions
+                if not token["empty"]:
+                    continue
+            elif token["data"] is not None:
+                if frames and not skip and token["data"]:
+                    self._characters(frames, open_, *token.span("data"), deleted > 0, inserted > 0, data=True)
+                continue
+            elif token["comment"] is not None or token["told"] is not None:
+                if not skip and not (token["told"] or "").startswith("xml "):
+                    self._block("#aside", start, stop)
+                continue
+            frame = frames.pop()
+            name_ = frame.tag.name
+            deleted -= name_ in self.deletions
+            inserted -= name_ in self.insertions
+            if skip:
+                if len(frames) < skip:
+                    skip = 0
+                    self._block(name_, frame.start, stop)
+                continue
+            if name_ in self.paragraphs and open_:
+                self._flush(open_.pop())
+            elif name_ in self.cells:
+                self._behind(frame.first, "\t")
+            elif name_ in self.rows:
+                self._behind(frame.first, "\n")
+
+    def _block(self, path: str, start: int, end: int, *, examined: bool = True) -> None:
+        self.places.append(Place(f"{self.name}/{path}", start, end, BLOCKED, examined=examined))
+
+    def _behind(self, first: int, sign: str) -> None:
+        """Let the last place of a cell or a row end as one does."""
+        for number in range(len(self.places) - 1, first - 1, -1):
+            if self.places[number].kind == TEXT:
+                self.places[number] = replace(self.places[number], behind=sign)
+                return
+
+    # tags
+
+    def _tag(self, token: re.Match[str], written: str, spaces: Mapping[str, str]) -> _Tag:
+        """Return what a start tag says; most are of a few kinds."""
+        key = id(spaces), token[0]
+        if (found := self.tags.get(key)) is not None:
+            return found
+        begin = token.start("attributes") - token.start()
+        attributes = []
+        own: dict[str, str] = {}
+        for one in ATTRIBUTE.finditer(token["attributes"]):
+            group = 2 if one[2] is not None else 3
+            attributes.append((one[1], one[group], begin + one.start(), begin + one.start(group), group == 2))
+            if one[1] == "xmlns" or one[1].startswith("xmlns:"):
+                own[one[1][6:]] = decoded(one[group], SPECIAL_INSIDE)[0]
+        if own:
+            spaces = {**spaces, **own}
+            self.spaces.append(spaces)
+            if len(self.spaces) > _MOST_SPACES:
+                raise FormatError("namespaces are declared too often", "leave the document out", "", self.name)
+        name = self._name(written, spaces, "")
+        rules = self.table.rules(name)
+        unknown = name.startswith("?")
+        said: dict[str, str] = {}
+        kinds: list[_Attribute] = []
+        for called, raw, start, at, double in attributes:
+            if not raw:
+                continue
+            prefix = called.partition(":")[0]
+            if prefix == "xmlns":
+                uri = own[called[6:]]
+                kind, shown = (KEEP if self._of_program(uri) else TEXT), "@xmlns"
+            else:
+                shown = f"@{self._name(called, spaces, None)}"
+                said[shown] = decoded(raw, SPECIAL_INSIDE)[0]
+                rule = rules.get(shown) or self.anywhere.get(shown)
+                if rule is None and shown.startswith(self.looks):
+                    rule = KEEP
+                elif rule is None:
+                    rule = BLOCKED if unknown or shown.startswith("@?") else _VALUE
+                    shown = shown if rule == _VALUE else "@?"
+                kind = str(rule)
+            if kind != KEEP:
+                kinds.append(_Attribute(kind, shown, raw, start, at, at + len(raw), double))
+        attributes_ = tuple([a for a in kinds if not (a.kind == _VALUE and _SHAPED.fullmatch(a.raw))])
+        element = rules.get("#element")
+        text = rules.get("#text") or (BLOCKED if unknown else None)
+        found = _Tag(name, attributes_, said, spaces, text, element)
+        if len(self.tags) < _MOST_TAGS:
+            self.tags[key] = found
+        return found
+
+    def _name(self, name: str, spaces: Mapping[str, str], default: str | None) -> str:
+        """Return a name as the table writes it; ``?`` before one of a namespace that it does not know."""
+        prefix, colon, local = name.rpartition(":")
+        if not colon and default is None:
+            return name
+        if prefix == "xml":
+            return name
+        short = self.namespaces.get(spaces.get(prefix, ""))
+        return f"?{local}" if short is None else f"{short}{local}"
+
+    def _attribute(self, tag: _Tag, one: _Attribute, start: int) -> None:
+        begin, at, end = start + one.begin, start + one.at, start + one.end
+        path = f"{self.name}/{tag.name if tag.name[0] != '?' else '?'}/{one.name}"
+        kind = one.kind
+        encode = self.codec.double if one.double else self.codec.single
+        text, starts = decoded(one.raw, SPECIAL_INSIDE)
+        kind, text_kept = self._settled(kind, text, tag.said)
+        if kind == KEEP:
+            return
+        if kind == _INSTANT:
+            whole = self.source[begin - 1].isspace()
+            self._instant(path, begin - whole, at, end + 1, at, text_kept)
+        elif kind == _REMOVED:
+            self.places.append(Place(path, begin - 1, end + 1, BLOCKED, examined=True))
+        elif kind == BLOCKED:
+            self.places.append(Place(path, at, end, BLOCKED, examined=one.kind == BLOCKED and "?" not in one.name))
+        elif kind == TEXT:
+            behind = ": " if one.kind == _HEAD else "\n"
+            self.places.append(Place(path, at, end, TEXT, text, encode, starts, behind=behind))
+        else:
+            lead = len(text) - len(text_kept)
+            if lead and starts is None:
+                at, text = at + lead, text_kept
+            self.places.append(Place(path, at, end, kind, text, encode, starts))
+            self._know(kind, text)
+
+    def _settled(self, kind: str, text: str, said: Mapping[str, str]) -> tuple[str, str]:
+        """Return what a value is by what it holds: kept, blocked, free text or an identifier; and what of it is one."""
+        if kind in CATEGORIES:
+            return (KEEP if text.strip() in self.software else kind), text
+        if kind == _LABEL:
+            words = _WORD.findall(text)
+            return (KEEP if len(re.findall(r"[0-9]", text)) < 10 and self.usual.issuperset(words) else TEXT), text
+        if kind == _HEAD:
+            return TEXT, text
+        if kind == _COUNT:
+            return (KEEP if re.fullmatch(r"[0-9]{1,4}|true|false", text.strip()) else "IDNUM"), text
+        if kind in (_VALUE, _SETTING):
+            if _SHAPED.fullmatch(text.strip()) or not text.strip() or self._of_program(text):
+                return KEEP, text
+            return (TEXT if kind == _VALUE else BLOCKED), text
+        if kind == _MEMBER:
+            name = text.lstrip("/")
+            return (KEEP if name in self.names or any(n.startswith(name) for n in self.names) else BLOCKED), text
+        if kind == _TARGET:
+            return self._target(text, said)
+        if kind == _INSTRUCTION:
+            return (KEEP if _FIELD.fullmatch(text) else BLOCKED), text
+        return kind, text
+
+    def _of_program(self, uri: str) -> bool:
+        """Tell whether a name is of a namespace of programs, not of a site."""
+        return uri in self.namespaces or (uri.startswith(self.authorities) and not re.search(r"\s", uri))
+
+    def _target(self, text: str, said: Mapping[str, str]) -> tuple[str, str]:
+        """Return what a link leads to: a part of the document, a place in it, or something outside."""
+        inside = _PATH.fullmatch(text) is not None and said.get("@TargetMode") != "External"
+        tail = text.removeprefix("./").lstrip("/").rpartition("../")[2].rstrip("/")
+        if inside and any(f"/{name}".endswith(f"/{tail}") or name.startswith(f"{tail}/") for name in self.names):
+            return KEEP, text
+        if text.startswith("#"):
+            return self._settled(_LABEL, text, said)
+        scheme = re.match(r"\s*(mailto|tel|sms|fax)\s*:\s*(?=\S)", text, re.IGNORECASE)
+        if scheme is None:
+            return "URL", text
+        return ("EMAIL" if scheme[1].lower() == "mailto" else "PHONE"), text[scheme.end() :]
+
+    def _know(self, kind: str, value: str) -> None:
+        """Take note of a person who is named in full, to be found in the text."""
+        if kind in self.table.facts["known"] and len(_WORD.findall(value)) > 1 and (found := known_of(kind, value)):
+            self.known[found] = None
+
+    def _instant(self, path: str, begin: int, at: int, end: int, day_at: int, text: str) -> None:
+        """Add a day with its time; where its form cannot be kept it goes with all around it."""
+        if _DAY.match(text) is None or (day := self.source[day_at : day_at + 10]) != text[:10]:
+            self.places.append(Place(path, begin, end, BLOCKED, examined=True))
+        else:
+            encode = functools.partial(_encode_instant, day_at - begin)
+            self.places.append(Place(path, begin, end, "DATE", day, encode))
+
+    # text
+
+    def _characters(
+        self,
+        frames: Sequence[_Frame],
+        open_: Sequence[_Paragraph],
+        start: int,
+        end: int,
+        deleted: bool,
+        inserted: bool,
+        *,
+        data: bool,
+    ) -> None:
+        frame = frames[-1]
+        tag = frame.tag
+        rule = tag.text
+        if rule in (TEXT, _DELETED) and open_:
+            run = _Run(start, end, data, f"{self.name}/{self.count}", deleted or rule == _DELETED, inserted)
+            open_[-1].runs.append(run)
+            open_[-1].behind.append("")
+            if tag.name in self.spaced and "@xml:space" not in tag.said:
+                at = self.source.index(">", frame.start)
+                self.marks.append(Mark(frame.start, end, at, ' xml:space="preserve"'))
+            return
+        raw = self.source[start:end]
+        stripped = raw.strip()
+        if not stripped or rule == KEEP:
+            return
+        if rule == _INSTRUCTION and open_:
+            open_[-1].codes.append((start, end))
+            return
+        if rule == _INSTANT:
+            stop = self.source.index(">", end) + 1
+            lead = start + len(raw) - len(raw.lstrip())
+            self._instant(f"{self.name}/{tag.name}", frame.start, start, stop, lead, stripped)
+            return
+        start += len(raw) - len(raw.lstrip())
+        end = start + len(stripped)
+        path = f"{self.name}/{tag.name if tag.name[0] != '?' else '?'}"
+        encode = self.codec.data if data else self.codec.text
+        text, starts = (stripped, None) if data else decoded(stripped, SPECIAL_INSIDE)
+        kind = str(rule) if rule is not None else _SETTING
+        kind, _ = self._settled(TEXT if kind == _DELETED else kind, text, tag.said)
+        if kind == BLOCKED:
+            self.places.append(
+                Place(path, start, end, BLOCKED, examined=rule in (BLOCKED, _SETTING) and tag.name[0] != "?")
+            )
+        elif kind != KEEP:
+            self.places.append(Place(path, start, end, kind, text, encode, starts))
+            self._know(kind, text)
+
+    def _flush(self, paragraph: _Paragraph) -> None:
+        """End a paragraph: its words as they are now, and as they were before somebody deleted some."""
+        self._codes(paragraph.codes)
+        runs = list(zip(paragraph.runs, paragraph.behind, strict=True))
+        self._joined([(run, behind) for run, behind in runs if not run.deleted])
+        if any(run.deleted for run, _ in runs):
+            before = [(run._replace(context=not run.deleted), behind) for run, behind in runs]
+            self._joined([(run, behind) for run, behind in before if run.deleted or not run.inserted])
+
+    def _codes(self, codes: Sequence[tuple[int, int]]) -> None:
+        """Block the instructions of a paragraph's fields where one of them says something of its own."""
+        if codes and not _FIELD.fullmatch(" ".join([decoded(self.source[a:b], SPECIAL_INSIDE)[0] for a, b in codes])):
+            for start, end in codes:
+                self._block("#instruction", start, end)
+
+    def _joined(self, runs: Sequence[tuple[_Run, str]]) -> None:
+        for number, (run, behind) in enumerate(runs, 1):
+            raw = self.source[run.start : run.end]
+            text, starts = (raw, None) if run.data else decoded(raw, SPECIAL_INSIDE)
+            encode: Callable[[str, Place, Sequence[Change]], str] | None = (
+                None if run.context else self.codec.data if run.data else self.codec.text
+            )
+            joins = number < len(runs)
+            self.places.append(
+                Place(
+                    run.path, run.start, run.end, TEXT, text, encode, starts,
+                    behind=behind if joins else "\n", joins=joins,
+                )
+            )  # fmt: skip
+
+
+def _encode_instant(lead: int, raw: str, place: Place, changes: Sequence[Change]) -> str:
+    """Return an attribute or element with another day; nothing where no whole day is left."""
+    new = changed(place.text, changes)
+    return raw[:lead] + new + raw[lead + len(new) :] if _DAY.fullmatch(new) else ""

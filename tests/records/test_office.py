@@ -1,0 +1,323 @@
+"""Word and OpenDocument files in place: what was found is gone from every part, and nothing else is touched."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+import zipfile
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from packages import MEMBERS, ODT, PNG, body, contents, document, docx, paragraph, part, run, zipped
+
+from deid.base.errors import DeidError, FormatError
+from deid.io import Options, scan
+from deid.pipeline import Pipeline, scrub_files, verify_files
+from deid.records.record import Record
+
+PLANTED = (
+    "Thornbury",
+    "Thorn",
+    "Eleanor",
+    "Elea",
+    "Quigg",
+    "thornbury",
+    "48291735",
+    "555-0148",
+    "2024-03-14",
+    "03/14/2024",
+)
+
+
+def scrub(pipeline: Pipeline, data: bytes) -> bytes:
+    written = pipeline(replace(document(data), id="d")).document.record
+    assert written is not None
+    return written.data
+
+
+def words(data: bytes, name: str = "word/document.xml") -> str:
+    """Return the words of a part without markup."""
+    return "".join(ET.fromstring(contents(data)[name]).itertext())
+
+
+@pytest.mark.parametrize("members", [MEMBERS, ODT], ids=["docx", "odt"])
+def test_nothing_planted_is_left_in_any_part(members: dict[str, str | bytes], surrogates: Pipeline) -> None:
+    data = zipped(members)
+    assert all(word.encode() in b"".join(contents(data).values()) for word in ("Thornbury", "Quigg", "2024-03-14"))
+    written = scrub(surrogates, data)
+    for name, content in contents(written).items():
+        left = [word for word in PLANTED if word.encode() in content]
+        assert not left, (name, left)
+        if name.endswith((".xml", ".rels")):
+            ET.fromstring(content)
+    assert b"Thornbury" not in written, "nor in comments of members"
+    assert list(contents(written)) == list(contents(data))
+
+
+def test_one_person_has_one_name_in_all_parts(surrogates: Pipeline) -> None:
+    written = contents(scrub(surrogates, zipped(MEMBERS)))
+    given_, family = re.search(rb"Re: (\w+) ([\w-]+), MRN", written["word/header1.xml"]).groups()  # type: ignore[union-attr]
+    assert given_ + b" " + family in written["docProps/custom.xml"]
+    assert b'<w:t xml:space="preserve">' + given_ + b" " + family + b"</w:t>" in written["word/document.xml"]
+    assert family in written["word/footer1.xml"]
+    author = re.search(rb'w:author="([^"]+)"', written["word/comments.xml"]).group(1)  # type: ignore[union-attr]
+    assert author in written["docProps/core.xml"]
+    assert author in written["word/people.xml"]
+
+
+def test_a_paragraph_is_one_text_over_its_runs(hiding: Pipeline, surrogates: Pipeline) -> None:
+    found = document(docx(paragraph("Mrs. Elea", "nor Thorn", "bury") + paragraph("next")))
+    assert found.text.splitlines() == ["Mrs. Eleanor Thornbury", "next"]
+    text = words(scrub(surrogates, docx(paragraph("Seen: Mrs. Elea", "nor Thorn", "bury today."))))
+    assert re.fullmatch(r"Seen: Mrs. [A-Z][a-z]+ [A-Z][\w-]+ today\.", text)
+
+
+def test_breaks_cells_and_rows_part_words() -> None:
+    cells = "".join(f"<w:tc>{paragraph(text)}</w:tc>" for text in ("Name", "Ann Lee"))
+    found = document(
+        docx(
+            f"<w:p>{run('a')}<w:r><w:tab/><w:t>b</w:t><w:br/></w:r>{run('c')}</w:p><w:tbl><w:tr>{cells}</w:tr></w:tbl>"
+        )
+    )
+    assert found.text == "a\tb\nc\nName\tAnn Lee"
+
+
+def test_words_that_lose_their_neighbours_keep_their_blanks(surrogates: Pipeline) -> None:
+    """Word drops blanks at the ends of a run that does not say that they stay."""
+    inner = "<w:p><w:r><w:t>Seen by Dr. Bartho</w:t></w:r><w:r><w:t>lomew Quigg at home.</w:t></w:r></w:p>"
+    written = contents(scrub(surrogates, docx(inner)))["word/document.xml"].decode()
+    assert '<w:t xml:space="preserve"> at home.</w:t>' in written
+    assert contents(scrub(surrogates, docx("<w:p><w:r><w:t>quiet</w:t></w:r></w:p>")))[
+        "word/document.xml"
+    ].decode() == body("<w:p><w:r><w:t>quiet</w:t></w:r></w:p>")
+
+
+def test_deleted_words_are_read_in_the_paragraph_as_it_was(surrogates: Pipeline) -> None:
+    deleted = (
+        '<w:del w:id="1" w:author="Author"><w:r><w:delText xml:space="preserve">Thornbury</w:delText></w:r></w:del>'
+    )
+    inserted = f'<w:ins w:id="2" w:author="Author">{run("the patient")}</w:ins>'
+    data = docx(f"<w:p>{run('Discussed with Mrs. ')}{deleted}{inserted}{run(' at length.')}</w:p>")
+    assert document(data).text.splitlines()[:2] == [
+        "Discussed with Mrs. the patient at length.",
+        "Discussed with Mrs. Thornbury at length.",
+    ]
+    assert "Thornbury" not in words(scrub(surrogates, data))
+    assert words(scrub(surrogates, data)).endswith("the patient at length.")
+
+
+@pytest.mark.parametrize("members", [MEMBERS, ODT], ids=["docx", "odt"])
+def test_what_is_kept_is_kept_to_the_byte(members: dict[str, str | bytes], keeping: Pipeline) -> None:
+    """Members stay packed as they were; only the day on which they were saved goes."""
+    data = zipped(members)
+    written = scrub(keeping, data)
+    assert contents(written) == contents(data)
+    assert b"Thornbury" not in written.replace(PNG, b"") or members is MEMBERS
+    with zipfile.ZipFile(BytesIO(written)) as archive:
+        assert {info.date_time[:3] for info in archive.infolist()} == {(1980, 1, 1)}
+
+
+def test_members_that_nothing_touches_stay_packed_as_they_were(hiding: Pipeline) -> None:
+    data = zipped(MEMBERS)
+    written = scrub(hiding, data)
+    same = [name for name, content in contents(data).items() if contents(written)[name] == content]
+    assert {"_rels/.rels", "[Content_Types].xml"} <= set(same)
+    for name in same:
+        assert _packed(data, name) == _packed(written, name)
+
+
+def _packed(data: bytes, name: str) -> bytes:
+    with zipfile.ZipFile(BytesIO(data)) as archive:
+        info = archive.getinfo(name)
+    start = info.header_offset + 30 + len(name.encode())
+    return data[start : start + info.compress_size]
+
+
+def test_parts_are_equal_outside_of_what_was_replaced(surrogates: Pipeline) -> None:
+    data = zipped(MEMBERS)
+    found = document(data)
+    written = scrub(surrogates, data)
+    again = document(written)
+    assert isinstance(found.record, Record)
+    assert isinstance(again.record, Record)
+    assert found.record.frames(again.record.source)
+    broken = contents(written) | {"_rels/.rels": contents(written)["_rels/.rels"].replace(b"rId1", b"rId9")}
+    other = document(zipped({**broken}))
+    assert isinstance(other.record, Record)
+    assert not found.record.frames(other.record.source)
+
+
+def test_pictures_and_objects_are_blank_and_counted(surrogates: Pipeline) -> None:
+    data = zipped(MEMBERS)
+    found = document(data)
+    assert found.record is not None
+    assert found.record.unexamined >= 4, "a picture, an object, a thumbnail, data of a site"
+    written = contents(scrub(surrogates, data))
+    assert written["word/media/image1.png"].startswith(b"\x89PNG")
+    assert len(written["word/media/image1.png"]) < 100
+    assert written["word/embeddings/oleObject1.bin"] == b""
+
+
+def test_fields_without_words_stay_and_links_do_not(surrogates: Pipeline) -> None:
+    written = contents(scrub(surrogates, zipped(MEMBERS)))
+    assert b' w:instr=" PAGE \\* MERGEFORMAT "' in written["word/document.xml"]
+    assert b"HYPERLINK" not in written["word/document.xml"]
+    assert b'Target="media/image1.png"' in written["word/_rels/document.xml.rels"]
+    assert b"ehr.example" not in written["word/document.xml"]
+
+
+def test_a_date_that_cannot_be_written_goes_with_its_attribute(hiding: Pipeline) -> None:
+    """Word takes a file whose dates are no dates for damaged."""
+    written = contents(scrub(hiding, zipped(MEMBERS)))
+    assert b"w:date" not in written["word/comments.xml"]
+    assert b"dcterms:created" not in written["docProps/core.xml"]
+
+
+def test_names_of_programs_and_styles_stay(surrogates: Pipeline) -> None:
+    styles = part(
+        "styles",
+        '<w:style w:styleId="Heading1"><w:name w:val="heading 1"/><w:basedOn w:val="Normal"/></w:style>'
+        '<w:style w:type="paragraph" w:customStyle="1" w:styleId="a"><w:name w:val="Dr. Bartholomew Quigg"/></w:style>',
+    )
+    written = contents(scrub(surrogates, docx(paragraph("x"), **{"word/styles.xml": styles})))[
+        "word/styles.xml"
+    ].decode()
+    assert '<w:name w:val="heading 1"/><w:basedOn w:val="Normal"/>' in written
+    assert "Quigg" not in written
+
+
+REFUSED = {
+    "macros": {"word/vbaProject.bin": b"x"},
+    "controls that run programs": {"word/activeX/activeX1.bin": b"x"},
+    "digital signature": {"_xmlsignatures/sig1.xml": "<x/>"},
+    "another document": {"word/afchunk1.htm": "Thornbury"},
+    "no line of the table": {"word/Thornbury.xml": "<x/>"},
+    "leads out": {"../evil.xml": "<x/>"},
+    "document type declaration": {"word/header1.xml": '<!DOCTYPE x [<!ENTITY a "Thornbury">]><x>&a;</x>'},
+    "not well-formed": {"word/header1.xml": "<x>Thornbury"},
+    "no text of its own": {"word/document.xml": ""},
+}
+
+
+@pytest.mark.parametrize("why", sorted(REFUSED))
+def test_what_cannot_be_read_is_refused_with_the_reason(why: str) -> None:
+    with pytest.raises(FormatError, match=why) as caught:
+        document(docx(paragraph("x"), **REFUSED[why]))
+    assert "Thornbury" not in f"{caught.value} {caught.value!r}"
+
+
+def test_macros_by_another_name_encryption_and_old_kinds_are_refused() -> None:
+    types = MEMBERS["[Content_Types].xml"]
+    assert isinstance(types, str)
+    macros = types.replace("openxmlformats-officedocument.wordprocessingml.document", "ms-word.document.macroEnabled")
+    with pytest.raises(FormatError, match="macros"):
+        document(docx(paragraph("x"), **{"[Content_Types].xml": macros}))
+    ole = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
+    with pytest.raises(FormatError, match="old kind"):
+        document(ole)
+    with pytest.raises(FormatError, match="encrypted"):
+        document(ole + "EncryptedPackage".encode("utf-16-le"))
+    with pytest.raises(FormatError, match="Excel"):
+        document(zipped({"xl/workbook.xml": "<x/>"}))
+    signed = {**ODT, "META-INF/documentsignatures.xml": "<x/>"}
+    with pytest.raises(FormatError, match="signature"):
+        document(zipped(signed))
+    with pytest.raises(FormatError, match="macros"):
+        document(zipped({**ODT, "Basic/Standard/Module1.xml": "<x/>"}))
+
+
+def test_bombs_are_refused_before_they_are_unpacked() -> None:
+    zeros = bytes(8 << 20)
+    with pytest.raises(FormatError, match="zip bombs"):
+        document(docx(paragraph("x"), **{"word/media/image1.png": zeros}))
+    with pytest.raises(FormatError, match="when unpacked"):
+        document(docx(*[paragraph("x" * 900)] * 2000), Options(max_document=1 << 20))
+    with pytest.raises(FormatError, match="members"):
+        document(docx(paragraph("x"), **{f"word/header{n}.xml": "<x/>" for n in range(2001)}))
+    lied = bytearray(docx(paragraph("x"), **{"word/media/image1.png": bytes(900_000)}))
+    at = lied.rfind(b"word/media/image1.png") - 46 + 24
+    lied[at : at + 4] = (10).to_bytes(4, "little")
+    with pytest.raises(FormatError, match="damaged"):
+        document(bytes(lied))
+    with pytest.raises(FormatError, match="deep"):
+        document(docx("<w:sdt>" * 500 + "</w:sdt>" * 500))
+    with pytest.raises(FormatError, match="namespaces"):
+        document(docx("".join(f'<w:p xmlns:a{n}="urn:x:{n}"/>' for n in range(2000))))
+
+
+PIECES = st.sampled_from(
+    [
+        paragraph("Mrs. ", "Ann Smith"),
+        paragraph("&amp;&lt;&#13;\r\n", "ü\U0001f600"),
+        "<w:p><w:r><w:t>Dr. Lee</w:t><w:tab/><w:t/></w:r></w:p>",
+        f'<w:p><w:del w:author="Dr. Lee">{run("Dr. Lee").replace("w:t", "w:delText")}</w:del>{run(" &quot;")}</w:p>',
+        "<w:p><w:r><w:t><![CDATA[Ann <Smith>]]></w:t><!-- Ann Smith --></w:r></w:p>",
+        "<w:tbl><w:tr><w:tc>" + paragraph("Dr. Lee") + "</w:tc><w:tc/></w:tr></w:tbl>",
+        f"<w:p><w:r><w:pict><w:p>{run('Ann Smith')}</w:p></w:pict></w:r>{run('x')}</w:p>",
+        "<x:y xmlns:x='urn:z' b='Dr. Lee'>Ann Smith<x:z/></x:y>",
+        "<w:p><w:r><w:instrText> PAGE </w:instrText><w:instrText>Ann Smith</w:instrText></w:r></w:p>",
+        '<w:docVars><w:docVar w:val="Dr. Lee"><w:p/></w:docVar></w:docVars>',
+        "<w:p w:date='2024-03-14T01:02:03Z' w:x=\"Ann Smith\" w:author='Dr. &quot;Lee&quot;'/>",
+    ]
+)
+
+
+@settings(max_examples=100)
+@given(pieces=st.lists(PIECES, max_size=6))
+def test_bytes_outside_of_places_are_untouched(pieces: list[str], hiding: Pipeline) -> None:
+    """All words are replaced, all that nobody examined is gone; the rest is framed by the original."""
+    data = docx(*pieces)
+    found = document(data)
+    record = found.record
+    assert isinstance(record, Record)
+    assert contents(record.replaced(found.text, [], keep_blocked=True).data) == contents(data)
+    written = scrub(hiding, data)
+    again = document(written).record
+    assert isinstance(again, Record)
+    assert record.frames(again.source)
+    assert not [name for name in (b"Dr. Lee", b"Ann", b"Smith") if name in contents(written)["word/document.xml"]]
+
+
+@settings(max_examples=150)
+@given(data=st.data())
+def test_bytes_outside_of_places_are_untouched_in_damaged_files(data: st.DataObject) -> None:
+    """Cut anywhere, or with bytes overwritten, packed or not: something is read or refused, and nothing is quoted."""
+    members = data.draw(st.sampled_from([MEMBERS, ODT]))
+    packed = zipped(members, data.draw(st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])))
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(4, len(packed) - 1))
+        new = data.draw(st.sampled_from([b"", b"\0", b"<", b"&", b'"', b"\xff", b"PK\5\6", b"Zzyzx"]))
+        packed = packed[:at] + new + packed[at + data.draw(st.sampled_from([0, len(new), 9])) :]
+    try:
+        found = document(packed)
+    except DeidError as error:
+        refusal: DeidError | None = error
+    else:
+        refusal = None
+    if refusal is not None:
+        assert refusal.hint
+        assert not re.search("Zzyzx|Thornbury|Quigg", f"{refusal} {refusal!r}")
+    elif isinstance(found.record, Record):
+        assert contents(found.record.replaced(found.text, [], keep_blocked=True).data)
+
+
+def test_a_folder_of_several_kinds_is_one_folder(surrogates: Pipeline, tmp_path: Path) -> None:
+    """Documents and notes go together, one person has one name in all; what cannot be read is told, file by file."""
+    inbox = tmp_path / "in"
+    inbox.mkdir()
+    (inbox / "letter.docx").write_bytes(zipped(MEMBERS))
+    (inbox / "letter.odt").write_bytes(zipped(ODT))
+    (inbox / "note.txt").write_text("Patient: Eleanor Thornbury, MRN 48291735.")
+    (inbox / "scan.png").write_bytes(PNG)
+    source = scan(inbox)
+    assert source.format.name == "documents"
+    report = scrub_files(source, tmp_path / "out", surrogates)
+    assert (report.documents, [type(f.error) for f in report.failures]) == (3, [FormatError])
+    assert sorted(path.suffix for path in (tmp_path / "out").iterdir()) == [".docx", ".odt", ".txt"]
+    checked = verify_files(scan(inbox), scan(tmp_path / "out"), key=surrogates.key)
+    assert checked.documents == 3
+    assert len(checked.failures) == 1, "the picture"
