@@ -66,12 +66,18 @@ class _Feed:
 
     def finish(self, told: Summary, status: int) -> int:
         """Tell the summary, and return the exit status: as given, else by what was left out."""
-        from deid.streaming.work import UNEXAMINED
+        from deid.reading.languages import foreign
+        from deid.streaming.work import OTHER_LANGUAGE, UNEXAMINED
 
         totals = self.totals
         if unexamined := totals.spans.pop(UNEXAMINED, 0):
             told.notes.append(f"{unexamined} positions of records that nobody examined (--places)")
         told.extra["unexamined"] = unexamined
+        marked = [category for category in totals.spans if category.startswith(OTHER_LANGUAGE)]
+        others = {category.removeprefix(OTHER_LANGUAGE): totals.spans.pop(category) for category in marked}
+        if others:
+            told.notes.append(f"{sum(others.values())} {foreign(others)}")
+        told.extra["other_languages"] = dict(sorted(others.items()))
         told.documents, told.left_out, told.categories = totals.records, totals.failed, Counter(totals.spans)
         told.notes[:0] = [*self.crew.notes, *(f"left out: {n} {error}" for error, n in sorted(totals.errors.items()))]
         told.extra |= {

@@ -155,6 +155,7 @@ def _scrub_stdin(told: Summary, pipeline: Pipeline, reading: ReadingOptions, cre
     from deid.io import FORMATS, DocumentFormat
     from deid.io.reading import get_format
     from deid.pipeline.workers import Timed, process
+    from deid.reading.languages import foreign
 
     format = get_format(reading.format or "text", FORMATS)
     if not isinstance(format, DocumentFormat) or format.companions:
@@ -174,6 +175,8 @@ def _scrub_stdin(told: Summary, pipeline: Pipeline, reading: ReadingOptions, cre
         sys.stdout.buffer.write(format.write(done, reading)[suffix])
         told.documents = 1
         told.categories.update(edit.category for edit in result.edits)
+        if result.other_language:
+            told.notes.append(f"1 {foreign({result.other_language: 1})}")
         told.notes += pipeline.notes
 
 
@@ -252,7 +255,7 @@ def tag(
     told.take(report)
     told.notes += report.remarks(recognizer.site)
     told.extra = {"recognizer": recognizer.name, "from": run.found.format.name, "to": chosen.name}
-    told.extra |= {"unlisted": report.unlisted}
+    told.extra |= {"unlisted": report.unlisted, "other_languages": dict(sorted(report.other_languages.items()))}
     told.extra |= {"site_lists": report.effect.as_dict()} if recognizer.site else {}
     names = [name for name in told.extra if name != "recognizer"]
     run.finish(names, private=True, model=model_facts(recognizer))

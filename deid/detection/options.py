@@ -102,7 +102,7 @@ class RecognizerOptions(PeopleOptions):
     threshold: float | None = option(None, "Leave out spans less sure than P.", metavar="P")
     rules: bool | None = option(None, "Rules beside the model; else as it says.")
     transformer: Path | None = option(None, "Token classifier (ONNX) beside model and rules.", metavar="DIR")
-    language: str | None = option(None, "Language of rules and surrogates.", metavar="L")
+    language: str | None = option(None, "Language of notes, or auto.", metavar="L")
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""

@@ -1,12 +1,14 @@
 """What finds the spans: a model, and the rules that it works with.
 
 A model's folder names the languages of the rules that it was made to work with; a user's own model may want none. The
-recognizer that `build_recognizer` returns is loaded where it is used, once in each process.
+recognizer that `build_recognizer` returns is loaded where it is used, once in each process. Where the user names a
+language and no model, the model of that language is taken, or its rules alone where none ships.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,16 +26,15 @@ from deid.detection.overlaps import score_of
 from deid.detection.site_lists import NO_EFFECT, Effect, SiteLists, load_site_lists
 from deid.detection.transformer import TransformerRecognizer
 from deid.document import Document, Span, resolve_overlaps
-from deid.labeling.tagger import DEFAULT_MODEL, Tagger, load_model
-from deid.phi import LABEL_SETS, label_set_of, map_labels
+from deid.labeling.tagger import DEFAULT_MODEL, Tagger, available_models, load_model
+from deid.phi import LABEL_SETS, canonical, label_set_of, map_labels
+from deid.reading.languages import AUTO, DEFAULT_LANGUAGE, language_of, read_language
 from deid.reading.lexicon import load_lexicon
 from deid.reading.normalize import normalize
 from deid.reading.passages import second_readings, windows
 from deid.reading.vocabulary import languages, load_vocabulary
 
 _RULE_LABELS = "i2b2-2014"
-DEFAULT_LANGUAGE = "en"
-"""Where nothing says the language."""
 
 
 def build_recognizer(options: RecognizerOptions | None = None, known: KnownRecognizer | None = None) -> LazyRecognizer:
@@ -53,11 +54,11 @@ def build_recognizer(options: RecognizerOptions | None = None, known: KnownRecog
         when it is first used.
     """
     options = options or RecognizerOptions()
-    language = options.language
-    if language is not None and language not in languages():
-        raise ConfigError(f"there are no rules for the language {language!r}", f"languages: {', '.join(languages())}")
+    language, own = read_language(options.language)
     dial = None if options.dial is None else parse_dial(str(options.dial))
-    return LazyRecognizer(options, dial, known, load_site_lists(options.deny, options.allow))
+    site = load_site_lists(options.deny, options.allow)
+    made = ByLanguage if own else LazyRecognizer
+    return made(dataclasses.replace(options, language=language), dial, known, site)
 
 
 class LazyRecognizer:
@@ -74,13 +75,21 @@ class LazyRecognizer:
     def __reduce__(self) -> tuple[Any, ...]:
         return LazyRecognizer, (self.options, self._dial, self._known, self.site)
 
+    @property
+    def _model(self) -> str:
+        """Name or folder of the model: the user's, else that of the language, else none where a language is named."""
+        wish = self.options
+        if wish.model or wish.language is None:
+            return wish.model or DEFAULT_MODEL
+        return wish.language if wish.language in available_models() else RULES_ALONE
+
     @cached_property
     def _tagger(self) -> Tagger | None:
-        wish = self.options
-        if wish.model == RULES_ALONE:
+        wish, model = self.options, self._model
+        if model == RULES_ALONE:
             return None
-        tagger = load_model(wish.model)
-        dial = self._dial or dial_of_folder(wish.model or DEFAULT_MODEL)
+        tagger = load_model(model)
+        dial = self._dial or dial_of_folder(model)
         return dataclasses.replace(
             tagger,
             bias=tagger.bias if dial is None else dial.for_model(tagger),
@@ -95,7 +104,9 @@ class LazyRecognizer:
         wish, own = self.options, self._tagger.rules if self._tagger is not None else ()
         if wish.rules is False or (wish.rules is None and self._tagger is not None and not own):
             return ()
-        return (wish.language,) if wish.language else own or (DEFAULT_LANGUAGE,)
+        if self._tagger is not None and wish.model is None and wish.language is not None and wish.rules is None:
+            return own
+        return (wish.language,) if wish.language else own or (self.language,)
 
     @cached_property
     def _members(self) -> tuple[Recognizer, ...]:
@@ -155,6 +166,10 @@ class LazyRecognizer:
         if self._tagger is not None and self._tagger.rules:
             return self._tagger.rules[0]
         return DEFAULT_LANGUAGE if self._tagger is None else language_of_labels(_label_set(self._tagger))
+
+    def language_of(self, document: Document) -> str:
+        """Return the language that a document is read in: the one that was asked for, whatever it is written in."""
+        return self.language
 
     def find(self, document: Document) -> list[Span]:
         """Return the spans found in the document's text."""
@@ -229,6 +244,66 @@ class LazyRecognizer:
             label_of=self._labels.of,
             places=places,
         )
+
+
+class ByLanguage(LazyRecognizer):
+    """Reads each document in its own language; one whose language cannot be told in that of the options.
+
+    Labels are those of i2b2-2014, whatever the models of the languages speak.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ByLanguage, super().__reduce__()[1]
+
+    def language_of(self, document: Document) -> str:
+        """Return the language of a document's free text."""
+        record = document.record
+        return language_of(document.text if record is None else document.text[: record.free], self.language)
+
+    def find_with_effect(self, document: Document) -> tuple[list[Span], Effect]:
+        """Return the spans found in the document's text, and what the site's lists changed in them."""
+        spans, effect = self._in(self.language_of(document)).find_with_effect(document)
+        return [span.named(canonical(span.category)) for span in spans], effect
+
+    def explain(self, document: Document, places: Iterable[tuple[int, int]] = ()) -> Explanation:
+        """Return why each span was found, in the document's language."""
+        return self._in(self.language_of(document)).explain(document, places)
+
+    def dialled(self, value: float) -> LazyRecognizer:
+        """Refuse: every language has a dial of its own."""
+        raise ConfigError("a dial belongs to the model of one language", "name the language")
+
+    @property
+    def tagger(self) -> Tagger | None:
+        """None: there is one for each language."""
+        return None
+
+    @property
+    def name(self) -> str:
+        """``auto``."""
+        return AUTO
+
+    @cached_property
+    def categories(self) -> frozenset[str]:
+        """The categories that it can find in documents of every language."""
+        return frozenset.intersection(*(frozenset(map(canonical, self._in(one).categories)) for one in languages()))
+
+    def fingerprint(self) -> str:
+        """Return a checksum over the models of all languages."""
+        own = (f"{one} {self._in(one).fingerprint()}" for one in languages())
+        return hashlib.sha256("\n".join(own).encode()).hexdigest()
+
+    @cached_property
+    def _readers(self) -> dict[str, LazyRecognizer]:
+        return {}
+
+    def _in(self, language: str) -> LazyRecognizer:
+        """Return what reads one language; loaded when a document is first written in it."""
+        if language not in self._readers:
+            known = None if self._known is None else dataclasses.replace(self._known, language=language)
+            wish = dataclasses.replace(self.options, language=language)
+            self._readers[language] = LazyRecognizer(wish, self._dial, known, self.site)
+        return self._readers[language]
 
 
 def language_of_labels(label_set: str) -> str:

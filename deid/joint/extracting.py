@@ -15,7 +15,7 @@ from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.detection import Recognizer
 from deid.detection.known import Known, KnownRecognizer
-from deid.detection.recognizers import DEFAULT_LANGUAGE, build_recognizer
+from deid.detection.recognizers import build_recognizer
 from deid.document import Document, Failure, kept
 from deid.extraction import Fact, IdentifierView, build_view, note_facts
 from deid.extraction.persons import WhoIsWho
@@ -28,6 +28,7 @@ from deid.pipeline.files import Watch, require_annotations, results
 from deid.pipeline.known_people import read_people
 from deid.pipeline.options import NoteOptions
 from deid.pipeline.patients import Patients
+from deid.reading.languages import DEFAULT_LANGUAGE
 from deid.table.cell_text import text_list
 
 _KNOWN = {

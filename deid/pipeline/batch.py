@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from deid.base.errors import ConfigError, OutputError
 from deid.base.files import atomic_files, write_bytes
 from deid.base.keys import MAP_VERSION
 from deid.detection import Recognizer
-from deid.detection.recognizers import find_with_effect
+from deid.detection.recognizers import LazyRecognizer, find_with_effect
 from deid.detection.site_lists import NO_EFFECT, Effect
 from deid.disclosure.expert_report import read_report
 from deid.document import Document, Span, Tally
@@ -25,6 +26,7 @@ from deid.pipeline.known_people import NOBODY, People
 from deid.pipeline.naming import pseudonym_of_id
 from deid.pipeline.patients import Listed, Patients
 from deid.pipeline.resuming import RunNote, make_skip
+from deid.reading.languages import foreign, other_language
 from deid.replacement.policy import load_policy
 
 if TYPE_CHECKING:
@@ -61,6 +63,8 @@ class Report(Tally):
     """Hidden part files of an interrupted run that were removed."""
     unmatched: int = 0
     """Documents of the table of patients that the source does not have."""
+    other_languages: Counter[str] = field(default_factory=Counter)
+    """Language -> documents that are surely written in it, and were read in another one."""
     unexamined: int = 0
     """Positions of records that nobody examined, so that nothing of them was passed on (`deid.records`)."""
 
@@ -88,6 +92,7 @@ class Report(Tally):
         if site:
             told.append((site.both, "terms stand in both lists; they count as denied"))
         told += [
+            (self.other_languages.total(), foreign(self.other_languages)),
             (
                 self.without_patient if per_person else 0,
                 "documents without a patient: their replacements are consistent within each document only "
@@ -128,7 +133,8 @@ class Report(Tally):
             "shared_names",
             "unexamined",
         )
-        found = {name: getattr(self, name) for name in (*names, "map_version")}
+        found: dict[str, Any] = {name: getattr(self, name) for name in (*names, "map_version")}
+        found["other_languages"] = dict(sorted(self.other_languages.items()))
         return found | ({"site_lists": self.effect.as_dict()} if site else {})
 
 
@@ -222,6 +228,7 @@ def scrub_files(
             report.unlisted += not result.patient_listed
             report.unexamined += result.unexamined
             report.effect += result.effect
+            report.other_languages.update(filter(None, [result.other_language]))
             collisions.count(result)
             if log is not None:
                 grown = sum((e.new_end - e.new_start) - (e.end - e.start) for e in result.edits)
@@ -318,6 +325,19 @@ def _checked_report(place: Path, target: Path, pipeline: Pipeline) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
+class Tagged:
+    """A document with what was found in it."""
+
+    document: Document
+    effect: Effect
+    """What the site's lists changed in the spans."""
+    listed: bool
+    """Whether its patient is a known one."""
+    other_language: str
+    """See `Scrubbed.other_language`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tagging:
     """The work of `tag_files` on one document."""
 
@@ -337,11 +357,13 @@ class Tagging:
         strictest = load_policy("limited-data-set").applied(span.category, span.also, {}) if span.also else ""
         return span.named(strictest) if strictest in span.also else span
 
-    def __call__(self, document: Document) -> tuple[Document, Effect, bool]:
-        """Return the document with what is found, what site lists did, and whether its patient is a known one."""
+    def __call__(self, document: Document) -> Tagged:
+        """Return the document with what is found."""
         found, effect = find_with_effect(self.recognizer, document)
-        spans = list(map(self._whole, found))
-        return document.with_spans(spans), effect, self.people.lists(document)
+        spans, other = list(map(self._whole, found)), ""
+        if isinstance(self.recognizer, LazyRecognizer):
+            other = other_language(document.text, self.recognizer.language_of(document))
+        return Tagged(document.with_spans(spans), effect, self.people.lists(document), other)
 
 
 def tag_files(
@@ -380,12 +402,12 @@ def tag_files(
     require_names(source, people.patients, known=people.known is not None)
     output = Output(source, target, output_format, str, options) if isinstance(target, Path) else target
 
-    def write(origin: Origin, result: tuple[Document, Effect, bool]) -> Iterator[str]:
-        document, effect, listed = result
-        output.write(origin.group, document)
-        report.effect += effect
-        report.unlisted += not listed
-        return (span.category for span in document.spans)
+    def write(origin: Origin, result: Tagged) -> Iterator[str]:
+        output.write(origin.group, result.document)
+        report.effect += result.effect
+        report.unlisted += not result.listed
+        report.other_languages.update(filter(None, [result.other_language]))
+        return (span.category for span in result.document.spans)
 
     work = Tagging(recognizer, people, output_format.carries_attributes)
     write_each(report, output, work, write, patients=people.patients, jobs=jobs, run=run, watch=watch)

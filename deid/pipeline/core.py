@@ -13,7 +13,7 @@ from deid.base.compiled import quick
 from deid.base.errors import ConfigError, require
 from deid.base.keys import Key
 from deid.detection import Recognizer
-from deid.detection.recognizers import DEFAULT_LANGUAGE, build_recognizer, find_with_effect, language_of_labels
+from deid.detection.recognizers import LazyRecognizer, build_recognizer, find_with_effect, language_of_labels
 from deid.detection.site_lists import NO_EFFECT, Effect
 from deid.document import Carrier, Document, Edit, Failure, Span, apply_edits
 from deid.io.formats import CollectionFormat, Format
@@ -22,6 +22,7 @@ from deid.pipeline.naming import Naming
 from deid.pipeline.options import METHODS, PipelineOptions
 from deid.pipeline.patients import Patients
 from deid.pipeline.workers import process
+from deid.reading.languages import DEFAULT_LANGUAGE, language_of, other_language, read_language
 from deid.records.record import renamer
 from deid.replacement.containment import held
 from deid.replacement.policy import DEFAULT_POLICY, Policy, load_policy
@@ -52,7 +53,7 @@ class Settings:
     """Reference day of documents without a date of their own."""
     language: str | None = None
     """Language of surrogates; by default the recognizer's, for annotations that of their label set
-    (`Pipeline.of_format`), else English."""
+    (`Pipeline.of_format`), else English. ``auto`` is each document's own (`deid.reading.languages.read_language`)."""
     known: KnownPeople | None = None
     """The table of known patients: surrogates steer clear of their names. (What looks for identifiers in the notes is a
     recognizer, `deid.pipeline.known_people.KnownPeople.recognizer`.)"""
@@ -94,6 +95,8 @@ class Scrubbed:
     """The replaced text of each edit, when `Settings.originals` asks for it."""
     effect: Effect
     """What the site's lists changed in the spans."""
+    other_language: str
+    """The language that the document is written in, where it surely is not the one that it was read in."""
     unexamined: int
     """Positions of the document's record that nobody examined (`deid.records`)."""
     places: tuple[tuple[str, int], ...]
@@ -188,9 +191,16 @@ class Pipeline:
 
     @cached_property
     def language(self) -> str:
-        """Language of surrogates: the user's word, else the recognizer's, else English."""
+        """Language of surrogates: the user's word, else the recognizer's, else English; of documents whose own it
+        shall be and cannot be told."""
         found: str = getattr(self.recognizer, "language", DEFAULT_LANGUAGE)
-        return self.settings.language or found
+        return read_language(self.settings.language)[0] or found
+
+    def language_of(self, document: Document) -> str:
+        """Return the language of a document's surrogates."""
+        if read_language(self.settings.language)[1]:
+            return language_of(_free_text(document), self.language)
+        return self.language
 
     @property
     def notes(self) -> list[str]:
@@ -246,12 +256,13 @@ class Pipeline:
         patient = self.settings.patients.of(document)
         record = document.record
         known = self.settings.known or _NOBODY
+        language = self.language_of(document)
         scope = Scope(
             self.key,
             document.id,
             patient,
             self._reference_date(document),
-            self.language,
+            language,
             document.metadata,
             known.names(patient),
             known.people | avoid if avoid else known.people,
@@ -291,6 +302,8 @@ class Pipeline:
             scope.person_scope,
             tuple(document.text[e.start : e.end] for e in replaced.edits) if self.settings.originals else (),
             effect,
+            # who finds by other means than a language's, or takes annotations, misses nothing by it
+            other_language(_free_text(document), language) if isinstance(self.recognizer, LazyRecognizer) else "",
             0 if record is None else record.unexamined,
             () if record is None else tuple(record.path(edit.start) for edit in replaced.edits),
             () if scope_at is None else tuple(scope_at(edit.start, edit.end).person_scope for edit in replaced.edits),
@@ -404,6 +417,11 @@ def _check(recognizer: Recognizer | None, policy: Policy | None, settings: Setti
         raise ConfigError("annotations are replaced, so nothing is detected", "give no recognizer, or gold=False")
     elif not settings.gold and recognizer is None:
         raise ConfigError("the pipeline has no recognizer", "give one, or replace annotations with gold=True")
+
+
+def _free_text(document: Document) -> str:
+    """Return what of a document is prose."""
+    return document.text if document.record is None else document.text[: document.record.free]
 
 
 def _block(document: Document) -> Replaced:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 UNEXAMINED = "(not examined)"
 """In place of a category: positions of records that nobody examined (`deid.records`)."""
+OTHER_LANGUAGE = "(written in) "
+"""In place of a category, before the code of a language: records that are written in it, and were read in another."""
 
 
 _NOTES = ("text", "json", "documents")
@@ -288,6 +290,8 @@ class Work:
                 spans.update(edit.category for edit in scrubbed.edits)
                 if scrubbed.unexamined:
                     spans[UNEXAMINED] += scrubbed.unexamined
+                if scrubbed.other_language:
+                    spans[OTHER_LANGUAGE + scrubbed.other_language] += 1
         if shape.timeout:
             signal.setitimer(signal.ITIMER_REAL, 0)
         unmet = frozenset(fields.unmet)

@@ -1,0 +1,121 @@
+"""Which language a text is written in, and whether it is the one that a user asked for.
+
+A text of a language has that language's function words; where it has, nothing more is asked. Else py3langid, a naive
+Bayes classifier over byte n-grams for 97 languages (Lui and Baldwin, ACL 2012, system demonstrations), tells the
+language. It works offline and always says the same. Short texts and doubtful ones are no guess: values of a laboratory
+are of no language.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from deid.base.errors import ConfigError
+from deid.reading.dictionaries import available, load_dictionary
+from deid.reading.vocabulary import languages
+
+AUTO = "auto"
+"""In place of a language: that of each document."""
+DEFAULT_LANGUAGE = "en"
+"""Where nothing says the language."""
+LEAST_WORDS = 20
+"""A text of fewer words has no language that could be told from it."""
+_SAMPLE = 1500
+"""Characters around the middle of a text that are looked at: headers stand at its ends."""
+_SURE = 0.99
+_LIKELY = 0.6
+_OWN_WORDS = 0.12
+"""Share of words of its own grammar from which a text is of a language."""
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def read_language(said: str | None) -> tuple[str | None, bool]:
+    """Return the language that a user asks for, and whether each document's own goes before it.
+
+    Parameters
+    ----------
+    said : str or None
+        Such as ``de``; ``auto``, or ``auto:de`` where documents that cannot be told shall be taken for German.
+
+    Raises
+    ------
+    ConfigError
+        When there are no rules for the language.
+    """
+    auto, _, fallback = (said or "").partition(":")
+    own = auto == AUTO
+    language = (fallback or DEFAULT_LANGUAGE) if own else said
+    if language is not None and language not in languages():
+        known = f"languages: {', '.join(languages())}; or {AUTO}, {AUTO}:{DEFAULT_LANGUAGE}"
+        raise ConfigError(f"there are no rules for the language {language!r}", known)
+    return language, own
+
+
+def language_of(text: str, fallback: str) -> str:
+    """Return the language of a text among those that rules ship for; ``fallback`` where it cannot be told."""
+    sample = _sample(text)
+    if sample is None:
+        return fallback
+    told, sure = _among(languages()).classify(sample)
+    return str(told) if sure >= _LIKELY else fallback
+
+
+def other_language(text: str, language: str) -> str:
+    """Return the language of a text where it surely is another one than ``language``; else nothing."""
+    sample = _sample(text)
+    if sample is None or _speaks(sample, language):
+        return ""
+    told, sure = _among(()).classify(sample)
+    return str(told) if sure >= _SURE and told != language else ""
+
+
+def foreign(counts: Mapping[str, int]) -> str:
+    """Return what whoever reads ``counts`` (language -> documents) must know, without the number of all documents."""
+    which = ", ".join(f"{language}: {count}" for language, count in sorted(counts.items()))
+    return (
+        f"documents are written in another language than they were read in ({which}): names and places may be left in "
+        f"them; name the language (--language, or --language {AUTO})"
+    )
+
+
+def _sample(text: str) -> str | None:
+    """Return what is looked at of a text; None where it has too few words."""
+    start = max(0, (len(text) - _SAMPLE) // 2)
+    sample = text[start : start + _SAMPLE]
+    if len(_WORD.findall(sample)) < LEAST_WORDS:
+        return None
+    return sample.lower() if sample.isupper() else sample
+
+
+def _speaks(sample: str, language: str) -> bool:
+    """Tell whether a text has the function words of a language, as far as no other language has them too."""
+    words = _WORD.findall(sample.lower())
+    own = _own_words(language)
+    return sum(word in own for word in words) >= _OWN_WORDS * len(words)
+
+
+@functools.lru_cache(maxsize=16)
+def _own_words(language: str) -> frozenset[str]:
+    """Return the function words of a language that no other one has."""
+    others = (_function_words(other) for other in languages() if other != language)
+    return _function_words(language).difference(*others)
+
+
+@functools.lru_cache(maxsize=16)
+def _function_words(language: str) -> frozenset[str]:
+    names = (name for name in available(language) if name.startswith("common/function"))
+    return frozenset(word for name in names for word in load_dictionary(name).words)
+
+
+@functools.lru_cache(maxsize=2)
+def _among(those: tuple[str, ...]) -> Any:
+    """Return the classifier for some languages, or for all that it knows; it takes half a second to load."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    classifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    if those:
+        classifier.set_languages(list(those))
+    return classifier
