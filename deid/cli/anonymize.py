@@ -16,7 +16,7 @@ from deid.cli.tables import print_rows, working
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.methods import MethodOptions
 
-_HOW, _FILES = "How it is done", "Further files"
+_HOW, _FILES, _TABLES = "How it is done", "Further files", "Against other tables"
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,11 @@ class MethodChoice:
     PANEL: ClassVar[str] = _HOW
     method: str = option(
         "auto",
-        "auto, local, mondrian, relaxed, optimal, greedy, bottom-up, top-down, hybrid, mdav, kk, cells or records.",
+        "auto, local, mondrian, relaxed, optimal, greedy, incognito, bottom-up, top-down, hybrid, r-gather, mdav, kk, "
+        "cells, records or same-disease.",
+    )
+    prefix: str | None = option(
+        None, "For same-disease: columns published as their common beginning, as ZIP codes.", metavar="A,B"
     )
     target: str | None = option(None, "Class labels that Mondrian's cuts should tell apart.", metavar="COLUMN")
     scheme: Path | None = option(None, "Recode as an earlier release, by its scheme.")
@@ -52,6 +56,9 @@ def anonymize(
     asked: Requirements,
     how: MethodChoice,
     options: MethodOptions,
+    population: str | None = option(
+        None, "Table of the population, for --k-map, --presence and same-disease.", metavar="P", panel=_TABLES
+    ),
     beside: FurtherFiles,
 ) -> None:
     """Make a table that can be released with a stated protection.
@@ -68,6 +75,7 @@ def anonymize(
     from deid.disclosure.release_report import release_notes, release_rows, write_report
     from deid.disclosure.scheme import apply_scheme, read_scheme, scheme_of
     from deid.manifest.page import made_section
+    from deid.table.microdata import column_names
     from deid.table.table_files import check_new_table, write_table
 
     out = place.check(source.table)
@@ -82,7 +90,16 @@ def anonymize(
             options = replace(options, suppression=options.suppression or 1.0)
             release = apply_scheme(read_scheme(how.scheme), data, asked, options)
         else:
-            release = anonymize(data, asked, how.method, options, target=how.target)
+            others = roles.open_beside(population, data, source)
+            release = anonymize(
+                data,
+                asked,
+                how.method,
+                options,
+                target=how.target,
+                population=others,
+                prefixes=column_names(how.prefix),
+            )
     write_table(release.table(), place.output)
     told.notes, told.extra = release_notes(release), release.as_dict()
     if beside.aligned is not None:
@@ -95,7 +112,7 @@ def anonymize(
     print_rows(("release", "value"), release_rows(release))
     told.sign(
         out,
-        inputs=source.files(),
+        inputs=source.files(population),
         beside={"aligned": beside.aligned, "scheme": beside.save_scheme},
         columns={name: f"{what.fate} ({what.role})" for name, what in fates_of(release.original).items()},
         results={name: value for name, value in told.extra.items() if name != "columns"},

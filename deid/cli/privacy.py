@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -12,7 +11,7 @@ from deid.cli.common import EXIT_FAILED, Summary
 from deid.cli.option_groups import command
 from deid.cli.table_options import TableOptions, VerifierOptions
 from deid.cli.tables import print_rows, working
-from deid.disclosure.assessment import Finding, Guard, Requirements, assess, read_guard, read_pair
+from deid.disclosure.assessment import Finding, Requirements, assess
 
 _TABLES = "Against other tables"
 _CODES = "Columns and codes together"
@@ -20,12 +19,10 @@ _CODES = "Columns and codes together"
 
 @dataclass(frozen=True)
 class CheckedRequirements(Requirements):
-    """All levels that a verifier knows, those that no method searches for included."""
+    """All levels that a verifier knows, that of originals and that of columns and codes together included."""
 
     PANEL: ClassVar[str] = _TABLES
-    k_map: int | None = option(None, "Persons of the population that every row must match.")
     kk: int | None = option(None, "(k,k)-anonymity: rows and originals consistent with each other.")
-    presence: Sequence[float] | None = option(None, "Bounds of delta-presence.", metavar="LOW,HIGH", read=read_pair)
     codes: str | None = option(
         None,
         "Column of codes: whoever knows the columns of --qi and up to --m codes must find k rows.",
@@ -34,13 +31,6 @@ class CheckedRequirements(Requirements):
     )
     m: int = option(2, "Codes that the attacker knows.", panel=_CODES)
     code_separator: str = option(";", "Character between the codes of a cell.", metavar="C", panel=_CODES)
-    guard: Guard | None = option(
-        None,
-        "Personalised privacy: column of guarding nodes, and the greatest chance of a breach.",
-        metavar="COLUMN=P",
-        panel="What must hold",
-        read=read_guard,
-    )
 
 
 @command

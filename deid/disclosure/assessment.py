@@ -62,7 +62,7 @@ def read_guard(text: str) -> Guard:
         raise ConfigError("--guard is not of the form COLUMN=P", "for example: --guard guarding=0.5") from None
 
 
-_MODELS = "What must hold"
+_MODELS, _TABLES = "What must hold", "Against other tables"
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,9 @@ class Requirements:
     """Levels that a release must reach; None where nothing is asked.
 
     Of a sensitive column, that is: of every one. ``c`` goes with ``l`` (2 if not given), ``t`` with ``distance``.
-    Methods do not search for ``k_map`` (persons of a population that every row matches), ``kk`` ((k,k)-anonymity
-    against the originals), ``presence`` (bounds of delta-presence in a population) and ``guard`` (personalised
-    privacy: the column that holds every row's guarding node, empty for none, and the greatest chance of a breach);
-    verifiers tell them.
+    ``k_map`` (persons of a population that every row matches) and ``presence`` (bounds of delta-presence) go with a
+    population; ``guard`` is personalised privacy: the column that holds every row's guarding node, empty for none, and
+    the greatest chance of a breach. ``kk`` is (k,k)-anonymity against the originals.
     """
 
     PANEL: ClassVar[str] = _MODELS
@@ -91,10 +90,17 @@ class Requirements:
     range_diversity: Sequence[float] | None = option(
         None, "At most a share A of a class in a window of a share W of the range.", metavar="W,A", read=read_pair
     )
-    k_map: int | None = None
+    k_map: int | None = option(None, "Persons of the population that every row must match.", panel=_TABLES)
     kk: int | None = None
-    presence: Sequence[float] | None = None
-    guard: Guard | None = None
+    presence: Sequence[float] | None = option(
+        None, "Bounds of delta-presence.", metavar="LOW,HIGH", read=read_pair, panel=_TABLES
+    )
+    guard: Guard | None = option(
+        None,
+        "Personalised privacy: column of guarding nodes, and the greatest chance of a breach.",
+        metavar="COLUMN=P",
+        read=read_guard,
+    )
 
     @property
     def about_values(self) -> bool:
@@ -218,6 +224,13 @@ def assess(
     return findings
 
 
+def guards_of(table: Microdata, column: str) -> list[str | None]:
+    """Return the guarding node of each row, None where a cell of the column that holds them is empty."""
+    check_columns(table.frame, [column])
+    coded = table.codes(column)
+    return [None if code == NA_CODE else coded.values[code] for code in coded.codes]
+
+
 def _of_column(release: Microdata, column: str, asked: Requirements) -> list[Finding]:
     k = 1 if asked.k is None else asked.k
     alpha = 1.0 if asked.alpha is None else asked.alpha
@@ -243,10 +256,7 @@ def _of_column(release: Microdata, column: str, asked: Requirements) -> list[Fin
         found.append(told(f"({epsilon:g},m)-anonymity", m, epsilon_m_anonymity, epsilon, m))
     if asked.guard is not None:
         name, breach = asked.guard
-        check_columns(release.frame, [name])
-        coded = release.codes(name)
-        guards = [None if code == NA_CODE else coded.values[code] for code in coded.codes]
-        found.append(told("personalised privacy", breach, personalised_privacy, guards, breach))
+        found.append(told("personalised privacy", breach, personalised_privacy, guards_of(release, name), breach))
     if asked.range_diversity is not None:
         width, most = asked.range_diversity
         found.append(told(f"range diversity ({width:g})", most, range_diversity, width, most))

@@ -319,6 +319,45 @@ def closeness_in(constraint: Constraint) -> TCloseness | None:
     return found[0] if len(found) == 1 else None
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Guarded:
+    """No row's guarded values are inferred with a chance above ``breach`` (Xiao and Tao 2006).
+
+    Does not survive merging: a row that guards nothing may come to one that does. Searches that cut from the top, and
+    ask of every part, keep it all the same.
+
+    Parameters
+    ----------
+    breach : float
+        Greatest chance allowed.
+    column : str
+        The sensitive column; no row may belong to a person with others.
+    guards : str
+        Name under which the table has each row's guarding node, coded.
+    overlap : float64 array, shape (values, nodes)
+        Share of the leaves below each value that lie below each node.
+    """
+
+    breach: float
+    column: str
+    guards: str
+    overlap: FloatArray
+
+    def satisfied(self, groups: Groups) -> BoolArray:
+        """Tell for each group whether the share of guarded values is small enough for all who guard them."""
+        group, value, counts = groups.histogram(self.column)
+        total = np.maximum(groups.people(self.column), 1)
+        holder, node, _ = groups.histogram(self.guards)
+        chance = np.empty((len(groups), self.overlap.shape[1]))
+        for at in range(self.overlap.shape[1]):
+            chance[:, at] = np.bincount(group, counts * self.overlap[value, at], minlength=len(groups)) / total
+        bad = chance[holder, node] > self.breach + 1e-12
+        return np.bincount(holder, bad, minlength=len(groups)) == 0
+
+    def __str__(self) -> str:
+        return f"personalised privacy of {self.column} at {self.breach:g}"
+
+
 def smallest_group(constraint: Constraint) -> int:
     """Return a size below which no group can satisfy the constraint (1 when k-anonymity is no part of it)."""
     if isinstance(constraint, KAnonymity):

@@ -292,6 +292,31 @@ def incognito(table: CodedTable, constraint: Constraint, max_suppressed: float =
     return sorted(passed[tuple(columns)])
 
 
+def incognito_levels(table: CodedTable, constraint: Constraint, max_suppressed: float = 0.0) -> FullDomain:
+    """Return the recoding with the least loss among those that `incognito` finds; parameters and errors as its.
+
+    Raises
+    ------
+    ConfigError
+        Also when no level vector suffices.
+    """
+    search = _Search(table, constraint, max_suppressed * table.records + 1e-9)
+    search.require()
+    by_level = search.level_loss()
+    best: FullDomain | None = None
+    bounds = {
+        levels: sum(float(loss[level]) for loss, level in zip(by_level, levels, strict=True))
+        for levels in incognito(table, constraint, max_suppressed)
+    }
+    for levels in sorted(bounds, key=lambda found: (bounds[found], found)):
+        if best is not None and bounds[levels] >= best.loss:
+            break
+        found = search.result(levels)
+        best = found if best is None or found.loss < best.loss else best
+    assert best is not None  # the top was shown to suffice
+    return best
+
+
 def greedy_levels(table: CodedTable, constraint: Constraint, max_suppressed: float = 0.0) -> FullDomain:
     """Return a full-domain recoding found by raising the column with the most values first (Datafly).
 

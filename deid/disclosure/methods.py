@@ -16,7 +16,16 @@ from deid.base.options import option
 from deid.disclosure.clustering import bottom_up, hybrid, top_down
 from deid.disclosure.constraints import Constraint, KAnonymity
 from deid.disclosure.encoding import CodedTable, Ints, boxes, class_ids
-from deid.disclosure.full_domain import MAX_NODES, FullDomain, greedy_levels, lattice_size, level_ranges, optimal_levels
+from deid.disclosure.full_domain import (
+    MAX_NODES,
+    FullDomain,
+    greedy_levels,
+    incognito_levels,
+    lattice_size,
+    level_ranges,
+    optimal_levels,
+)
+from deid.disclosure.gathering import gather
 from deid.disclosure.groups import groups_of
 from deid.disclosure.kk_anonymity import kk_anonymity
 from deid.disclosure.local_recoding import local_recoding, mean_loss
@@ -147,6 +156,12 @@ def _mdav(table: CodedTable, constraint: Constraint, options: MethodOptions, tar
     return Recoding(microaggregation_groups(points, constraint.k).astype(np.intp))
 
 
+def _gather(table: CodedTable, constraint: Constraint, options: MethodOptions, target: Ints | None) -> Recoding:
+    if not isinstance(constraint, KAnonymity) or table.persons is not None:
+        raise ConfigError("r-gather takes k alone, and one row a person", "use local or mondrian")
+    return Recoding(gather(table, constraint.k).classes)
+
+
 Method = Callable[[CodedTable, Constraint, MethodOptions, "Ints | None"], Recoding]
 
 METHODS: dict[str, Method] = {
@@ -162,10 +177,12 @@ METHODS: dict[str, Method] = {
     "kk": _kk,
     "cells": _cells,
     "records": _records,
+    "incognito": functools.partial(_full_domain, incognito_levels),
+    "r-gather": _gather,
 }
 """All methods by name. local: local recoding along hierarchies; mondrian, relaxed: multidimensional cuts; optimal,
-greedy: full-domain levels; bottom-up, top-down, hybrid: clustering; mdav: groups of microaggregation, generalized; kk:
-(k,k)-anonymity; cells, records: suppression only."""
+greedy, incognito: full-domain levels; bottom-up, top-down, hybrid: clustering; mdav: groups of microaggregation,
+generalized; kk: (k,k)-anonymity; cells, records: suppression only; r-gather: clusters around centres."""
 
 _LOCAL_ROWS = 300_000
 _CLUSTER_ROWS = 2_000

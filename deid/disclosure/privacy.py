@@ -443,17 +443,8 @@ def personalised_privacy(
         When a guard is not in the hierarchy; names its row.
     """
     _check("breach", breach, 0, 1)
-    hierarchy = release.hierarchies.get(sensitive)
-    if hierarchy is None:
-        raise ConfigError(f"column {sensitive!r} has no hierarchy", "guards are nodes of it: name one")
-    if len(guards) != len(release):
-        raise ConfigError(f"{len(guards)} guards for {len(release)} rows", "give one a row, None for no protection")
     counts = value_counts(release, sensitive)
-    nodes = sorted({guard for guard in guards if guard is not None})
-    for row, guard in enumerate(guards):
-        if guard is not None and guard not in hierarchy:
-            raise InputError("a guard is not in the hierarchy", "name a value of it", position=f"row {row + 1}")
-    overlap = np.array([[_overlap(hierarchy, value, node) for node in nodes] for value in counts.values])
+    nodes, overlap = guarded(release, sensitive, guards, counts.values)
     place = {node: i for i, node in enumerate(nodes)}
     guard_codes = np.array([NA_CODE if guard is None else place[guard] for guard in guards], dtype=np.int64)
     rows = np.flatnonzero((guard_codes != NA_CODE) & (counts.classes.ids >= 0))
@@ -467,6 +458,26 @@ def personalised_privacy(
     worst = int(np.argmax(chances))
     level = min(float(chances[worst]), 1.0)
     return Verdict(level <= breach * (1 + TOLERANCE), level, (worst,))
+
+
+def guarded(
+    table: Microdata, sensitive: str, guards: Sequence[str | None], values: Sequence[str | None]
+) -> tuple[list[str], np.ndarray]:
+    """Return the nodes that rows guard, and [values, nodes] the share of the leaves below each value that is theirs.
+
+    Parameters and errors as those of `personalised_privacy`; ``values`` are those of the sensitive column.
+    """
+    hierarchy = table.hierarchies.get(sensitive)
+    if hierarchy is None:
+        raise ConfigError(f"column {sensitive!r} has no hierarchy", "guards are nodes of it: name one")
+    if len(guards) != len(table):
+        raise ConfigError(f"{len(guards)} guards for {len(table)} rows", "give one a row, None for no protection")
+    nodes = sorted({guard for guard in guards if guard is not None})
+    for row, guard in enumerate(guards):
+        if guard is not None and guard not in hierarchy:
+            raise InputError("a guard is not in the hierarchy", "name a value of it", position=f"row {row + 1}")
+    shares = [[0.0 if value is None else _overlap(hierarchy, value, node) for node in nodes] for value in values]
+    return nodes, np.array(shares).reshape(len(values), len(nodes))
 
 
 def _overlap(hierarchy: Hierarchy, value: str, node: str) -> float:

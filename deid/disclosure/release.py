@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 from deid.base.arrays import IndexArray
 from deid.base.errors import ConfigError, OutputError, require
 from deid.base.late import pd
-from deid.disclosure.assessment import Finding, Requirements, assess
+from deid.disclosure.assessment import Finding, Requirements, assess, guards_of
 from deid.disclosure.cells import cover_table
 from deid.disclosure.constraints import (
     All,
@@ -25,21 +25,29 @@ from deid.disclosure.constraints import (
     Constraint,
     DistinctL,
     EntropyL,
+    Guarded,
     KAnonymity,
     RecursiveL,
     TCloseness,
 )
-from deid.disclosure.encoding import Ints, encode
+from deid.disclosure.encoding import CodedColumn, Ints, encode, encode_column
 from deid.disclosure.guards import check_before_release, fates_of, look_alikes
 from deid.disclosure.methods import MethodOptions, recode, recode_best
 from deid.disclosure.numeric_models import EpsilonM, RangeDiversity
+from deid.disclosure.population_search import KMap, OfRows, Presence, recode_with_population
+from deid.disclosure.privacy import guarded
 from deid.disclosure.recoding import publish
-from deid.disclosure.risk import SampleRisk, sample_risk
+from deid.disclosure.risk import PopulationRisk, SampleRisk, population_risk, sample_risk
+from deid.disclosure.same_disease import recode_same_disease
 from deid.disclosure.utility import Loss, information_loss
-from deid.table.microdata import Microdata, check_columns
+from deid.table.microdata import NA_CODE, Microdata, check_columns
 
-_UNSEARCHED = ("k_map", "presence", "guard")
-"""Requirements that no method enforces; they are only verified."""
+SAME_DISEASE = "same-disease"
+"""Name of the method that cuts patients of one disease and their population together (`recode_same_disease`)."""
+_FROM_THE_TOP = ("auto", "mondrian")
+"""Methods that search for models that do not survive merging, or that compare with a population."""
+_GUARDS = "\0guards"
+"""Name under which coded tables have guarding nodes: a column of a file hardly has it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +79,8 @@ class Release:
         The cells of a (k,k)-anonymous table.
     seconds : float
         CPU seconds of the search.
+    against : PopulationRisk, optional
+        Risk against the population that was given.
     """
 
     original: Microdata
@@ -84,6 +94,7 @@ class Release:
     levels: Mapping[str, int] = field(default_factory=dict)
     overlapping: bool = False
     seconds: float = 0.0
+    against: PopulationRisk | None = None
 
     @property
     def suppressed(self) -> int:
@@ -158,6 +169,7 @@ class Release:
             "risk_before": _without_rows(before.as_dict()),
             "risk_after": after.as_dict(),
             "linked_by_all_columns": dict(zip(("before", "after"), self.linked_by_all, strict=True)),
+            **({} if self.against is None else {"population_risk": _without_rows(self.against.as_dict())}),
             "cpu_seconds": round(self.seconds, 3),
         }
 
@@ -188,21 +200,30 @@ def constraint_of(data: Microdata, asked: Requirements) -> Constraint:
     Raises
     ------
     ConfigError
-        When nothing is asked, when a model needs a sensitive column and there is none, or when no method enforces it.
+        When nothing is asked, when a model needs a sensitive column and there is none, or when it is one that is not of
+        the rows of a class alone.
     """
-    unsearched = [name for name in _UNSEARCHED if getattr(asked, name) is not None]
-    if unsearched:
+    if asked.k_map is not None or asked.presence is not None or asked.guard is not None:
         raise ConfigError(
-            f"no method enforces {', '.join(unsearched)}", "check it on the release with deid privacy instead"
+            "k-map, presence and guards are searched for by the method mondrian alone",
+            "use it, or check them on the release with deid privacy",
         )
+    return _all(_of_rows(data, asked))
+
+
+def _all(parts: list[Constraint]) -> Constraint:
+    if not parts:
+        raise ConfigError("nothing is asked for", "for example k = 5")
+    return parts[0] if len(parts) == 1 else All(tuple(parts))
+
+
+def _of_rows(data: Microdata, asked: Requirements) -> list[Constraint]:
     parts: list[Constraint] = [KAnonymity(asked.k)] if asked.k is not None else []
     built = [build for name, build in _MODELS.items() if getattr(asked, name) is not None]
     parts += [build(asked, column) for column in data.sensitive for build in built]
     if asked.about_values and not data.sensitive:
         raise ConfigError("no column is sensitive", "name the ones to protect with --sensitive")
-    if not parts:
-        raise ConfigError("nothing is asked for", "for example k = 5")
-    return parts[0] if len(parts) == 1 else All(tuple(parts))
+    return parts
 
 
 def anonymize(
@@ -212,6 +233,8 @@ def anonymize(
     options: MethodOptions | None = None,
     *,
     target: str | None = None,
+    population: Microdata | None = None,
+    prefixes: Sequence[str] = (),
 ) -> Release:
     """Make a table publishable. The order of its rows changes nothing.
 
@@ -222,11 +245,15 @@ def anonymize(
     asked : Requirements
         Levels that the release must reach.
     method : str
-        One of `deid.disclosure.methods.METHODS`, or ``auto``.
+        One of `deid.disclosure.methods.METHODS`, ``same-disease`` (with a population), or ``auto``.
     options : MethodOptions, optional
         Suppression, rounds, seed.
     target : str, optional
         Column of class labels that Mondrian's cuts should tell apart.
+    population : Microdata, optional
+        One row a person, ungeneralized, the persons of the table included: for k-map, delta-presence, same-disease.
+    prefixes : sequence of str
+        Columns that same-disease publishes as their longest common beginning (ZIP codes).
 
     Returns
     -------
@@ -245,9 +272,20 @@ def anonymize(
     check_before_release(data)
     if not data.quasi_identifiers:
         raise ConfigError("the table has no quasi-identifier", "name the columns by which persons can be recognized")
-    constraint = constraint_of(data, asked)
+    if population is not None and (method == SAME_DISEASE or asked.k_map is not None or asked.presence is not None):
+        return _with_population(data, asked, method, options, population, prefixes)
+    if method == SAME_DISEASE or asked.k_map is not None or asked.presence is not None:
+        raise ConfigError("k-map, delta-presence and same-disease need a population table", "name it with --population")
+    guards = _guards(data, asked, method)
+    if guards:
+        method = _FROM_THE_TOP[-1]
+        constraint = _all([*_of_rows(data, asked), *(constraint for constraint, _ in guards)])
+    else:
+        constraint = constraint_of(data, asked)
     start = time.process_time()
     coded = encode(data)
+    if guards:
+        coded = replace(coded, sensitive={**coded.sensitive, _GUARDS: guards[0][1]})
     # the last value first: of the orders that were tried on Adult this one loses least (t = .3: .282, ascending .296)
     order = content_order(data)[::-1]
     arranged = coded.take(order)
@@ -268,8 +306,58 @@ def anonymize(
         raise ConfigError("every row would be suppressed", "ask for less, or use the method local")
     frame = publish(data, coded, found.classes, found.suppressed, regions=found.regions)
     published = frame.iloc[kept] if len(kept) < len(frame) else frame
-    told = {"levels": found.levels, "overlapping": found.overlapping, "seconds": seconds}
+    told: dict[str, Any] = {"levels": found.levels, "overlapping": found.overlapping, "seconds": seconds}
     return finish(data, published, kept, name, asked, options, **told)
+
+
+def _guards(data: Microdata, asked: Requirements, method: str) -> list[tuple[Guarded, tuple[CodedColumn, Ints]]]:
+    """Return, for each sensitive column, what a search must keep of what rows guard, and the guards, coded."""
+    if asked.guard is None:
+        return []
+    require(method in _FROM_THE_TOP, f"the method {method} does not search for guards", "use the method mondrian")
+    if data.person is not None:
+        raise ConfigError("guards are searched for where every row is a person", "check them with deid privacy instead")
+    if not data.sensitive:
+        raise ConfigError("no column is sensitive", "name the ones to protect with --sensitive")
+    name, breach = asked.guard
+    guards = guards_of(data, name)
+    found = []
+    for sensitive in data.sensitive:
+        nodes, overlap = guarded(data, sensitive, guards, encode_column(data, sensitive)[0].values)
+        place = {None: NA_CODE} | {node: at for at, node in enumerate(nodes)}
+        codes = np.array([place[guard] for guard in guards], dtype=np.int32)
+        found.append((Guarded(breach, sensitive, _GUARDS, overlap), (CodedColumn(_GUARDS, tuple(nodes)), codes)))
+    return found
+
+
+def _with_population(
+    data: Microdata,
+    asked: Requirements,
+    method: str,
+    options: MethodOptions,
+    population: Microdata,
+    prefixes: Sequence[str],
+) -> Release:
+    """Search with a population for what compares with it; see `anonymize`."""
+    rows = np.arange(len(data))
+    start = time.process_time()
+    if method == SAME_DISEASE:
+        if asked.k is None or asked.about_values or asked.k_map is not None or asked.presence is not None:
+            raise ConfigError("the method same-disease takes k alone: the least records of a cell", "for example --k 5")
+        if data.person is not None:
+            raise ConfigError("the method same-disease takes one row a person", "use --method mondrian with --presence")
+        frame = recode_same_disease(data, population, asked.k, prefixes=prefixes).frame
+        seconds = time.process_time() - start
+        return finish(data, frame, rows, method, asked, options, population=population, seconds=seconds)
+    require(method in _FROM_THE_TOP, f"the method {method} does not look at a population", "use the method mondrian")
+    if asked.guard is not None:
+        raise ConfigError("guards go with no population", "ask for one of the two")
+    parts: list[Constraint] = [] if asked.k_map is None else [KMap(asked.k_map)]
+    parts += [] if asked.presence is None else [Presence(*asked.presence)]
+    parts += map(OfRows, _of_rows(data, asked))
+    frame, _ = recode_with_population(data, population, _all(parts))
+    seconds = time.process_time() - start
+    return finish(data, frame, rows, "mondrian", asked, options, population=population, seconds=seconds)
 
 
 def content_order(data: Microdata) -> IndexArray:
@@ -299,6 +387,8 @@ def finish(
     method: str,
     asked: Requirements,
     options: MethodOptions,
+    *,
+    population: Microdata | None = None,
     **told: Any,
 ) -> Release:
     """Verify a published frame and make a release of it.
@@ -317,6 +407,8 @@ def finish(
         Levels to verify.
     options : MethodOptions
         What the method was told; kept in the release.
+    population : Microdata, optional
+        What k-map and delta-presence are verified against, and the risk is measured.
     told
         What else the method says: levels, overlapping, seconds of `Release`.
 
@@ -347,7 +439,8 @@ def finish(
             f"the method {method} published cells of {', '.join(untrue)} that are not true of their rows",
             "this is a fault of the method: please report it; nothing was released",
         )
-    findings = assess(recoded, asked, originals=_like(data, rows) if asked.kk is not None else None)
+    originals = _like(data, rows) if asked.kk is not None else None
+    findings = assess(recoded, asked, population=population, originals=originals)
     failed = [f for f in findings if f.failed]
     if failed:
         names = ", ".join(f.name for f in failed)
@@ -356,7 +449,8 @@ def finish(
             "this is a fault of the method: please report it; nothing was released",
         )
     loss = information_loss(data, recoded, asked.k or asked.kk or 1)
-    return Release(data, recoded, rows, method, asked, options, tuple(findings), loss, **told)
+    against = None if population is None else population_risk(recoded, population)
+    return Release(data, recoded, rows, method, asked, options, tuple(findings), loss, against=against, **told)
 
 
 def _covers(data: Microdata, published: Microdata, name: str, rows: IndexArray) -> bool:

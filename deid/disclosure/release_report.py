@@ -34,6 +34,20 @@ def release_rows(release: Release) -> list[tuple[str, str]]:
         ("loss: NCP, classes", f"{release.loss.ncp:.4f}, {release.loss.classes:,}"),
         ("linked rightly, before and after", "{:.2%}, {:.2%}".format(*release.linked_by_all)),
         ("... by the quasi-identifiers alone", f"{before.marketer:.2%}, {after.marketer:.2%}"),
+        *(("in the population: " + name, value) for name, value in _against(release)),
+    ]
+
+
+def _against(release: Release) -> list[tuple[str, str]]:
+    """Return the risk against the population that was given, if one was."""
+    risk = release.against
+    if risk is None:
+        return []
+    return [
+        ("least matches of a row", f"{risk.smallest_match:,}"),
+        ("identity disclosure Q", f"{risk.journalist.average:.4f}"),
+        ("instance disclosure R", f"{risk.instance.average:.4f}"),
+        ("presence", f"{risk.membership.least:.4f} to {risk.membership.greatest:.4f}"),
     ]
 
 
@@ -135,6 +149,7 @@ def _risk(release: Release) -> Section:
         row("unique in the table", lambda r: r.sample_unique),
         row("smallest class", smallest, "d"),
     ]
+    rows += [(f"in the population: {name}", "", value) for name, value in _against(release)]
     note = (
         "The prosecutor knows that a person is in the table, and all quasi-identifiers; the marketer links everybody. "
         "The line on all published columns is the bound for attackers who know sensitive and unaltered values, too."

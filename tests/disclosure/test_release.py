@@ -94,7 +94,7 @@ def test_notes_of_one_person_do_not_make_a_crowd() -> None:
         (Requirements(k=2, l=5), "auto", "can reach distinct 5-diversity of disease"),
         (Requirements(k=5), "mondriaan", "no method 'mondriaan'. Hint: did you mean 'mondrian'"),
         (Requirements(), "auto", "nothing is asked for"),
-        (Requirements(k=2, presence=(0, 1)), "auto", "no method enforces presence"),
+        (Requirements(k=2, presence=(0, 1)), "auto", "need a population table"),
         (Requirements(k=2, l=2), "kk", "takes no other model"),
         (Requirements(k=61), "optimal", "reaches 61-anonymity with so few rows suppressed"),
     ],

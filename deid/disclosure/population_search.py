@@ -1,0 +1,184 @@
+"""Searching for models that compare a release with its population: k-map and delta-presence.
+
+The rows of the table and the members of the population are cut together, by Mondrian (LeFevre et al. 2006). A group
+of both satisfies k-map when it has no row or k members of the population, delta-presence when its rows over its members
+lie between the bounds. What a row publishes covers the members of its group too. Groups are disjoint ranges, so that a
+member matches the rows of its own group alone, and both models survive merging: members add up, and a ratio of sums
+lies between the ratios.
+
+What is found is proved by `deid.disclosure.consistency`, which matches published cells with the population and knows
+nothing of groups.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deid.base.arrays import BoolArray, FloatArray, IndexArray
+from deid.base.errors import ConfigError, InputError, require
+from deid.base.late import pd
+from deid.disclosure.constraints import Constraint
+from deid.disclosure.encoding import CodedColumn, CodedTable, encode
+from deid.disclosure.groups import Groups
+from deid.disclosure.mondrian import mondrian
+from deid.disclosure.recoding import publish
+from deid.table.microdata import NA_CODE, Microdata, check_columns
+
+_MEMBERSHIP = ""
+"""Name of the column that tells rows of the table (1) from members of the population (0); no other column has it."""
+
+
+def _counts(groups: Groups) -> tuple[FloatArray, FloatArray]:
+    """Return [groups] members of the population, and rows (or persons) of the table."""
+    group, own, counts = groups.histogram(_MEMBERSHIP)
+    rows = np.bincount(group, counts * own, minlength=len(groups)).astype(np.float64)
+    return np.bincount(group, counts, minlength=len(groups)) - rows, rows
+
+
+@dataclass(frozen=True)
+class KMap:
+    """Every published row matches ``k`` members of the population (Sweeney 2001); of a table as `joined` codes it."""
+
+    k: int
+
+    def __post_init__(self) -> None:
+        require(self.k >= 1, f"{self.k}-map", "ask for at least 1")
+
+    def satisfied(self, groups: Groups) -> BoolArray:
+        """Tell for each group whether it has k members, or no row."""
+        members, rows = _counts(groups)
+        return (members >= self.k) | (rows == 0)
+
+    def __str__(self) -> str:
+        return f"{self.k}-map"
+
+
+@dataclass(frozen=True)
+class Presence:
+    """A member is in the table with a chance of ``low`` to ``high`` (Nergiz et al. 2007); of a table of `joined`."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        ordered = 0 <= self.low <= self.high <= 1
+        require(ordered, "the bounds of presence are not from 0 to 1, in order", "for example 0 and 0.5")
+
+    def satisfied(self, groups: Groups) -> BoolArray:
+        """Tell for each group whether rows over members lie between the bounds."""
+        members, rows = _counts(groups)
+        chance = rows / np.maximum(members, 1)
+        return (members > 0) & (chance >= self.low - 1e-12) & (chance <= self.high + 1e-12)
+
+    def __str__(self) -> str:
+        return f"presence of {self.low:g} to {self.high:g}"
+
+
+@dataclass(frozen=True)
+class OfRows:
+    """Another model, of the rows of the table alone: members of the population do not count."""
+
+    inner: Constraint
+
+    def satisfied(self, groups: Groups) -> BoolArray:
+        """Tell for each group whether its rows satisfy the model, or there are none."""
+        own = groups.table.sensitive[_MEMBERSHIP][1][groups.rows] == 1
+        group = groups.group[own]
+        result = np.ones(len(groups), dtype=bool)
+        if len(group):
+            starts = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
+            result[group[starts]] = self.inner.satisfied(Groups(groups.table, groups.rows[own], starts))
+        return result
+
+    def __str__(self) -> str:
+        return str(self.inner)
+
+
+def joined(data: Microdata, population: Microdata) -> tuple[Microdata, CodedTable]:
+    """Return the rows of a table above the members of its population, and their codes.
+
+    Sensitive values of members are missing; each member is a person of its own.
+
+    Parameters
+    ----------
+    data : Microdata
+        The table.
+    population : Microdata
+        One row a person, ungeneralized, with the quasi-identifiers of the table.
+
+    Raises
+    ------
+    ConfigError
+        When the population lacks a quasi-identifier, or names persons.
+    InputError
+        When the population is smaller than the table, or has a value that a hierarchy of the table has not.
+    """
+    names = data.quasi_identifiers
+    check_columns(population.frame, names)
+    if population.person is not None:
+        raise ConfigError("a population has one row a person", "leave out its person column")
+    if len(population) < len(data) and data.person is None:
+        raise InputError(
+            f"{len(data)} rows, and {len(population)} members of the population", "the table must be a part of it"
+        )
+
+    def texts(table: Microdata, name: str) -> np.ndarray:
+        coded = table.codes(name)
+        return np.array([*coded.values, None], dtype=object)[coded.codes]
+
+    try:
+        both = Microdata(
+            pd.DataFrame({name: np.concatenate([texts(data, name), texts(population, name)]) for name in names}),
+            dict.fromkeys(names, "quasi-identifier"),
+            {name: tree for name, tree in data.hierarchies.items() if name in names},
+            kinds={name: data.kind(name) for name in names},
+        )
+    except InputError as error:
+        raise InputError(error.what, error.hint, "table and population together", error.position) from None
+    own, coded = encode(data), encode(both)
+    more = len(population)
+    sensitive = {
+        name: (column, np.concatenate([codes, np.full(more, NA_CODE, dtype=codes.dtype)]))
+        for name, (column, codes) in own.sensitive.items()
+    }
+    membership = np.concatenate([np.ones(len(data), np.int32), np.zeros(more, np.int32)])
+    sensitive[_MEMBERSHIP] = CodedColumn(_MEMBERSHIP, ("0", "1")), membership
+    persons = own.persons
+    if persons is not None:
+        first = int(persons.max(initial=-1)) + 1
+        persons = np.concatenate([persons, np.arange(first, first + more, dtype=persons.dtype)])
+    return both, CodedTable(coded.columns, coded.codes, sensitive, persons)
+
+
+def recode_with_population(
+    data: Microdata, population: Microdata, constraint: Constraint
+) -> tuple[pd.DataFrame, IndexArray]:
+    """Recode the quasi-identifiers of a table so that its rows and its population satisfy a constraint.
+
+    Parameters
+    ----------
+    data, population : Microdata
+        As for `joined`.
+    constraint : Constraint
+        Made of `KMap`, `Presence` and `OfRows`.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        The table with general quasi-identifiers.
+    classes : intp array, shape (rows,)
+        Group of each row.
+
+    Raises
+    ------
+    ConfigError
+        When not even all rows and members as one group satisfy the constraint.
+    """
+    both, coded = joined(data, population)
+    small, ids = coded.collapse()
+    classes = mondrian(small, constraint)[ids]
+    frame = publish(both, coded, classes).iloc[: len(data)]
+    cells = {name: pd.Categorical(frame[name].to_numpy(dtype=object)) for name in data.quasi_identifiers}
+    return data.frame.assign(**cells), classes[: len(data)]
