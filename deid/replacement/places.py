@@ -298,9 +298,13 @@ class PlaceMap:
     def _country(self, place: Place, step: int) -> str:
         key = phrase_key(place.text)
         groups, found = countries(), country_index().get(key)
+        options: Iterator[str]
         if found:
-            g, i = found[-1] if self._spanish else found[0]
-            options = self._choices.others(f"country {g}", i, groups[g])
+            # a name may stand in several groups; where the first has none that fits (of "United States" the others are
+            # the same country, or share its first word), the next one follows
+            options = itertools.chain.from_iterable(
+                self._choices.others(f"country {g}", i, groups[g]) for g, i in (found[::-1] if self._spanish else found)
+            )
         else:
             group = groups[country_index()[self._unknown_country()][0][0]]
             options = self._choices.hashed("country", key, group)
