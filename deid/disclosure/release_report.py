@@ -5,18 +5,23 @@ It holds no cell of the table.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from deid.base.errors import ConfigError
 from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import Section, write_page
 from deid.disclosure.classes import equivalence_classes
 from deid.disclosure.guards import fates_of, look_alikes, told_of
+from deid.disclosure.queries import average_relative_error, query_precision, random_queries
 from deid.disclosure.release import Release
 from deid.disclosure.risk import SampleRisk
+from deid.table.microdata import Microdata
 
+_QUERIES, _MANY_ROWS = 1_000, 100_000
 VERIFIED = (
     "It was released only because the verifiers below passed it. The report holds counts and levels, no cell of the "
     "table."
@@ -83,7 +88,8 @@ def write_report(path: Path, release: Release, made: Section) -> None:
     OutputError
         When the file cannot be written.
     """
-    sections = [_done(release), _columns(release), _levels(release), _loss(release), _risk(release), made]
+    sections = [_done(release), _columns(release), _levels(release), _loss(release), _answers(release)]
+    sections += [_risk(release), made]
     write_page(path, "Release report", sections, [_losses(release), _sizes(release)], VERIFIED)
 
 
@@ -155,6 +161,27 @@ def _risk(release: Release) -> Section:
         "The line on all published columns is the bound for attackers who know sensitive and unaltered values, too."
     )
     return Section("Risk of re-identification", ("measure", "before", "after"), rows, note)
+
+
+def _answers(release: Release) -> Section:
+    """Return how well the release answers counts and queries: the same questions for every release of a table."""
+    kept = replace(release.original, frame=release.original.frame.iloc[release.rows].reset_index(drop=True))
+    published = Microdata(release.recoded.frame, release.recoded.roles, kinds=release.recoded.kinds)
+    count = _QUERIES if len(kept) <= _MANY_ROWS else _QUERIES // 10
+    try:
+        mean, errors = average_relative_error(release.original, published, random_queries(release.original, count))
+        median = f"{np.nanmedian(errors):.4f}"
+        rows = [("average relative error (AvgRE)", f"{mean:.4f}"), ("median relative error", median)]
+    except ConfigError:  # no query has an answer
+        rows = []
+    for name in kept.quasi_identifiers:
+        if kept.kind(name) != "nominal":
+            rows.append((f"precision of queries on {name}", f"{query_precision(kept, published, name):.4f}"))
+    note = (
+        f"{count:,} random counts over two quasi-identifiers; rows of a class are taken to be spread evenly over its "
+        "cells. Precision: of the rows that a query such as age > 60 returns, the share that meets it."
+    )
+    return Section("Answers to queries", ("measure", "value"), rows, note)
 
 
 def _losses(release: Release) -> Figure:

@@ -67,6 +67,11 @@ def test_a_release_its_manifest_report_and_scheme(table: Path, tmp_path: Path) -
     assert content["options"]["k"] == 4
     page = report.read_text()
     assert "linked rightly" in page
+    # the same answers from the file: of the rows that "age > n" or "age < n" can return, those that truly meet it
+    told = float(page.split("precision of queries on age</td>")[1].split("</td>")[0].rpartition(">")[2])
+    assert 0.5 < told < 1
+    error = float(page.split("average relative error (AvgRE)</td>")[1].split("</td>")[0].rpartition(">")[2])
+    assert 0 < error < 2
     fates = {name: what.split()[0] for name, what in content["columns"].items()}
     assert fates == {
         **dict.fromkeys(("age", "sex", "zip"), "generalized"),

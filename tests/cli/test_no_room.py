@@ -77,7 +77,7 @@ ALIKE = {
            "trajectories", "same-disease")), "crossval"),
     **dict.fromkeys(("query", "sequences"), "cube"),
     **dict.fromkeys(("link match",), "link"),
-    **dict.fromkeys(("write-back", "release", "trajectories anonymize"), "anonymize"),
+    **dict.fromkeys(("write-back", "release", "trajectories anonymize", "perturb"), "anonymize"),
     **dict.fromkeys(("annotate", "annotate adjudicate", "annotate review"), "annotate import"),
     **dict.fromkeys(("annotate decisions", "annotate history", "annotate lists"), "audit"),
     **{"annotate export": "convert", "annotate train": "train"},

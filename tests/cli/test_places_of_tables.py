@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[list[str], str]] = {
         ".html",
     ),
     "ru-map": (["ru-map", NOTHING, "--qi", "age", "-o", "OUT"], ".svg"),
+    "perturb": (["perturb", NOTHING, "--qi", "age", "--round", "age=5", "-o", "OUT"], ".csv"),
     "codes": (["codes", "anonymize", NOTHING, "--codes", "dx", "-o", "OUT"], ".csv"),
     "codes report": (["codes", "anonymize", NOTHING, "--codes", "dx", "-o", "new.csv", "--report", "OUT"], ".html"),
     "trajectories": (["trajectories", "anonymize", NOTHING, "-o", "OUT"], ".csv"),

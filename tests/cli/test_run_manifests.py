@@ -39,6 +39,8 @@ RUNS: dict[str, tuple[str, ...]] = {
     "codes anonymize": (CODES, "--codes", "code", "--k", "2", "--m", "1", "-o", "{out}.csv"),
     "genomes anonymize": ("Zebulon.fasta", "-o", "{out}.fasta", "--method", "dnala"),
     "anonymize": (TABLE, "--qi", "age,sex", "--sensitive", "disease", "--drop", "mrn", "--k", "3", "-o", "{out}.csv"),
+    "perturb": (TABLE, "--qi", "age,sex", "--sensitive", "disease", "--drop", "mrn", "--round", "age=5",
+                "-o", "{out}.csv"),
     "filter": ("records_Zebulon.jsonl", "--output", "{out}", "--from", "ndjson", *RULES,
                "--manifest", "{out}.manifest.json", "--patient-field", "Quartermain"),
     "watch": ("{in}", "{out}", "--once", "--settle", "0", *RULES, "--manifest", "{out}.manifest.json"),
@@ -118,8 +120,8 @@ def test_releases_with_noise_tell_nothing_but_the_release(place: Path, capfd: py
 
 WRITERS = frozenset(
     {"scrub", "tag", "generalize", "verify", "audit", "filter", "watch", "convert", "extract", "write-back", "train",
-     "anonymize", "codes anonymize", "trajectories anonymize", "genomes anonymize", "release", "cube", "sequences",
-     "synthesize", "query", "schema", "calibrate", "link", "link encode", "link match", "annotate train",
+     "anonymize", "perturb", "codes anonymize", "trajectories anonymize", "genomes anonymize", "release", "cube",
+     "sequences", "synthesize", "query", "schema", "calibrate", "link", "link encode", "link match", "annotate train",
      "spark scrub"}
 )  # fmt: skip
 FIGURES = ("crossval", *(f"experiment {name}" for name in ("features", "sampling", "learning-curve", "learners", "hips",

@@ -1,0 +1,76 @@
+"""The command perturb: columns of a table are changed rather than generalized."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from deid.cli.common import Summary
+from deid.cli.option_groups import KeyOptions, TableOutputOptions, command
+from deid.cli.table_options import RoleOptions, TableOptions
+from deid.cli.tables import print_rows, working
+from deid.disclosure.perturbing import PerturbOptions
+
+
+@command
+def perturb(
+    told: Summary,
+    *,
+    source: TableOptions,
+    place: TableOutputOptions,
+    roles: RoleOptions,
+    asked: PerturbOptions,
+    keys: KeyOptions,
+) -> None:
+    """Perturb columns of a table: swap, add noise, round, average or randomize, and measure what that costs and leaves.
+
+    What is published need not be true of a row, and no verifier speaks for it, but where --microaggregate names all
+    quasi-identifiers: then each row has k equals. Draws come from the site's key and the table: equal runs are equal,
+    and nobody without the key can take them back. OUT.manifest.json lies beside the table.
+
+    Example: deid perturb patients.csv --qi age,zip --sensitive cost --drop mrn --round age=5 --swap zip=0.2
+    --noise cost=0.1 -o perturbed.csv
+    """
+    from deid.base.keys import load_key
+    from deid.disclosure.guards import fates_of
+    from deid.disclosure.perturbing import perturb
+    from deid.table.table_files import write_table
+
+    out = place.check(source.table)
+    key, made = load_key(keys.key_file)
+    told.begin(out, key)
+    with working("perturbing"):
+        data = roles.open(source.table, source)
+        found = perturb(data, asked, key)
+    write_table(found.frame, place.output)
+
+    def shown(value: float | None) -> str:
+        return "" if value is None else f"{value:.4f}"
+
+    print_rows(
+        ("column", "step", "changed", "distance", "mean shift", "sd ratio", "near"),
+        [
+            (name, own.step, *(shown(value) for what, value in asdict(own).items() if what != "step"))
+            for name, own in found.columns.items()
+        ],
+    )
+    print_rows(
+        ("table", "value"),
+        [
+            ("rows", f"{len(found.frame):,}"),
+            ("greatest change of a correlation", shown(found.correlation) or "-"),
+            ("linked rightly by the nearest row", f"{found.linked:.2%} of {found.tried:,} tried"),
+            ("alone with their quasi-identifiers", f"{found.unique:.2%}"),
+            ("smallest class", f"{found.smallest_class:,}"),
+        ],
+    )
+    steps = asked.steps()
+    fates = fates_of(data)
+    plain = [name for name, what in fates.items() if what.fate != "dropped" and name not in steps]
+    told.notes = [f"published as they are, without protection: {', '.join(plain)}"] if plain else []
+    told.places += [made] if made else []
+    told.extra = found.as_dict()
+    done = {name: steps[name][0] if name in steps else "unaltered" for name, what in fates.items()}
+    columns = {
+        name: f"{what.fate if what.fate == 'dropped' else done[name]} ({what.role})" for name, what in fates.items()
+    }
+    told.sign(out, inputs=source.files(), columns=columns)
