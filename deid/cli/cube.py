@@ -35,7 +35,7 @@ class CubeOptions(DomainOptions):
         (), "Only this part of the table; disjoint parts cost their maximum.", metavar="COLUMN=CELL"
     )
     method: str = option(
-        "auto", "auto, or one of the methods in docs/cube.md: marginals, privtree, forest, cells, privelet, ..."
+        "auto", "auto, or one of the methods in docs/cube.md: marginals, adaptive, privtree, forest, cells, ..."
     )
     nonnegative: bool = option(True, "Project onto non-negative counts where that is a step of its own.")
 

@@ -22,6 +22,9 @@ def synthesize(
     place: TableOutputOptions,
     rows: int | None = option(None, "How many rows; as many as the release says by default."),
     seed: int = option(0, "Equal seeds give equal rows."),
+    never: tuple[str, ...] = option(
+        (), "Cells that no row may have together; may be given several times.", metavar="COLUMN=CELLS&COLUMN=CELLS"
+    ),
 ) -> None:
     """Draw made-up rows that have the counts of a release. This costs no budget.
 
@@ -29,13 +32,16 @@ def synthesize(
 
     Example: deid synthesize cube.parquet -o synthetic.csv
     """
-    from deid.dp.synthetic import dimensions_of, read_any_release, synthesize
+    from deid.dp.domain import parse_condition
+    from deid.dp.release import CubeRelease
+    from deid.dp.synthetic import dimensions_of, read_any_release, release_distances, synthesize
     from deid.table.table_files import write_table
 
     out = place.check()
     told.begin(out)
     published = read_any_release(release)
-    table = synthesize(published, rows=rows, seed=seed)
+    impossible = [dict(parse_condition(part.strip()) for part in one.split("&")) for one in never]
+    table = synthesize(published, rows=rows, seed=seed, never=impossible)
     write_table(table, place.output)
     told.notes = [f"{len(table)} rows of nobody; what the release does not show is not in them"]
     left_out = [own.name for own in dimensions_of(published) if own.name not in table]
@@ -44,6 +50,15 @@ def synthesize(
     if not published.private:
         told.notes.append(str(published.metadata["noise"]))
     told.extra = {"rows": len(table), "columns": list(table), "private": published.private}
+    distances = release_distances(published, table) if isinstance(published, CubeRelease) and len(table) else []
+    if distances:
+        mean = sum(own.share for own in distances) / len(distances)
+        most = max(distances, key=lambda own: own.share)
+        told.notes.append(
+            f"{mean:.2%} of the rows lie in other cells than the release says, in the mean of {len(distances)} tables; "
+            f"most in {most.slice}: {most.share:.2%}"
+        )
+        told.extra["distance_to_release"] = [asdict(own) for own in distances]
     told.sign(out, inputs=[("release", release)])
 
 

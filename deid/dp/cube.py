@@ -17,9 +17,10 @@ import numpy as np
 from deid.base.arrays import IntArray
 from deid.base.errors import ConfigError, require
 from deid.base.late import pd
+from deid.dp.adaptive import adaptive_pairs
 from deid.dp.budget import Ledger
 from deid.dp.domain import Dimension
-from deid.dp.methods import METHODS, CubePlan, Rows, measure, wavelet_of
+from deid.dp.methods import LARGEST_PAIR, METHODS, CubePlan, Rows, measure, wavelet_of
 from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, laplace_scale
 from deid.dp.payment import check_payer, partition_name, row_key, table_mark
 from deid.dp.plan import Terms
@@ -154,6 +155,13 @@ def _check_size(plan: CubePlan) -> None:
             f"the slices have {sum(cells)} cells, too many to draw and to reconcile",
             "name slices of fewer columns, or declare wider cells",
         )
+    if method == "adaptive":
+        pairs_cells = sum(shape[a] * shape[b] for a, b in adaptive_pairs(shape, LARGEST_PAIR))
+        if pairs_cells > _MAX_DENSE:
+            raise ConfigError(
+                f"the pairs of columns have {pairs_cells} cells, too many to choose from",
+                "declare wider cells, leave a wide column out, or name slices",
+            )
     if method == "forest":
         pairs = sorted((a * b for a, b in itertools.combinations(shape, 2)), reverse=True)
         if sum(shape) + sum(pairs[: len(shape) - 1]) > _MAX_FOREST:

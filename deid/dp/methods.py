@@ -3,6 +3,7 @@
 ``marginals``     the named slices, each measured once and reconciled; the best by far for what is named
 ``privtree``      a partition that follows the data; for few columns, nothing named
 ``forest``        one-way and chosen two-way marginals; for many columns, nothing named
+``adaptive``      single columns, then the pairs that a model of what is known gets most wrong; for made-up rows
 ``cells``         every cell, as drawn: unbiased, but sums of many cells are noisy
 ``cells-clamped`` every cell, negative ones set to 0: looks tidy, sums are far too high in a sparse cube
 ``privelet``      wavelets of ordered columns: sums over long ranges have little noise
@@ -14,13 +15,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from deid.base.arrays import IntArray
+from deid.dp.adaptive import Measured, adaptive_pairs, measure_adaptive
 from deid.dp.boxes import Boxes, simplex
 from deid.dp.diffgen import diffgen
 from deid.dp.domain import Dimension, count_cells
@@ -33,6 +35,9 @@ from deid.dp.noise import Noise, laplace_variance
 from deid.dp.plan import ReleasePlan
 from deid.dp.privelet import Wavelet, privelet
 from deid.dp.privtree import privtree
+
+LARGEST_PAIR = 100_000
+"""Cells of a pair of columns that ``adaptive`` may choose."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,31 +117,44 @@ class CubePlan(ReleasePlan):
         return " x ".join(self.dimensions[axis].name for axis in axes) or "total"
 
 
-def _marginals(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
+def _reconciled(measured: Sequence[Measured], plan: CubePlan) -> tuple[TableModel, list[str]]:
+    """Make measured tables agree, and non-negative where that is asked."""
     distance = plan.unit.distance
-    measured = plan.measured()
-    marginals = [
-        Marginal(
-            axes,
-            noise.discrete_laplace(rows.counts(axes), distance, own).astype(float),
-            laplace_variance(distance, own),
-        )
-        for axes, own in measured
-    ]
+    marginals = [Marginal(axes, table, laplace_variance(distance, own)) for axes, table, own in measured]
     fitted = least_squares(marginals, plan.shape)
-    unbiased = {axes: fitted.table(axes) for axes, _ in measured}
+    unbiased = {axes: fitted.table(axes) for axes, _, _ in measured}
     variances = [(marginal.axes, marginal.variance) for marginal in marginals]
     shown = nonnegative(fitted, variances) if plan.nonnegative else unbiased
-    tables = tuple(MarginalTable(axes, unbiased[axes], shown[axes], own) for axes, own in measured)
+    tables = tuple(MarginalTable(axes, unbiased[axes], shown[axes], own) for axes, _, own in measured)
     notes = ["slices were reconciled by inverse-variance least squares, which is unbiased"]
-    if len(measured) < len(plan.slices):
-        notes.append("measured, the others being sums of these: " + "; ".join(plan.names(axes) for axes, _ in measured))
     if plan.nonnegative:
         notes.append(
             "counts were projected onto non-negative ones with the total held: cells that are nearly empty are biased "
             "upwards, the others downwards; the column unbiased is before this step"
         )
     return TableModel(plan.shape, tables, distance), notes
+
+
+def _marginals(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
+    distance = plan.unit.distance
+    measured = [
+        (axes, noise.discrete_laplace(rows.counts(axes), distance, own).astype(float), own)
+        for axes, own in plan.measured()
+    ]
+    model, notes = _reconciled(measured, plan)
+    if len(measured) < len(plan.slices):
+        of = "; ".join(plan.names(axes) for axes, _, _ in measured)
+        notes.insert(1, f"measured, the others being sums of these: {of}")
+    return model, notes
+
+
+def _adaptive(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
+    pairs = adaptive_pairs(plan.shape, LARGEST_PAIR)
+    measured = measure_adaptive(rows.counts, plan.shape, pairs, plan.measuring, noise, distance=plan.unit.distance)
+    model, notes = _reconciled(measured, plan)
+    chosen = ", ".join(plan.names(axes) for axes, _, _ in measured if len(axes) == 2) or "none"
+    notes.append(f"pairs chosen by the exponential mechanism: {chosen}")
+    return model, notes
 
 
 def _cells(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
@@ -234,6 +252,7 @@ METHODS: Mapping[str, Method] = {
     "marginals": Method(_marginals, False),
     "privtree": Method(_privtree, False),
     "forest": Method(_forest, False),
+    "adaptive": Method(_adaptive, False),
     "cells": Method(_cells, True),
     "cells-clamped": Method(_cells_clamped, True),
     "privelet": Method(_privelet, True),

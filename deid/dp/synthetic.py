@@ -1,8 +1,11 @@
 """Synthetic data: made-up rows that have the counts of a release. Drawing them is post-processing and costs nothing.
 
-A cube's rows are drawn box by box, cell by cell, or table by table: a column is drawn given those that it was measured
-with, so what no measured table shows is not in the rows. Sequences are drawn from the root of a tree, or along a chain.
-Rows are apportioned to cells systematically, so their counts differ from the release's by rounding, not by chance.
+A cube's rows are drawn box by box, cell by cell, or table by table. Tables that overlap like the nodes of a junction
+tree are drawn one given the others, which is the distribution of greatest entropy that has them all; where they overlap
+in cycles, and where pairs were chosen adaptively, a mixture is fitted to all of them (`deid.dp.mixture`). What no
+measured table shows is not in the rows. Sequences are drawn from the root of a tree, or along a chain. Rows are
+apportioned to cells systematically, so their counts differ from the release's by rounding, not by chance; those of a
+mixture differ by what it does not follow as well, which `release_distances` tells.
 
 `check_fidelity` compares made-up with true rows, and spends budget for it: the distance between two tables of counts is
 itself a question about the data.
@@ -10,26 +13,28 @@ itself a question about the data.
 
 from __future__ import annotations
 
+import functools
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from deid.base.arrays import FloatArray, IntArray
-from deid.base.errors import ConfigError, FormatError
+from deid.base.arrays import BoolArray, FloatArray, IntArray
+from deid.base.errors import ConfigError, FormatError, require
 from deid.base.late import pd
 from deid.dp.boxes import Boxes
 from deid.dp.budget import Ledger
 from deid.dp.domain import Dimension, count_cells
 from deid.dp.epsilon import split_epsilon
 from deid.dp.intervals import discrete_half_width
-from deid.dp.marginals import Axes
-from deid.dp.models import BoxModel
-from deid.dp.noise import Noise, OpenDPNoise, laplace_scale
+from deid.dp.marginals import Axes, Marginal
+from deid.dp.mixture import apportion, apportion_groups, fit_mixture
+from deid.dp.models import BoxModel, TableModel
+from deid.dp.noise import Noise, OpenDPNoise, laplace_scale, laplace_variance
 from deid.dp.payment import AlreadyReleased, check_payer, row_key
 from deid.dp.plan import Terms
 from deid.dp.release import CubeRelease, read_release
@@ -40,32 +45,26 @@ from deid.table.cell_text import text_column
 from deid.table.microdata import check_columns
 
 _MAX_ROWS = 20_000_000
-
-
-def _apportion(weights: FloatArray, rows: int, generator: np.random.Generator) -> IntArray:
-    """Draw a place for each of ``rows``, each place as often as its weight says, up to rounding; in random order."""
-    weights = np.maximum(weights, 0.0)
-    if weights.sum() <= 0:
-        weights = np.ones_like(weights)
-    edges = np.cumsum(weights) / weights.sum()
-    points = (generator.random() + np.arange(rows)) / max(rows, 1)
-    return generator.permutation(np.searchsorted(edges, points, "right").clip(0, len(weights) - 1)).astype(np.int64)
-
-
-def _by_group(groups: IntArray, weights: FloatArray, generator: np.random.Generator) -> IntArray:
-    """Draw a place for each row by the weights of its group; ``weights`` has shape (groups, places)."""
-    drawn = np.zeros(len(groups), np.int64)
-    order = np.argsort(groups, kind="stable")
-    starts = np.searchsorted(groups[order], np.arange(len(weights) + 1))
-    for group in np.unique(groups):
-        rows = order[starts[group] : starts[group + 1]]
-        drawn[rows] = _apportion(weights[group], len(rows), generator)
-    return drawn
+_REDRAWN = 30
 
 
 def _from_boxes(boxes: Boxes, rows: int, generator: np.random.Generator) -> dict[int, IntArray]:
-    chosen = _apportion(boxes.counts, rows, generator)
-    return {axis: _by_group(chosen, boxes.shares(axis), generator) for axis in range(len(boxes.shape))}
+    chosen = apportion(boxes.counts, rows, generator)
+    return {axis: apportion_groups(chosen, boxes.shares(axis), generator) for axis in range(len(boxes.shape))}
+
+
+def _junction_tree(tables: Sequence[Axes]) -> bool:
+    """Say whether tables can be drawn one given the others (Graham 1979: taking ears away leaves nothing)."""
+    left = [set(axes) for axes in tables]
+    while True:
+        left = [own for place, own in enumerate(left) if not any(own <= other for other in left[:place])
+                and not any(own < other for other in left[place + 1 :])]  # fmt: skip
+        alone = {axis for own in left for axis in own if sum(axis in other for other in left) == 1}
+        if len(left) <= 1:
+            return True
+        if not alone:
+            return False
+        left = [own - alone for own in left]
 
 
 def _from_tables(
@@ -87,16 +86,64 @@ def _from_tables(
         groups = np.zeros(rows, np.int64)
         if known:
             groups = np.ravel_multi_index(tuple(codes[axis] for axis in known), shape[: len(known)]).astype(np.int64)
-        drawn = np.unravel_index(_by_group(groups, table, generator), shape[len(known) :])
+        drawn = np.unravel_index(apportion_groups(groups, table, generator), shape[len(known) :])
         codes |= {axis: np.asarray(own, np.int64) for axis, own in zip(new, drawn, strict=True)}
     return codes
 
 
-def _cube_codes(release: CubeRelease, rows: int, generator: np.random.Generator) -> dict[int, IntArray]:
+Drawing = Callable[[int, np.random.Generator], dict[int, IntArray]]
+"""Draws rows: for each dimension that they have the cell of each row."""
+
+
+def _cube_drawing(release: CubeRelease) -> Drawing:
     model = release.model
     if isinstance(model, BoxModel):
-        return _from_boxes(model.boxes, rows, generator)
-    return _from_tables([(table.axes, table.counts) for table in model.tables], rows, generator)
+        return functools.partial(_from_boxes, model.boxes)
+    axes = [table.axes for table in model.tables]
+    if isinstance(model, TableModel) and (release.metadata["method"] == "adaptive" or not _junction_tree(axes)):
+        tables = [
+            Marginal(table.axes, table.unbiased, laplace_variance(model.distance, table.epsilon))
+            for table in model.tables
+        ]
+        mixture = fit_mixture(tables, model.shape, total=_total(release))
+        held = {axis for own in axes for axis in own}
+        return lambda rows, generator: {
+            axis: own for axis, own in mixture.draw(rows, generator).items() if axis in held
+        }
+    return functools.partial(_from_tables, [(table.axes, table.counts) for table in model.tables])
+
+
+def _forbidden(codes: Mapping[int, IntArray], never: Sequence[Mapping[int, IntArray]]) -> BoolArray:
+    rows = len(next(iter(codes.values())))
+    found = np.zeros(rows, bool)
+    for one in never:
+        found |= np.logical_and.reduce([np.isin(codes[axis], cells) for axis, cells in one.items()])
+    return found
+
+
+def _without(
+    draw: Drawing, rows: int, generator: np.random.Generator, never: Sequence[Mapping[int, IntArray]]
+) -> dict[int, IntArray]:
+    """Draw rows, and again those that cannot be."""
+    codes = draw(rows, generator)
+    if not rows or not never:
+        return codes
+    for _ in range(_REDRAWN):
+        wrong = np.flatnonzero(_forbidden(codes, never))
+        if not len(wrong):
+            return codes
+        again = draw(len(wrong), generator)
+        for axis, own in codes.items():
+            own[wrong] = again[axis]
+    bad = _forbidden(codes, never)
+    if not bad.any():
+        return codes
+    if bad.all():
+        raise ConfigError("the rows that can never be are all that the release shows", "look at --never")
+    instead = generator.choice(np.flatnonzero(~bad), int(bad.sum()))
+    for own in codes.values():
+        own[bad] = own[instead]
+    return codes
 
 
 def _tree_codes(model: TreeModel, rows: int, generator: np.random.Generator) -> IntArray:
@@ -111,9 +158,9 @@ def _tree_codes(model: TreeModel, rows: int, generator: np.random.Generator) -> 
         start = first[place]
         inside = start >= 0
         children = model.counts[depth + 1].reshape(-1, symbols)
-        codes[inside, depth] = _by_group(start[inside] // symbols, children, generator)
+        codes[inside, depth] = apportion_groups(start[inside] // symbols, children, generator)
         if depth:
-            codes[~inside, depth] = _by_group(codes[~inside, depth - 1], model.transitions, generator)
+            codes[~inside, depth] = apportion_groups(codes[~inside, depth - 1], model.transitions, generator)
         place = np.where(inside, start + codes[:, depth], -1)
     return codes
 
@@ -137,7 +184,34 @@ def _total(release: CubeRelease | SequenceRelease) -> float:
     return float((model.boxes if isinstance(model, BoxModel) else model.tables[0]).counts.sum())
 
 
-def synthesize(release: CubeRelease | SequenceRelease, *, rows: int | None = None, seed: int = 0) -> pd.DataFrame:
+def _never(release: CubeRelease, never: Sequence[Mapping[str, str]]) -> list[dict[int, IntArray]]:
+    """Return the cells, by dimension, of which no row may have all."""
+    names = [own.name for own in release.dimensions]
+    drawn = {axis for table in _tables(release) for axis in table}
+    result = []
+    for one in never:
+        missing = [name for name in one if name not in names or names.index(name) not in drawn]
+        if missing or not one:
+            raise ConfigError("what can never be names a column that rows do not have", f"they have {', '.join(names)}")
+        result.append({names.index(name): release.dimensions[names.index(name)].select(one[name]) for name in one})
+    return result
+
+
+def _tables(release: CubeRelease) -> list[Axes]:
+    """Return over which dimensions a release has tables: each by itself for boxes."""
+    model = release.model
+    if isinstance(model, BoxModel):
+        return [(axis,) for axis in range(len(model.shape))]
+    return [table.axes for table in model.tables]
+
+
+def synthesize(
+    release: CubeRelease | SequenceRelease,
+    *,
+    rows: int | None = None,
+    seed: int = 0,
+    never: Sequence[Mapping[str, str]] = (),
+) -> pd.DataFrame:
     """Draw made-up rows.
 
     Parameters
@@ -148,6 +222,9 @@ def synthesize(release: CubeRelease | SequenceRelease, *, rows: int | None = Non
         How many; as many as the release says by default.
     seed : int
         Equal seeds give equal rows. It protects nothing and need not be secret.
+    never : sequence of mapping of str to str
+        Structural zeros of a cube: conditions on columns, as in `CubeRelease.slice`, that no row meets all together.
+        They must be known from outside of the data. Rows that do are drawn again.
 
     Returns
     -------
@@ -158,26 +235,67 @@ def synthesize(release: CubeRelease | SequenceRelease, *, rows: int | None = Non
     Raises
     ------
     ConfigError
-        When ``rows`` is below 0 or too large.
+        When ``rows`` is below 0 or too large, or ``never`` does not fit the release or leaves no row.
     """
     generator = np.random.default_rng(seed)
     number = max(round(_total(release)), 0) if rows is None else rows
     if not 0 <= number <= _MAX_ROWS:
         raise ConfigError(f"{number} rows are too many or too few", f"ask for 0 to {_MAX_ROWS}: --rows 1000")
     if isinstance(release, CubeRelease):
-        codes = _cube_codes(release, number, generator)
+        zeros = _never(release, never)
+        codes = _without(_cube_drawing(release), number, generator, zeros)
         return pd.DataFrame(
             {
                 release.dimensions[axis].name: np.array(release.dimensions[axis].labels, object)[codes[axis]]
                 for axis in sorted(codes)
             }
         )
+    require(not never, "structural zeros are for rows of a cube", "leave out --never")
     sequences = _sequence_codes(release, number, generator)
     labels = np.array([None if label == END else label for label in release.labels], object)
     ended = np.maximum.accumulate(sequences >= len(release.dimension), axis=1)
     texts = labels[sequences]
     texts[ended] = None
     return pd.DataFrame(texts, columns=list(release.columns))
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseDistance:
+    """How far made-up rows are from the release that they were drawn from, in one of its tables."""
+
+    slice: str
+    share: float
+    """Half the sum of the absolute differences of shares: the share of rows in other cells than the release says."""
+
+
+def release_distances(release: CubeRelease, synthetic: pd.DataFrame) -> list[ReleaseDistance]:
+    """Compare made-up rows with their release, table by table; boxes column by column.
+
+    Both are published: this costs nothing, and says nothing about the distance to the data (`check_fidelity`).
+
+    Parameters
+    ----------
+    release : CubeRelease
+        What was published.
+    synthetic : pandas.DataFrame
+        What `synthesize` made of it, one row or more.
+
+    Returns
+    -------
+    list of ReleaseDistance
+        In the order of the tables. Negative counts count as 0.
+    """
+    by_name = {own.name: own for own in release.dimensions}
+    result = []
+    codes = {name: _label_codes(synthetic[name], own) for name, own in by_name.items() if name in synthetic}
+    for axes in _tables(release):
+        names = [release.dimensions[axis].name for axis in axes]
+        shown = np.maximum(release.model.counts(axes), 0.0)
+        made = _slice_counts(codes, names, by_name)
+        if shown.sum() > 0:
+            apart = float(np.abs(made / made.sum() - shown / shown.sum()).sum()) / 2
+            result.append(ReleaseDistance(" x ".join(names), apart))
+    return result
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta, laplace
 
+from deid.dp import adaptive
 from deid.dp.cube import plan_cube, release_cube
 from deid.dp.domain import Dimension, declare
 from deid.dp.methods import METHODS, CubePlan, Rows, measure
@@ -41,6 +42,12 @@ def plan_for(method: str, unit: PrivacyUnit | None = None, dimensions: tuple[Dim
 
 def as_rows(points: list[tuple[int, ...]], shape: tuple[int, ...] = SHAPE) -> Rows:
     return Rows(np.array(points, np.int64).reshape(-1, len(shape)), shape)
+
+
+@pytest.fixture(autouse=True)
+def short_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How well a model fits what is public has no part in privacy."""
+    monkeypatch.setattr(adaptive, "_FITTING", 3)
 
 
 class RecordingNoise(SeededNoise):
@@ -91,7 +98,7 @@ def test_neighbours_differ_by_the_stated_sensitivity_and_the_whole_epsilon_is_no
         moved = np.abs(one - two)
         assert (moved.max(initial=0) if kind == "choose" else moved.sum()) <= sensitivity + 1e-9
         assert epsilon > 0
-        if moved.any() and method in ("forest", "diffgen", "dpcube", "dpcube-paper"):
+        if moved.any() and method in ("forest", "adaptive", "diffgen", "dpcube", "dpcube-paper"):
             break  # what follows may depend on what was released here, which differs
 
 
@@ -165,6 +172,39 @@ def test_empirical_odds_stay_within_e_to_the_epsilon(method: str, size: int) -> 
             outcomes[outcome] += 1
         seen.append(outcomes)
     assert upper_log_ratio(*seen, size, 0.001) <= 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("times", [1, 3])
+def test_choices_and_tables_of_adaptive_keep_their_epsilon(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three columns, 4,000 releases a side, by their log likelihood ratio in steps of a half, and the first choice.
+
+    Three times the epsilon that is said is found out: the positive control. The model, which is public, is the product
+    of the single columns.
+    """
+
+    class Product:
+        def __init__(self, tables: Any, *_: Any, **__: Any) -> None:
+            self.columns = [np.maximum(own.values, 0.1) / np.maximum(own.values, 0.1).sum() for own in tables[:3]]
+
+        def table(self, axes: tuple[int, ...]) -> Any:
+            return np.multiply.outer(*(self.columns[axis] for axis in axes))
+
+    monkeypatch.setattr(adaptive, "fit_mixture", Product)
+    shape, size, pairs = (2, 2, 2), 4000, [(0, 1), (0, 2), (1, 2)]
+    cell = (1, 1, 0)
+    tables = [as_rows([(0, 0, 0)] + [cell] * count, shape) for count in (1, 2)]
+    seen: list[Counter[Any]] = []
+    for which, rows in enumerate(tables):
+        noise, outcomes = SeededNoise(which), Counter[Any]()
+        for _ in range(size):
+            ratio = 0.0
+            measured = adaptive.measure_adaptive(rows.counts, shape, pairs, times * 1.0, noise)
+            for axes, table, epsilon in measured:
+                ratio += epsilon * float(np.clip(table[tuple(cell[axis] for axis in axes)] - 1.5, -0.5, 0.5))
+            outcomes[measured[3][0], round(2 * ratio)] += 1
+        seen.append(outcomes)
+    assert (upper_log_ratio(*seen, size, 0.001) > 1.0) == (times > 1)
 
 
 def test_the_odds_test_has_power() -> None:

@@ -1,0 +1,102 @@
+"""Slices that are chosen step by step: what the rows so far get most wrong is measured next.
+
+First all single columns are measured. Then, in rounds of equal epsilon, a pair of columns is chosen by the exponential
+mechanism, measured, and a model is fitted to all that is known (`deid.dp.mixture`); the model says how far the next
+pairs are off. This is the scheme of AIM (McKenna, Mullins, Sheldon and Miklau, "AIM: an adaptive and iterative
+mechanism for differentially private synthetic data", 2022) in pure epsilon, with another model.
+
+Privacy. The score of a pair is how far its true table lies from the model's in L1, less the error that measuring it
+would cause. The model is public by then (post-processing of what was drawn), so a row, which changes one cell of the
+true table by one, changes a score by at most 1, and d rows by at most d: the exponential mechanism with sensitivity d
+(McSherry and Talwar 2007, theorem 6). Each measured table has L1 sensitivity d, and discrete Laplace noise. The number
+of rounds follows from noisy counts. All together cost the sum of their epsilons (adaptive composition: Dwork and Roth
+2014, theorem 3.16), which is fixed beforehand.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from deid.base.arrays import FloatArray, IntArray
+from deid.dp.epsilon import split_epsilon
+from deid.dp.marginals import Axes, Marginal
+from deid.dp.mixture import fit_mixture
+from deid.dp.noise import Noise, laplace_variance
+
+Measured = tuple[Axes, FloatArray, float]
+"""Dimensions, noisy counts and epsilon of a table."""
+
+_SINGLE = 0.25  # share of epsilon for the single columns
+_CHOICE = 0.2  # share of a round for the choice
+_PACE = 0.16  # rounds: this times the square root of epsilon times rows
+_LEAST_ROUNDS = 4
+_FITTING = 80  # steps of each fit
+
+
+def adaptive_pairs(shape: Sequence[int], largest: int) -> list[Axes]:
+    """Return the pairs of columns among which is chosen: those with at most ``largest`` cells."""
+    pairs = itertools.combinations(range(len(shape)), 2)
+    return [pair for pair in pairs if shape[pair[0]] * shape[pair[1]] <= largest]
+
+
+def measure_adaptive(
+    counts: Callable[[Axes], IntArray],
+    shape: Sequence[int],
+    pairs: Sequence[Axes],
+    epsilon: float,
+    noise: Noise,
+    *,
+    distance: int = 1,
+) -> list[Measured]:
+    """Measure single columns, then chosen pairs, each once.
+
+    Parameters
+    ----------
+    counts : callable
+        Returns the true marginal over some axes.
+    shape : sequence of int
+        Cells of each dimension.
+    pairs : sequence of axes
+        What may be chosen (`adaptive_pairs`).
+    epsilon : float
+        For all steps together.
+    noise, distance : Noise, int
+        Source of noise, and rows between neighbours.
+
+    Returns
+    -------
+    list of (axes, float array, float)
+        Noisy tables, with the epsilon of each.
+
+    Raises
+    ------
+    ConfigError
+        When a share of epsilon is too small; nothing was drawn.
+    """
+    first, later = split_epsilon(epsilon, (_SINGLE, 1 - _SINGLE)) if pairs else (epsilon, 0.0)
+    for each in split_epsilon(later, [1.0] * len(pairs)) if pairs else ():
+        split_epsilon(each, (_CHOICE, 1 - _CHOICE))  # however many rounds there will be
+    measured: list[Measured] = []
+    # the error of a table grows with its cells and falls with its share: square roots make the sum of errors least
+    for axis, share in enumerate(split_epsilon(first, [math.sqrt(size) for size in shape])):
+        measured.append(((axis,), noise.discrete_laplace(counts((axis,)), distance, share).astype(float), share))
+    weights = [1 / (laplace_variance(distance, share) * table.size) for _, table, share in measured]
+    total = max(float(np.average([table.sum() for _, table, _ in measured], weights=weights)), 1.0)
+    rounds = min(max(round(_PACE * math.sqrt(total * epsilon / distance)), _LEAST_ROUNDS), len(pairs))
+    true = {pair: counts(pair) for pair in pairs}
+    left = list(pairs)
+    for each in split_epsilon(later, [1.0] * rounds) if rounds else ():
+        choosing, measuring = split_epsilon(each, (_CHOICE, 1 - _CHOICE))
+        known = [Marginal(axes, table, laplace_variance(distance, share)) for axes, table, share in measured]
+        model = fit_mixture(known, shape, total=total, rounds=_FITTING, starts=1)
+        deviation = math.sqrt(laplace_variance(distance, measuring) / 2)
+        scores = [
+            float(np.abs(true[pair] - total * model.table(pair)).sum()) - deviation * true[pair].size for pair in left
+        ]
+        pair = left.pop(noise.choose(scores, distance, choosing))
+        measured.append((pair, noise.discrete_laplace(true[pair], distance, measuring).astype(float), measuring))
+    return measured
