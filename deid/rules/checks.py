@@ -3,12 +3,13 @@
 Each takes the matched text and tells whether it may be what the pattern says. Sources: ISO/IEC 7812 (Luhn), 45 CFR 162
 (NPI, Luhn over the prefix 80840), 21 CFR 1301 (DEA), 49 CFR 565 (VIN), Social Security Administration (numbers never
 issued), NHS Data Dictionary (modulus 11), Ministerio del Interior (letter of DNI and NIE), libphonenumber by way of
-`phonenumbers`.
+`phonenumbers`; the numbers of other countries by way of python-stdnum.
 """
 
 from __future__ import annotations
 
 import calendar
+import importlib
 import ipaddress
 from collections.abc import Callable
 from types import MappingProxyType
@@ -93,6 +94,29 @@ def nhs(text: str) -> bool:
         return False
     check = (11 - sum(d * w for d, w in zip(digits[:9], range(10, 1, -1), strict=True)) % 11) % 11
     return check == digits[9]
+
+
+def kvnr(text: str) -> bool:
+    """Tell whether a text is the number of an insured person in Germany (KVNR): a letter, eight digits, a check digit.
+
+    Anlage 1 of the GKV-Spitzenverband's directive under section 290 SGB V: the letter counts as its two-digit place in
+    the alphabet, digits are taken once and twice in turn, and the sum of the digit sums ends in the check digit.
+    """
+    if regex.fullmatch(r"[A-Z][0-9]{9}", text) is None:
+        return False
+    digits = [*_digits(f"{ord(text[0]) - ord('A') + 1:02d}"), *_digits(text[1:9])]
+    sums = (d if place % 2 == 0 else sum(divmod(2 * d, 10)) for place, d in enumerate(digits))
+    return sum(sums) % 10 == int(text[9])
+
+
+def _standard(module: str) -> Callable[[str], bool]:
+    """Return a check by a module of python-stdnum, loaded when a number first asks for it."""
+
+    def check(text: str) -> bool:
+        found: bool = importlib.import_module(f"stdnum.{module}").is_valid(text)
+        return found
+
+    return check
 
 
 def _possible(year: int, month: int, day: int) -> bool:
@@ -191,8 +215,20 @@ def code(text: str) -> bool:
 
 
 _ALL = (
-    *(code, date, dea, dni, four_digits, ip, luhn, mixed, month_day),
+    *(code, date, dea, dni, four_digits, ip, kvnr, luhn, mixed, month_day),
     *(nhs, npi, phone, seven_digits, ssn, three_digits, timestamp, vin),
 )
-CHECKS: MappingProxyType[str, Callable[[str], bool]] = MappingProxyType({check.__name__: check for check in _ALL})
+_STANDARD = {
+    "at_vnr": "at.vnr",
+    "be_nn": "be.nn",
+    "ch_ahv": "ch.ssn",
+    "de_idnr": "de.idnr",
+    "fr_nir": "fr.nir",
+    "iban": "iban",
+    "nl_bsn": "nl.bsn",
+}
+"""Check -> module of python-stdnum."""
+CHECKS: MappingProxyType[str, Callable[[str], bool]] = MappingProxyType(
+    {check.__name__: check for check in _ALL} | {name: _standard(module) for name, module in _STANDARD.items()}
+)
 """Checks by the name that patterns use."""

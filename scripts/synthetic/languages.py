@@ -1,0 +1,270 @@
+"""Notes of a language from sentences, headers and pools of that language alone; and notes that people wrote.
+
+A folder ``corpora/synthetic-<language>`` holds ``notes.txt`` (parts of notes) and ``pools.toml``. A part begins with
+a line ``== kind``; kinds are ``head`` (what a note begins with), ``said`` (sentences in which somebody or something is
+identified), ``clinical`` (sentences in which nobody is), ``foot``, and ``whole`` (notes as they are). Parts of the
+kinds said and clinical are one sentence a line. What is said in them is of the slot language of `synthetic.template`:
+``{{patient.full}}``, ``{one|other}``. A note is a head, sentences at random, and a foot.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from pathlib import Path
+
+from deid.document import Document, Span
+from synthetic.template import Choice, Node, Slot, parse
+
+_MARK = re.compile(r"\[\[([A-Z-]+):([^\]\n]+)\]\]")
+_TODAY = date(2024, 6, 30)
+_DAYS = 365 * 6
+
+
+def read_notes(path: str | Path) -> list[Document]:
+    """Read notes that begin with ``=== id`` and mark their identifiers: ``[[PATIENT:Anna Bauer]]``."""
+    found = []
+    for part in re.split(r"(?m)^=== ", Path(path).read_text(encoding="utf-8"))[1:]:
+        name, _, body = part.partition("\n")
+        text, spans, at = "", [], 0
+        body = body.strip("\n") + "\n"
+        for mark in _MARK.finditer(body):
+            text += body[at : mark.start()]
+            spans.append(Span(len(text), len(text) + len(mark[2]), mark[1]))
+            text, at = text + mark[2], mark.end()
+        found.append(Document(name.strip(), text + body[at:], tuple(spans)))
+    return found
+
+
+@dataclass
+class Language:
+    """What notes of a language are made of."""
+
+    code: str
+    parts: dict[str, list[tuple[Node, ...]]]
+    pools: dict[str, list[str]]
+    forms: dict[str, list[str]]
+    given: list[str] = field(repr=False, default_factory=list)
+    last: list[str] = field(repr=False, default_factory=list)
+    cities: list[str] = field(repr=False, default_factory=list)
+    words: list[str] = field(repr=False, default_factory=list)
+
+
+def load(code: str, root: Path) -> Language:
+    """Read a language's parts and pools; names, towns and words are those of its lists, as they are written."""
+    folder = root / "corpora" / f"synthetic-{code}"
+    parts: dict[str, list[tuple[Node, ...]]] = {}
+    for number, part in enumerate(re.split(r"(?m)^== ", (folder / "notes.txt").read_text(encoding="utf-8"))[1:]):
+        kind, _, body = part.partition("\n")
+        where = f"{code}/{number}"
+        texts = body.strip("\n").split("\n") if kind in ("said", "clinical") else [body.strip("\n")]
+        parts.setdefault(kind, []).extend(parse(text, where) for text in texts if text.strip())
+    told = tomllib.loads((folder / "pools.toml").read_text(encoding="utf-8"))
+    names = (f"{name}_{code}" for name in ("names/given", "names/last", "places/cities", "common/words"))
+    given, last, cities, words = (
+        (root / "dictionaries" / name / "items.txt").read_text(encoding="utf-8").splitlines() for name in names
+    )
+    return Language(code, parts, told["pools"], told["forms"], given, last, cities, [w for w in words if len(w) > 6])
+
+
+class _Note:
+    """One note while it is written."""
+
+    def __init__(self, language: Language, draw: random.Random) -> None:
+        self.language, self.draw = language, draw
+        self.text, self.spans = "", []
+        self.people: dict[str, tuple[str, str]] = {}
+        self.day = _TODAY - timedelta(draw.randrange(_DAYS))
+
+    def write(self, nodes: tuple[Node, ...]) -> None:
+        """Write a part."""
+        for node in nodes:
+            if isinstance(node, str):
+                self.text += node
+            elif isinstance(node, Choice):
+                self.write(self.draw.choice(node.options))
+            else:
+                self._slot(node)
+
+    def _pool(self, name: str) -> str:
+        return self.draw.choice(self.language.pools[name])
+
+    def _person(self, entity: str) -> tuple[str, str]:
+        if entity not in self.people:
+            draw, own = self.draw, self.language.pools
+            given = draw.choice(own["given"] if draw.random() < 0.4 else self.language.given)
+            last = draw.choice(own["last"] if draw.random() < 0.5 else self.language.last)
+            if draw.random() < 0.2:
+                last = self._made_up()
+            elif draw.random() < 0.07:
+                last = f"{last}-{draw.choice(own['last'])}"
+            if draw.random() < 0.04:
+                last = f"{draw.choice(own['particle'])} {_capital(last)}"
+                self.people[entity] = (_capital(given), last)
+                return self.people[entity]
+            if draw.random() < 0.04:
+                given = f"{given}-{draw.choice(own['given'])}"
+            self.people[entity] = (_capital(given), _capital(last))
+        return self.people[entity]
+
+    def _made_up(self) -> str:
+        """Return a family name that nobody has: the beginning of one, the end of another."""
+        first, second = self.draw.choice(self.language.last), self.draw.choice(self.language.last)
+        return first[: max(2, len(first) // 2)] + second[len(second) // 2 :]
+
+    def _slot(self, slot: Slot) -> None:
+        if slot.literal:
+            self._add(slot.entity, slot.literal)
+            return
+        kind = slot.entity.rstrip("0123456789")
+        if kind in ("patient", "doctor", "relative"):
+            text = self._name(slot)
+            self._add("DOCTOR" if kind == "doctor" else "PATIENT", text)
+        elif kind == "noun":
+            self.text += self._noun()
+        elif kind in _NUMBERS:
+            self._add(_NUMBERS[kind], self._digits(self._pool_or_form(kind, slot.form)))
+        elif kind == "date":
+            self._add("DATE", self._date(slot.form))
+        elif kind == "age":
+            self._add("AGE", str(self.draw.randint(1, 98)))
+        elif kind == "city":
+            own = self.language
+            self._add("CITY", _capital(self.draw.choice(own.pools["city"] if self.draw.random() < 0.4 else own.cities)))
+        elif kind == "email":
+            given, last = self.people.get("patient", (self._pool("given"), self._pool("last")))
+            user = self.draw.choice(
+                [f"{given}.{last}", f"{given[0]}.{last}", last, f"{last}{self.draw.randint(1, 99)}"]
+            )
+            self._add("EMAIL", f"{_plain(user)}@{self._pool('domain')}")
+        elif kind == "url":
+            self._add("URL", f"www.{self._pool('domain')}")
+        else:
+            self._add(_WORDS[kind], self._filled(self._pool(kind)))
+
+    def _filled(self, text: str) -> str:
+        """Return an item of a pool, with town, family name and number where it says so."""
+        own, draw = self.language, self.draw
+        text = text.replace("%C", _capital(draw.choice(own.pools["city"] + own.cities)))
+        text = text.replace("%L", _capital(draw.choice(own.pools["last"] + own.last)))
+        text = text.replace("%G", _capital(draw.choice(own.pools["given"])))
+        return self._digits(text.replace("%N", str(draw.randint(1, 180))))
+
+    def _pool_or_form(self, kind: str, form: str) -> str:
+        return self._pool(f"{kind}_{form}" if form else kind)
+
+    def _digits(self, form: str) -> str:
+        """Return a form with a digit for each 0, a zero for each ~, and a capital for each @."""
+        made = {"0": "0123456789", "~": "0", "@": "ABCDEFGHKLMNPRSTVWXYZ"}
+        return "".join(self.draw.choice(made.get(c, c)) for c in form)
+
+    def _noun(self) -> str:
+        """Return ordinary words, or words that no list has, written as ordinary words are."""
+        first = self.draw.choice(self.language.words)
+        if self.language.code in ("de", "nl") and self.draw.random() < 0.5:
+            first += self.draw.choice(self.language.words)
+        return _capital(first) if self.language.code == "de" else first
+
+    def _name(self, slot: Slot) -> str:
+        given, last = self._person(slot.entity)
+        form = slot.form or "full"
+        if form == "signed":
+            form = self.draw.choice(["full", "full", "initial", "last"])
+        text = {
+            "full": f"{given} {last}",
+            "last": last,
+            "given": given,
+            "inverted": f"{last}, {given}",
+            "reversed": f"{last} {given}",
+            "initial": f"{given[0]}. {last}",
+        }[form]
+        return text.upper() if slot.case == "!" else text
+
+    def _date(self, form: str) -> str:
+        draw, own = self.draw, self.language.forms
+        day = (
+            date(1925, 1, 1) + timedelta(draw.randrange(36000))
+            if form == "born"
+            else self.day + timedelta(draw.randint(-90, 60))
+        )
+        forms = own["born"] if form == "born" else own[f"date_{form}"] if form else own["date"]
+        return _dated(draw.choice(forms), day, own)
+
+    def _add(self, category: str, text: str) -> None:
+        self.spans.append(Span(len(self.text), len(self.text) + len(text), category))
+        self.text += text
+
+
+_NUMBERS = {
+    "phone": "PHONE", "fax": "FAX", "record": "MEDICALRECORD", "plan": "HEALTHPLAN", "id": "IDNUM", "zip": "ZIP",
+    "device": "DEVICE", "account": "ACCOUNT", "licence": "LICENSE",
+}  # fmt: skip
+_WORDS = {
+    "hospital": "HOSPITAL", "organization": "ORGANIZATION", "street": "STREET", "country": "COUNTRY",
+    "job": "PROFESSION", "insurer": "ORGANIZATION",
+}  # fmt: skip
+
+
+def _capital(name: str) -> str:
+    """Write a folded name with capitals; small words in it stay small."""
+    small = {
+        "am",
+        "an",
+        "der",
+        "im",
+        "ob",
+        "bei",
+        "in",
+        "de",
+        "la",
+        "le",
+        "les",
+        "sur",
+        "sous",
+        "en",
+        "aan",
+        "den",
+        "op",
+    }
+    words = re.split(r"([ '-])", name)
+    return "".join(w if at and w in small else w[:1].upper() + w[1:] for at, w in enumerate(words))
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^a-z0-9.]", "", text.lower())
+
+
+def _dated(form: str, day: date, words: dict[str, list[str]]) -> str:
+    """Return a date: d, dd, m, mm, yy, yyyy as numbers, M month, W weekday."""
+    told = {
+        "yyyy": f"{day.year}", "yy": f"{day.year % 100:02d}", "dd": f"{day.day:02d}", "mm": f"{day.month:02d}",
+        "d": str(day.day), "m": str(day.month), "M": words["months"][day.month - 1],
+        "W": words["weekdays"][day.weekday()],
+    }  # fmt: skip
+    return re.sub(r"\{(\w+)\}", lambda mark: told[mark[1]], form)
+
+
+def documents(code: str, count: int, root: Path, seed: int = 1) -> Iterator[Document]:
+    """Write notes of a language; the same seed gives the same notes."""
+    language = load(code, root)
+    for number in range(count):
+        draw = random.Random(f"{seed} {code} {number}")
+        note = _Note(language, draw)
+        if draw.random() < 0.3 and "whole" in language.parts:
+            note.write(draw.choice(language.parts["whole"]))
+        else:
+            if draw.random() < 0.75:
+                note.write(draw.choice(language.parts["head"]))
+                note.text += draw.choice(["\n", "\n\n"])
+            for _ in range(draw.randint(3, 12)):
+                kind = "said" if draw.random() < 0.5 else "clinical"
+                note.write(draw.choice(language.parts[kind]))
+                note.text += draw.choice([" ", " ", " ", "\n", "\n\n"])
+            if draw.random() < 0.7:
+                note.text += "\n"
+                note.write(draw.choice(language.parts["foot"]))
+        yield Document(f"{code}-{number:05d}", note.text + "\n", tuple(note.spans))

@@ -1,0 +1,54 @@
+"""Languages whose models are trained on notes made here, measured on notes that nothing was fitted to."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from deid.detection.options import RecognizerOptions
+from deid.detection.recognizers import build_recognizer
+from deid.document import Document, Span
+from deid.evaluation import ScoringSettings, evaluate
+from deid.reading.languages import language_of, other_language
+
+NOTES = Path(__file__).parents[2] / "corpora" / "evaluation"
+MARK = re.compile(r"\[\[([A-Z-]+):([^\]\n]+)\]\]")
+LANGUAGES = sorted(path.stem for path in NOTES.glob("*.txt"))
+
+
+def read(language: str) -> list[Document]:
+    """Read the notes of a language."""
+    found = []
+    for part in re.split(r"(?m)^=== ", (NOTES / f"{language}.txt").read_text(encoding="utf-8"))[1:]:
+        name, _, body = part.partition("\n")
+        text, spans, at = "", [], 0
+        for mark in MARK.finditer(body):
+            text += body[at : mark.start()]
+            spans.append(Span(len(text), len(text) + len(mark[2]), mark[1]))
+            text, at = text + mark[2], mark.end()
+        found.append(Document(name, text + body[at:], tuple(spans)))
+    return found
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_recall_and_precision(language: str) -> None:
+    gold = read(language)
+    assert len(gold) >= 60
+    recognizer = build_recognizer(RecognizerOptions(language=language))
+    assert recognizer.name == language
+    found = [document.with_spans(recognizer.find(document)) for document in gold]
+    word = evaluate(gold, found, settings=ScoringSettings(resamples=0)).tables["word"].micro()
+    assert word.recall >= 0.93
+    assert word.precision >= 0.90
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_their_language_is_told(language: str) -> None:
+    notes = [document.text for document in read(language)]
+    long = [text for text in notes if len(text.split()) >= 50]
+    assert len(long) >= 10
+    assert sum(language_of(text, "xx") == language for text in long) >= 0.995 * len(long)
+    assert not [text for text in notes if other_language(text, language)]
+    assert sum(other_language(text, "en") == language for text in long) >= 0.9 * len(long)
