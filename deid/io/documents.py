@@ -6,14 +6,18 @@ passed on: what carries macros, is encrypted or signed, holds parts that no tabl
 
 from __future__ import annotations
 
+import codecs
+import re
 from collections.abc import Sequence
+from io import BytesIO
 
-from deid.base.errors import DeidError, FormatError, OutputError
+from deid.base.errors import DeidError, EncodingError, FormatError, OutputError
 from deid.document import Document, check_spans
-from deid.io.encoding import decode, encode, refuse_binary
+from deid.io import pdf
+from deid.io.encoding import check_encoding, decode, encode, refuse_binary, settle
 from deid.io.formats import DocumentFormat, Options, Parts
 from deid.io.xml_parts import whole
-from deid.records import office
+from deid.records import html_pages, office
 from deid.records.record import Record
 from deid.records.tables import load_table
 from deid.records.zip_members import Member, read_members, unpacked
@@ -21,7 +25,15 @@ from deid.records.zip_members import Member, read_members, unpacked
 _ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ODT = b"application/vnd.oasis.opendocument.text"
 _SAVE = "save it as DOCX, ODT or text with the program that wrote it"
-_SUFFIXES = (".docx", ".odt")
+_PDF = b"%PDF-"
+_HEAD = 4096
+_HTML = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]{0,100}\?>\s*|<!--.{0,2000}?-->\s*){0,9}<(?:!doctype\s+html|html|head|body)[\s>]",
+    re.IGNORECASE | re.DOTALL,
+)
+_CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w.:-]{2,40})", re.IGNORECASE)
+_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_SUFFIXES = (".docx", ".odt", ".html", ".htm", ".pdf")
 _REFUSED = (
     *(
         ".docm",
@@ -102,12 +114,37 @@ def read(data: bytes, options: Options) -> Document:
         encrypted = "EncryptedPackage".encode("utf-16-le") in data
         what = "it is encrypted" if encrypted else "it is a document of an old kind (doc, xls, ppt, msg)"
         raise FormatError(f"the document is refused: {what}", "save it without a password" if encrypted else _SAVE)
+    if data.startswith(_PDF):
+        return Document("", pdf.text(data))
+    if _is_page(data):
+        return _document(_page(data, options))
     return Document("", decode(data, options.encoding))
+
+
+def _is_page(head: bytes) -> bool:
+    """Tell whether bytes begin as a page of HTML does."""
+    wide = next((name for mark, name in _MARKS[1:] if head.startswith(mark)), "")
+    return _HTML.match(head[:_HEAD].decode(wide, "ignore").encode() if wide else head[:_HEAD]) is not None
+
+
+def _page(data: bytes, options: Options) -> Record:
+    marked = next((name for mark, name in _MARKS if data.startswith(mark)), "")
+    said = _CHARSET.search(data[:_HEAD])
+    charset = options.encoding
+    if marked or (said and charset == "utf-8"):
+        charset = check_encoding(marked or said[1].decode())  # type: ignore[index]
+    charset = settle(BytesIO(data), charset)
+    source = decode(data, charset)
+    if source.encode(charset) != data:
+        raise EncodingError("the page cannot be written as it was", "convert it to UTF-8")
+    return html_pages.read(data, source, charset, load_table("html", options.places))
 
 
 def _suffix(data: bytes) -> str:
     """Return the suffix of a document that was written."""
-    return ".odt" if data[:200].find(_ODT) > 0 else ".docx"
+    if data.startswith(_ZIP):
+        return ".odt" if data[:200].find(_ODT) > 0 else ".docx"
+    return ".html"
 
 
 def _read(parts: Parts, options: Options) -> Document:
@@ -128,7 +165,9 @@ def write(document: Document, options: Options) -> dict[str, bytes]:
 
 def begins(head: bytes) -> bool:
     """Tell whether bytes begin as a document does that is read here."""
-    return head.startswith(_ZIP) and (b"word/" in head or _ODT in head[:200])
+    if head.startswith(_ZIP):
+        return b"word/" in head or _ODT in head[:200]
+    return head.startswith(_PDF) or _is_page(head)
 
 
 DOCUMENTS = DocumentFormat(

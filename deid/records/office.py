@@ -30,7 +30,7 @@ from deid.records.xml_positions import ATTRIBUTE, SPECIAL_INSIDE, TOKEN, Codec, 
 from deid.records.zip_members import Member, packed, unpacked
 
 _VALUE, _LABEL, _HEAD, _COUNT, _MEMBER, _TARGET = "value", "label", "head", "count", "member", "target"
-_REMOVED, _INSTANT, _INSTRUCTION, _DELETED, _SETTING = "removed", "instant", "instruction", "deleted", "setting"
+REMOVED, _INSTANT, _INSTRUCTION, _DELETED, _SETTING = "removed", "instant", "instruction", "deleted", "setting"
 _NUMBER = r"[-+]?(?:[0-9]{1,10}(?:\.[0-9]*)?|\.[0-9]+)(?:%|[a-z]{1,2})?"
 _SHAPED = re.compile(
     rf"{_NUMBER}(?:[\s,;]+{_NUMBER})*"
@@ -49,7 +49,7 @@ _FIELD = re.compile(
 _WORD = re.compile(r"[^\W\d_]+")
 _PATH = re.compile(r"/?[\w.\[\]/ -]+")
 _DEPTH = 400
-_MOST_PLACES, _MOST_SPACES, _MOST_TAGS = 500_000, 1000, 20_000
+MOST_PLACES, _MOST_SPACES, _MOST_TAGS = 500_000, 1000, 20_000
 _NO_SPACES: Mapping[str, str] = {}
 _PARAGRAPHS = "paragraphs"
 _CHECKSUM = "="
@@ -119,7 +119,7 @@ def read(data: bytes, members: Sequence[Member], parts: Mapping[str, Part], tabl
                 places.append(Place(member.name, at, at + len(pieces[-1]), BLOCKED))
         at += len(pieces[-1])
     source = "".join(pieces)
-    reader = _Reader(source, table, frozenset(member.name for member in members))
+    reader = Reader(source, table, frozenset(member.name for member in members))
     for _, name, start, end in sorted(where):
         reader.part(name, start, end, parts[name].charset)
     charsets = {name: part.charset for name, part in parts.items()}
@@ -147,7 +147,7 @@ def _packed(members: Sequence[Member], charsets: Mapping[str, str], data: bytes,
     return packed(data, members, new_parts)
 
 
-class _Attribute(NamedTuple):
+class Attribute(NamedTuple):
     """An attribute that is not kept: what it is, and where it and its value stand from the beginning of its tag."""
 
     kind: str
@@ -156,30 +156,31 @@ class _Attribute(NamedTuple):
     begin: int
     at: int
     end: int
-    double: bool
+    double: bool | None
+    """Whether double quotes stand around the value; None where there are none."""
 
 
-class _Tag(NamedTuple):
+class Tag(NamedTuple):
     """What a start tag says."""
 
     name: str
-    attributes: tuple[_Attribute, ...]
+    attributes: tuple[Attribute, ...]
     said: Mapping[str, str]
     spaces: Mapping[str, str]
     text: Rule | None
     element: Rule | None
 
 
-class _Frame(NamedTuple):
+class Frame(NamedTuple):
     """An open element."""
 
-    tag: _Tag
+    tag: Tag
     start: int
     first: int
     """Number of places when it began."""
 
 
-class _Run(NamedTuple):
+class Run(NamedTuple):
     """A piece of a paragraph."""
 
     start: int
@@ -191,19 +192,19 @@ class _Run(NamedTuple):
     context: bool = False
 
 
-class _Paragraph:
+class Paragraph:
     """The runs of a paragraph, and what stands between them."""
 
     __slots__ = ("behind", "codes", "runs")
 
     def __init__(self) -> None:
-        self.runs: list[_Run] = []
+        self.runs: list[Run] = []
         self.behind: list[str] = []
         self.codes: list[tuple[int, int]] = []
 
 
-class _Reader:
-    """The parts of one package while they are read."""
+class Reader:
+    """The parts of one document while they are read."""
 
     def __init__(self, source: str, table: Table, names: frozenset[str]) -> None:
         self.source, self.table, self.names = source, table, names
@@ -221,7 +222,7 @@ class _Reader:
         anywhere = table.of_type(facts["anywhere"])
         assert isinstance(anywhere, Inner)
         self.anywhere: Mapping[str, Rule] = table.parts(anywhere)
-        self.tags: dict[tuple[int, str], _Tag] = {}
+        self.tags: dict[tuple[int, str], Tag] = {}
         self.spaces: list[Mapping[str, str]] = []
         """All that were met: they stay alive, so that no other can come to have the id of one."""
         self.places: list[Place] = []
@@ -235,14 +236,14 @@ class _Reader:
         """Find the places of a part."""
         self.name, self.codec, self.count = name, codec_of(charset), 0
         source = self.source
-        frames: list[_Frame] = []
-        open_: list[_Paragraph] = []
+        frames: list[Frame] = []
+        open_: list[Paragraph] = []
         skip = deleted = inserted = 0
         at = begin
         for token in TOKEN.finditer(source, begin, end):
             start, stop = token.span()
-            if len(self.places) > _MOST_PLACES:
-                raise FormatError(f"more than {_MOST_PLACES:,} pieces of text", "split the document", "", name)
+            if len(self.places) > MOST_PLACES:
+                raise FormatError(f"more than {MOST_PLACES:,} pieces of text", "split the document", "", name)
             if at < start and frames and not skip:
                 self._characters(frames, open_, at, start, deleted > 0, inserted > 0, data=False)
             at = stop
@@ -257,12 +258,12 @@ class _Reader:
                             self._block(tag.name, start, stop)
                         continue
                     skip = len(frames) + 1
-                frames.append(_Frame(tag, start, len(self.places)))
+                frames.append(Frame(tag, start, len(self.places)))
                 if not skip:
                     for attribute in tag.attributes:
                         self._attribute(tag, attribute, start)
                     if tag.name in self.paragraphs:
-                        open_.append(_Paragraph())
+                        open_.append(Paragraph())
                         self.count += 1
                     elif open_ and (sign := self.breaks.get(tag.name)) and open_[-1].runs:
                         open_[-1].behind[-1] += sign
@@ -294,6 +295,14 @@ class _Reader:
             elif name_ in self.rows:
                 self._behind(frame.first, "\n")
 
+    def decode(self, raw: str) -> tuple[str, Sequence[tuple[int, int]] | None]:
+        """Return the characters that raw ones stand for, and where each stands; None for each at its own place."""
+        return decoded(raw, SPECIAL_INSIDE)
+
+    def quoted(self, one: Attribute) -> Callable[[str, Place, Sequence[Change]], str]:
+        """Return what writes the value of an attribute."""
+        return self.codec.double if one.double else self.codec.single
+
     def _block(self, path: str, start: int, end: int, *, examined: bool = True) -> None:
         self.places.append(Place(f"{self.name}/{path}", start, end, BLOCKED, examined=examined))
 
@@ -306,7 +315,7 @@ class _Reader:
 
     # tags
 
-    def _tag(self, token: re.Match[str], written: str, spaces: Mapping[str, str]) -> _Tag:
+    def _tag(self, token: re.Match[str], written: str, spaces: Mapping[str, str]) -> Tag:
         """Return what a start tag says; most are of a few kinds."""
         key = id(spaces), token[0]
         if (found := self.tags.get(key)) is not None:
@@ -328,7 +337,7 @@ class _Reader:
         rules = self.table.rules(name)
         unknown = name.startswith("?")
         said: dict[str, str] = {}
-        kinds: list[_Attribute] = []
+        kinds: list[Attribute] = []
         for called, raw, start, at, double in attributes:
             if not raw:
                 continue
@@ -347,11 +356,11 @@ class _Reader:
                     shown = shown if rule == _VALUE else "@?"
                 kind = str(rule)
             if kind != KEEP:
-                kinds.append(_Attribute(kind, shown, raw, start, at, at + len(raw), double))
+                kinds.append(Attribute(kind, shown, raw, start, at, at + len(raw), double))
         attributes_ = tuple([a for a in kinds if not (a.kind == _VALUE and _SHAPED.fullmatch(a.raw))])
         element = rules.get("#element")
         text = rules.get("#text") or (BLOCKED if unknown else None)
-        found = _Tag(name, attributes_, said, spaces, text, element)
+        found = Tag(name, attributes_, said, spaces, text, element)
         if len(self.tags) < _MOST_TAGS:
             self.tags[key] = found
         return found
@@ -366,31 +375,40 @@ class _Reader:
         short = self.namespaces.get(spaces.get(prefix, ""))
         return f"?{local}" if short is None else f"{short}{local}"
 
-    def _attribute(self, tag: _Tag, one: _Attribute, start: int) -> None:
+    def _attribute(self, tag: Tag, one: Attribute, start: int) -> None:
         begin, at, end = start + one.begin, start + one.at, start + one.end
         path = f"{self.name}/{tag.name if tag.name[0] != '?' else '?'}/{one.name}"
         kind = one.kind
-        encode = self.codec.double if one.double else self.codec.single
-        text, starts = decoded(one.raw, SPECIAL_INSIDE)
+        encode = self.quoted(one)
+        text, starts = self.decode(one.raw)
         kind, text_kept = self._settled(kind, text, tag.said)
         if kind == KEEP:
             return
         if kind == _INSTANT:
             whole = self.source[begin - 1].isspace()
             self._instant(path, begin - whole, at, end + 1, at, text_kept)
-        elif kind == _REMOVED:
-            self.places.append(Place(path, begin - 1, end + 1, BLOCKED, examined=True))
+        elif kind == REMOVED:
+            self.places.append(Place(path, begin - 1, end + 1, BLOCKED, examined=one.name != "@?"))
         elif kind == BLOCKED:
             self.places.append(Place(path, at, end, BLOCKED, examined=one.kind == BLOCKED and "?" not in one.name))
         elif kind == TEXT:
             behind = ": " if one.kind == _HEAD else "\n"
             self.places.append(Place(path, at, end, TEXT, text, encode, starts, behind=behind))
         else:
-            lead = len(text) - len(text_kept)
-            if lead and starts is None:
-                at, text = at + lead, text_kept
-            self.places.append(Place(path, at, end, kind, text, encode, starts))
-            self._know(kind, text)
+            self._identifier(kind, path, at, one, text_kept)
+
+    def _identifier(self, kind: str, path: str, at: int, one: Attribute, value: str) -> None:
+        """Add an identifier that is a value or stands in it; what is behind it there goes, what is before it stays."""
+        text, starts = self.decode(one.raw)
+        lead = text.index(value)
+        tail = lead + len(value)
+        where = starts or [(n, n + 1) for n in range(len(text))]
+        begin, end = where[lead][0], where[tail - 1][1]
+        inside = None if starts is None else [(a - begin, b - begin) for a, b in starts[lead:tail]]
+        self.places.append(Place(path, at + begin, at + end, kind, value, self.quoted(one), inside))
+        if tail < len(text):
+            self.places.append(Place(path, at + end, at + len(one.raw), BLOCKED, examined=True))
+        self._know(kind, value)
 
     def _settled(self, kind: str, text: str, said: Mapping[str, str]) -> tuple[str, str]:
         """Return what a value is by what it holds: kept, blocked, free text or an identifier; and what of it is one."""
@@ -431,7 +449,10 @@ class _Reader:
         scheme = re.match(r"\s*(mailto|tel|sms|fax)\s*:\s*(?=\S)", text, re.IGNORECASE)
         if scheme is None:
             return "URL", text
-        return ("EMAIL" if scheme[1].lower() == "mailto" else "PHONE"), text[scheme.end() :]
+        address = re.split(r"[?;]", text[scheme.end() :], maxsplit=1)[0].strip()
+        if not address:
+            return "URL", text
+        return ("EMAIL" if scheme[1].lower() == "mailto" else "PHONE"), address
 
     def _know(self, kind: str, value: str) -> None:
         """Take note of a person who is named in full, to be found in the text."""
@@ -450,8 +471,8 @@ class _Reader:
 
     def _characters(
         self,
-        frames: Sequence[_Frame],
-        open_: Sequence[_Paragraph],
+        frames: Sequence[Frame],
+        open_: Sequence[Paragraph],
         start: int,
         end: int,
         deleted: bool,
@@ -463,7 +484,7 @@ class _Reader:
         tag = frame.tag
         rule = tag.text
         if rule in (TEXT, _DELETED) and open_:
-            run = _Run(start, end, data, f"{self.name}/{self.count}", deleted or rule == _DELETED, inserted)
+            run = Run(start, end, data, f"{self.name}/{self.count}", deleted or rule == _DELETED, inserted)
             open_[-1].runs.append(run)
             open_[-1].behind.append("")
             if tag.name in self.spaced and "@xml:space" not in tag.said:
@@ -486,7 +507,7 @@ class _Reader:
         end = start + len(stripped)
         path = f"{self.name}/{tag.name if tag.name[0] != '?' else '?'}"
         encode = self.codec.data if data else self.codec.text
-        text, starts = (stripped, None) if data else decoded(stripped, SPECIAL_INSIDE)
+        text, starts = (stripped, None) if data else self.decode(stripped)
         kind = str(rule) if rule is not None else _SETTING
         kind, _ = self._settled(TEXT if kind == _DELETED else kind, text, tag.said)
         if kind == BLOCKED:
@@ -497,7 +518,7 @@ class _Reader:
             self.places.append(Place(path, start, end, kind, text, encode, starts))
             self._know(kind, text)
 
-    def _flush(self, paragraph: _Paragraph) -> None:
+    def _flush(self, paragraph: Paragraph) -> None:
         """End a paragraph: its words as they are now, and as they were before somebody deleted some."""
         self._codes(paragraph.codes)
         runs = list(zip(paragraph.runs, paragraph.behind, strict=True))
@@ -512,10 +533,10 @@ class _Reader:
             for start, end in codes:
                 self._block("#instruction", start, end)
 
-    def _joined(self, runs: Sequence[tuple[_Run, str]]) -> None:
+    def _joined(self, runs: Sequence[tuple[Run, str]]) -> None:
         for number, (run, behind) in enumerate(runs, 1):
             raw = self.source[run.start : run.end]
-            text, starts = (raw, None) if run.data else decoded(raw, SPECIAL_INSIDE)
+            text, starts = (raw, None) if run.data else self.decode(raw)
             encode: Callable[[str, Place, Sequence[Change]], str] | None = (
                 None if run.context else self.codec.data if run.data else self.codec.text
             )

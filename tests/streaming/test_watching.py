@@ -193,3 +193,19 @@ def test_what_wakes_a_sleeper_without_a_request_to_end_does_not_end_its_sleep() 
     assert time.monotonic() - before >= 0.3
     os.close(reading)
     os.close(writing)
+
+
+def test_documents_are_taken_for_what_they_begin_as(folders: Folders) -> None:
+    """A page goes in place beside a note; a picture fails, and nothing of it goes out."""
+    shape = Shape(whole(), others=(Shape(whole(), "documents"),))
+    (folders.inbox / "page.html").write_text(
+        f"<html><p class=x>Seen <b>Zebulon</b> Quartermain, {NAME}.<!-- {NAME} -->"
+    )
+    (folders.inbox / "note.txt").write_text(f"Seen {NAME}.")
+    (folders.inbox / "scan.png").write_bytes(b"\x89PNG\r\n\x1a\n" + NAME.encode())
+    with Crew(WordRecipe(), shape) as crew:
+        assert sorted(seen.failed for seen in once(folders, crew, shape)) == [False, False, True]
+    pages = [name for name in names(folders.outbox) if name.endswith(".html")]
+    assert [(folders.outbox / name).read_text() for name in pages] == ["<html><p class=x>Seen <b>[NAME]</b>, [NAME]."]
+    assert len(names(folders.outbox)) == 2
+    assert NAME.encode() not in b"".join(p.read_bytes() for p in folders.outbox.iterdir() if p.is_file())

@@ -1,0 +1,163 @@
+"""Pages of HTML in place, as browsers read them; the text of PDF files."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from packages import document
+
+from deid.base.errors import EncodingError, FormatError
+from deid.io import Options
+from deid.pipeline import Pipeline
+from deid.records.record import Record
+
+PAGE = """<!DOCTYPE html>
+<html lang=en><head><meta charset="utf-8"><meta name="author" content="Dr. Bartholomew Quigg">
+<title>Letter on Eleanor Thornbury</title><style>p { color: red } /* Thornbury */</style>
+<script>var p = "<b>Thornbury</b>"</script></head>
+<body class=MsoNormal onload="f('Thornbury')" data-patient="Thornbury"><!-- Thornbury -->
+<table><tr><td>Patient<td>Eleanor Thornbury<tr><td>MRN</td><td>48291735</td></tr></table>
+<p title=it's>Mrs. Elea<b>nor Thorn</b>bury &amp; her husband
+ G&eacute;rald Thornbury were seen on 03/14/2024.<img src="file:///C:/thornbury.png" alt='Mrs. Eleanor Thornbury'>
+<a href="mailto:eleanor.thornbury&#64;mail.example?subject=Thornbury">mail</a> <a href=#top>up</a>
+<thornbury>odd</thornbury> <a href=tel:+1-802-555-0148>call</a></p thornbury>
+<p>a < b, 5 > 3 &copy right &unknown; end <b title="Thornbury"""
+
+
+def scrub(pipeline: Pipeline, data: bytes) -> bytes:
+    written = pipeline(replace(document(data), id="d")).document.record
+    assert written is not None
+    return written.data
+
+
+def test_nothing_planted_is_left_and_the_rest_is_as_it_was(surrogates: Pipeline) -> None:
+    written = scrub(surrogates, PAGE.encode()).decode()
+    for word in ("hornbury", "Quigg", "48291735", "555-0148", "03/14/2024", "Eleanor", "rald"):
+        assert word not in written, word
+    assert "<style>p { color: red } </style>\n<script></script>" in written
+    assert " <a href=#top>up</a>\nodd <a href=tel:" in written
+    assert "<p>a < b, 5 > 3 &copy right &unknown; end " in written
+    assert "</td></tr></table>\n<p title=it's>Mrs. " in written
+    found, again = document(PAGE.encode()).record, document(written.encode()).record
+    assert isinstance(found, Record)
+    assert isinstance(again, Record)
+    assert found.frames(again.source)
+
+
+def test_words_are_read_as_browsers_show_them() -> None:
+    lines = document(PAGE.encode()).text.split("\n")
+    assert "Patient\tEleanor Thornbury" in lines
+    assert "Mrs. Eleanor Thornbury & her husband  Gérald Thornbury were seen on 03/14/2024. mail up odd call" in lines
+    assert "a < b, 5 > 3 © right &unknown; end" in document(PAGE.encode()).text
+
+
+def test_encodings_are_those_that_pages_say(surrogates: Pipeline) -> None:
+    head = "<html><head><meta http-equiv=Content-Type content='text/html; charset=windows-1252'></head>"
+    page = f"{head}<p>Mr. Jos\xe9 M\xfcller"
+    written = scrub(surrogates, page.encode("cp1252"))
+    assert b"M\xfcller" not in written
+    assert written.startswith(page[:70].encode())
+    with pytest.raises(EncodingError):
+        document(b"<html><p>Jos\xe9 M\xfcller")
+    assert "M\xfcller" in document(b"<html><p>Jos\xe9 M\xfcller", Options(encoding="utf-8,cp1252")).text
+    for mark in ("utf-16", "utf-8-sig"):
+        assert "Müller" in document(page.replace("windows-1252", "utf-16").encode(mark)).text
+
+
+_PIECES = """<p> | </p> | <b title= | " | ' | > | < | / | = | Smith | <!-- | --> | --!> | <! | <?x | &amp;
+&#83;mith | &Smith; | <td> | <tr> | </table x> | <script> | </script> | <style> | </style > | <title> | <br/>
+<Smith> | p{color:red} | <a href=mailto:Smith@x.y?Smith> | <img alt='Smith'/alt=Smith> | <p class=Smith id='Smith'>"""
+PIECES = st.sampled_from([*_PIECES.replace("\n", " | ").split(" | "), " ", "\n"])
+
+
+class Shown(HTMLParser):
+    """Another reader of pages: what it takes for words and values."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_data(self, data: str) -> None:
+        self.found.append(data)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += [tag, *(name for name, _ in attrs), *(value or "" for _, value in attrs)]
+
+    def handle_comment(self, data: str) -> None:
+        self.found.append(data)
+
+
+@settings(max_examples=200)
+@given(pieces=st.lists(PIECES, max_size=14))
+def test_bytes_outside_of_places_are_untouched(pieces: list[str], hiding: Pipeline) -> None:
+    """However a page is written, each word of it is seen; the rest is framed by the original."""
+    data = "".join(["<html>", *pieces]).encode()
+    found = document(data).record
+    assert isinstance(found, Record)
+    assert found.replaced(found.text, [], keep_blocked=True).data == data
+    written = scrub(hiding, data)
+    assert b"mith" not in written.lower().replace(b"&smith;", b"")
+    again = document(written).record
+    assert isinstance(again, Record)
+    assert found.frames(again.source)
+    shown = Shown()
+    shown.feed(written.decode())
+    shown.close()
+    assert not re.search("smith(?!;)", "\n".join(shown.found), re.IGNORECASE)
+
+
+def pdf(*pages: str, extra: bytes = b"", encrypt: bytes = b"", picture: bool = False) -> bytes:
+    """Return a PDF file of pages of one line."""
+    objects = [b"<</Type/Catalog/Pages 2 0 R>>", b""]
+    objects.append(b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>")
+    objects.append(b"<</Type/XObject/Subtype/Image/Width 1/Height 1/ColorSpace/DeviceGray/BitsPerComponent 8/Length 1>>"
+                   b"stream\n\0\nendstream")  # fmt: skip
+    kids = []
+    drawn = b"/XObject<</I 4 0 R>>" if picture else b""
+    for line in pages:
+        stream = zlib.compress(b"BT /F 12 Tf 72 700 Td (" + line.encode() + b") Tj ET")
+        objects.append(b"<</Filter/FlateDecode/Length %d>>stream\n" % len(stream) + stream + b"\nendstream")
+        objects.append(
+            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents %d 0 R/Resources<</Font<</F 3 0 R>>%s>>>>"
+            % (len(objects), drawn)
+        )
+        kids.append(b"%d 0 R" % len(objects))
+    objects[1] = b"<</Type/Pages/Count %d/Kids[%s]>>" % (len(pages), b" ".join(kids))
+    out = b"%PDF-1.4\n"
+    places = []
+    for number, content in enumerate(objects, 1):
+        places.append(len(out))
+        out += b"%d 0 obj\n" % number + content + b"\nendobj\n"
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    end = b"trailer<</Size %d/Root 1 0 R%s>>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, encrypt, len(out))
+    return out + b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1) + table + end
+
+
+def test_pdf_files_are_read_with_marks_before_pages(surrogates: Pipeline) -> None:
+    found = document(pdf("Seen by Dr. Bartholomew Quigg.", "Second page of the letter"))
+    assert found.record is None
+    assert found.text == (
+        "=== page 1 of 2 ===\nSeen by Dr. Bartholomew Quigg.\n\n=== page 2 of 2 ===\nSecond page of the letter\n"
+    )
+    scrubbed = surrogates(replace(found, id="d")).document.text
+    assert "Quigg" not in scrubbed
+    assert scrubbed.startswith("=== page 1 of 2 ===\nSeen by Dr. ")
+
+
+def test_pdf_files_without_text_are_refused() -> None:
+    for data, why in (
+        (pdf("", ""), "has no text"),
+        (pdf("A whole page of words", "x", picture=True), "a page is a picture"),
+        (pdf("words", encrypt=b"/Encrypt<</Filter/Standard/V 1/R 2/O(x)/U(y)/P -4>>"), "encrypted|damaged"),
+        (b"%PDF-1.4\nThornbury", "damaged"),
+        (pdf("words of a page")[:300], "damaged|no text"),
+    ):
+        with pytest.raises(FormatError, match=why) as caught:
+            document(data)
+        assert "Thornbury" not in str(caught.value)
