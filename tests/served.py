@@ -42,12 +42,8 @@ class Served:
         return [int(n) for n in place.read_text().split()]
 
 
-@contextmanager
-def serving(folder: Path, *options: str, roles: Mapping[str, str] | None = None) -> Iterator[Served]:
-    """Run a service in a folder, by rules alone; where roles are given, with a token for each name.
-
-    It must end in good order, and have said nothing of the notes.
-    """
+def began(folder: Path, *options: str, roles: Mapping[str, str] | None = None) -> Served:
+    """Start a service in a folder, by rules alone; where roles are given, with a token for each name."""
     if not (folder / "key").exists():
         (folder / "key").write_text(KEY_HEX)
         (folder / "key").chmod(0o600)
@@ -57,14 +53,20 @@ def serving(folder: Path, *options: str, roles: Mapping[str, str] | None = None)
     command += ["--tokens", "tokens"] if (folder / "tokens").exists() else []
     process = subprocess.Popen([*command, *options], cwd=folder, stderr=subprocess.PIPE)
     assert process.stderr
-    url = next(
-        (found[1] for line in process.stderr if (found := re.search(r"listening on (http\S+)", line.decode()))), ""
-    )
-    assert url, process.wait()
+    lines = (re.search(r"listening on (http\S+)", line.decode()) for line in process.stderr)
+    found = next(filter(None, lines), None)
+    assert found, process.wait()
+    return Served(process, found[1], tokens, folder)
+
+
+@contextmanager
+def serving(folder: Path, *options: str, roles: Mapping[str, str] | None = None) -> Iterator[Served]:
+    """Run a service as `began`; it must end in good order, and have said nothing of the notes."""
+    one = began(folder, *options, roles=roles)
     try:
-        yield Served(process, url, tokens, folder)
+        yield one
     finally:
-        process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=60)
-    assert process.returncode == 0, said
+        one.process.send_signal(signal.SIGTERM)
+        _, said = one.process.communicate(timeout=60)
+    assert one.process.returncode == 0, said
     assert b"Quartermain" not in said

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.keys import load_key
-from deid.base.options import option, size_of
+from deid.base.options import option, size_of, store_of
 from deid.cli.common import Summary
 from deid.cli.listening_options import CertificateOptions
 from deid.cli.option_groups import VaultKeeping, WorkOptions, command
-from deid.cli.run_manifest import models_of
+from deid.cli.run_manifest import model_facts, models_of, policy_facts
 from deid.pipeline.options import PipelineOptions
 
 _WHO = "Who may ask"
@@ -52,6 +52,24 @@ class LimitOptions:
             raise ConfigError("--timeout must be above 0", "it is in seconds")
 
 
+@dataclass(frozen=True)
+class JobOptions:
+    """Asynchronous jobs."""
+
+    PANEL: ClassVar[str] = "Jobs"
+    job_folder: tuple[Path, ...] = option((), "Let jobs read and write below this folder (repeatable).")
+    job_store: str | None = option(
+        None, "Where jobs are kept: a file, made if missing, or postgresql://...", metavar="STORE", read=store_of
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse what is half said."""
+        if bool(self.job_folder) != (self.job_store is not None):
+            raise ConfigError("jobs need folders and a store", "give --job-folder and --job-store")
+        for folder in self.job_folder:
+            require(folder.is_dir(), "a folder for jobs is not there", "make it first, or correct --job-folder")
+
+
 @command
 def serve(
     told: Summary,
@@ -63,6 +81,7 @@ def serve(
     encryption: CertificateOptions,
     limits: LimitOptions,
     keeping: VaultKeeping,
+    work_on: JobOptions,
 ) -> int:
     """Replace the PHI in notes and records that come over HTTP.
 
@@ -73,8 +92,10 @@ def serve(
     """
     from deid.base.network import Address
     from deid.base.pool import Pool
+    from deid.base.store import refuse_password
     from deid.streaming.totals import Totals
     from deid.streaming.work import PipelineRecipe
+    from deid.web.jobs import JobRecipe, Jobs
     from deid.web.listening import listen as listening
     from deid.web.listening import run
     from deid.web.service import ROLES, Plan, service
@@ -92,6 +113,10 @@ def serve(
         raise ConfigError(
             "--vault without --tokens", "its audit trail must tell who asked: give each application a token"
         )
+    if work_on.job_folder and asking.tokens is None:
+        raise ConfigError(
+            "--job-folder without --tokens", "who may have whole folders scrubbed must have a token for it"
+        )
     where = Address.read(listen)
     access = TokenFile(asking.tokens, ROLES) if asking.tokens else None
     certificate = encryption.certificate
@@ -101,16 +126,22 @@ def serve(
     place = listening(where.host, where.port, tokens=access is not None, certificate=certificate)
     recipe = PipelineRecipe(key, said)
     pipeline = recipe.pipeline()  # no model is loaded here: facts alone
-    with (
-        keeping.opened(key) as vault,
-        closing(Sessions(key, pipeline.language, vault)) as sessions,
-        Pool(WorkerRecipe(recipe, limits.timeout), work.processes, silent=True) as pool,
-    ):
+    facts = {"policy": policy_facts(pipeline.policy), "model": model_facts(pipeline.recognizer)}
+    with ExitStack() as stack:
+        vault = stack.enter_context(keeping.opened(key))
+        sessions = stack.enter_context(closing(Sessions(key, pipeline.language, vault)))
+        pool = stack.enter_context(Pool(WorkerRecipe(recipe, limits.timeout), work.processes, silent=True))
+        jobs = None
+        if work_on.job_store is not None:
+            store = refuse_password(work_on.job_store)
+            folders = tuple(folder.resolve() for folder in work_on.job_folder)
+            hand = stack.enter_context(Pool(JobRecipe(recipe, store, folders, facts), 1, silent=True))
+            jobs = stack.enter_context(closing(Jobs(hand, store, folders)))
         pool.wait_ready()
         sys.stderr.write("".join(f"{note}\n" for note in pool.notes) + f"listening on {place.origin}\n")
         sys.stderr.flush()
         plan = Plan(
             place.hosts, access, limits.queue, limits.max_body, certificate is not None, models_of(pipeline.recognizer)
         )
-        run(service(pool, plan, Totals(), sessions), place)
+        run(service(pool, plan, Totals(), sessions, jobs), place)
     return 0

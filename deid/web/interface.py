@@ -68,6 +68,19 @@ UNMASKING = thing(
     {"why": text("for what purpose, for the audit trail of the vault")},
 )
 MASKED = thing({"text": text(), "session": text()})
+JOB = thing(
+    {"id": text(), "state": {"type": "string", "enum": ["queued", "running", "done", "failed", "cancelled"]}},
+    {"submitted": text("UTC"), "ended": text("UTC"), "done": NUMBER, "total": NUMBER},
+)
+ASKED = thing(
+    {"source": text("a file or folder below one that jobs may use"), "target": text("a new one")},
+    {"format": text("of the source; told by its content"), "text_field": text(), "id_field": text()},
+)
+RESULT = thing(
+    {},
+    {"documents": NUMBER, "failed": NUMBER, "errors": {"type": "object"}, "categories": {"type": "object"}}
+    | {"unexamined": NUMBER, "detail": text(), "hint": text()},
+)
 PROBLEM = thing(
     {"title": text(), "status": NUMBER},
     {"type": text(), "detail": text(), "hint": text()},

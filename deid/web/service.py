@@ -6,6 +6,7 @@ are told to come again; so is one whose worker died. What cannot be processed is
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -21,6 +22,7 @@ from deid.streaming.metrics import exposition
 from deid.streaming.totals import Totals
 from deid.web import interface as form
 from deid.web.guard import Application, Guard, Served
+from deid.web.jobs import Job, Jobs
 from deid.web.lines import LineStream
 from deid.web.problems import application, problem
 from deid.web.sessions import Sessions
@@ -30,7 +32,7 @@ from deid.web.worker import KINDS, Outcome, Task, object_of, refused_line
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request, Response
 
-ROLES = frozenset({"scrub", "tag", "re-identify"})
+ROLES = frozenset({"scrub", "tag", "re-identify", "jobs"})
 """What a token can be for; masking and checking are scrubbing, unmasking is re-identifying."""
 STATIC = Path(__file__).with_name("static")
 _PAGE = {name: f"/static/{name}" for name in ("interface.js", "interface.css", "icon.svg")}
@@ -82,7 +84,7 @@ class Desk:
     _workers: AsyncPool[Task, Outcome] | None = None
 
     @asynccontextmanager
-    async def working(self, _: object) -> AsyncIterator[None]:
+    async def working(self) -> AsyncIterator[None]:
         """Ask the workers out of this event loop while the block runs."""
         self._workers = AsyncPool(self.pool, self.plan.queue)
         try:
@@ -131,7 +133,9 @@ class Desk:
         return exposition(self.totals) + "\n".join(lines) + "\n"
 
 
-def service(pool: Pool[Task, Outcome], plan: Plan, totals: Totals, sessions: Sessions) -> Application:
+def service(
+    pool: Pool[Task, Outcome], plan: Plan, totals: Totals, sessions: Sessions, jobs: Jobs | None = None
+) -> Application:
     """Return the service as an application.
 
     Parameters
@@ -143,6 +147,8 @@ def service(pool: Pool[Task, Outcome], plan: Plan, totals: Totals, sessions: Ses
         Count what is served.
     sessions : Sessions
         Of masking.
+    jobs : Jobs, optional
+        Asynchronous ones; without them there are no routes for them.
     """
     from fastapi import Request, Response
     from fastapi.staticfiles import StaticFiles
@@ -150,9 +156,21 @@ def service(pool: Pool[Task, Outcome], plan: Plan, totals: Totals, sessions: Ses
     # a route finds the kinds of its parameters by their names
     globals().update(Request=Request, Response=Response)
     desk = Desk(plan, pool, totals)
-    app = application("deid", lifespan=desk.working, openapi_url="/openapi.json")
+
+    @asynccontextmanager
+    async def lifespan(_: object) -> AsyncIterator[None]:
+        async with desk.working():
+            at_work = asyncio.create_task(jobs.work()) if jobs else None
+            yield
+            if at_work is not None:
+                at_work.cancel()
+                await asyncio.wait([at_work])
+
+    app = application("deid", lifespan=lifespan, openapi_url="/openapi.json")
     _notes(app, desk)
     _masking(app, desk, sessions)
+    if jobs is not None:
+        _jobs(app, jobs)
     _about(app, desk, sessions)
     app.mount("/static", StaticFiles(directory=STATIC))
     form.complete(app.openapi(), OPEN, tokens=plan.access is not None)
@@ -335,6 +353,63 @@ def _masking(app: FastAPI, desk: Desk, sessions: Sessions) -> None:
         if not sessions.has(caller.name, named):
             raise HTTPException(404, "there is no such session")
         return _said({"text": await sessions.unmask(caller.name, named, values["text"], values.get("why") or "")})
+
+
+def _jobs(app: FastAPI, jobs: Jobs) -> None:
+    """Add the routes of asynchronous jobs."""
+    from fastapi import HTTPException, Response
+
+    job, wrong = {_JSON: form.JOB}, (403, 404)
+    place = {"parameters": [{"name": "id", "in": "path", "required": True, "schema": form.text()}]}
+
+    async def found(request: Request) -> Job:
+        caller = _may(request, "jobs")
+        one = await asyncio.to_thread(jobs.store.find, request.path_params["id"], caller.name)
+        if one is None:
+            raise HTTPException(404, "there is no such job")
+        return one
+
+    submitting = form.operation(job, {_JSON: form.ASKED}, status=202, problems=(400, 413, 415, 422))
+
+    @app.post("/jobs", openapi_extra=submitting, response_class=Response, status_code=202)
+    async def submit(request: Request) -> Response:
+        """Submit a job: a folder or table is scrubbed into a new one."""
+        caller = _may(request, "jobs")
+        if _type(request.headers.get("content-type", _JSON)) != _JSON:
+            raise HTTPException(415, f"bodies are of the type {_JSON}")
+        values = object_of(await request.body())
+        one = await asyncio.to_thread(jobs.submit, caller.name, values)
+        jobs.wake()
+        return Response(json.dumps(one.told()), 202, {"Location": f"/jobs/{one.id}"}, _JSON)
+
+    @app.get("/jobs", openapi_extra=form.operation({_JSON: form.some(form.JOB)}), response_class=Response)
+    async def all_of_them(request: Request) -> Response:
+        """Tell how the jobs are that were submitted with this token, the last 100."""
+        caller = _may(request, "jobs")
+        return _said([one.told() for one in await asyncio.to_thread(jobs.store.of, caller.name)])
+
+    @app.get("/jobs/{id}", openapi_extra=form.operation(job, problems=wrong) | place, response_class=Response)
+    async def progress(request: Request) -> Response:
+        """Tell how far a job is."""
+        return _said((await found(request)).told())
+
+    result = form.operation({_JSON: form.RESULT}, problems=(*wrong, 409)) | place
+
+    @app.get("/jobs/{id}/result", openapi_extra=result, response_class=Response)
+    async def ended(request: Request) -> Response:
+        """Tell what a job did, or why it could not: counts, and no text."""
+        one = await found(request)
+        if one.result is None:
+            raise HTTPException(409, "the job has no result" if one.ended else "the job is not over")
+        return _said(one.result)
+
+    @app.delete("/jobs/{id}", openapi_extra=form.operation(job, problems=wrong) | place, response_class=Response)
+    async def cancel(request: Request) -> Response:
+        """Cancel a job that is not over; what it has written is removed."""
+        one = await found(request)
+        if not one.ended:
+            await asyncio.to_thread(jobs.store.cancel, one.id)
+        return _said((await found(request)).told())
 
 
 def _about(app: FastAPI, desk: Desk, sessions: Sessions) -> None:

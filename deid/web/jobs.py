@@ -1,0 +1,385 @@
+"""Asynchronous jobs: a folder or a table is scrubbed while whoever asked for it does something else.
+
+A job reads and writes below folders that the operator named, by the pipeline of the service: its output is that of
+`deid scrub` for the same key and options. What is asked for, and how far it is, stands in a SQL store, so that jobs
+outlive the service: one that was under way goes on where it was when the service starts again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import json
+import os
+import secrets
+import shutil
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sql
+
+from deid.base.async_pool import AsyncPool, WorkerLost
+from deid.base.errors import ConfigError, DeidError, InputError, raised_at, require
+from deid.base.store import Store, open_store
+from deid.streaming.work import PipelineRecipe
+
+if TYPE_CHECKING:
+    from deid.base.pool import Pool
+    from deid.pipeline import Report
+
+QUEUED, RUNNING, DONE, FAILED, CANCELLED = "queued", "running", "done", "failed", "cancelled"
+STATES = (QUEUED, RUNNING, DONE, FAILED, CANCELLED)
+TABLES = sql.MetaData()
+JOBS = sql.Table(
+    "deid_jobs",
+    TABLES,
+    sql.Column("number", sql.Integer, primary_key=True),
+    sql.Column("id", sql.String(32), unique=True, nullable=False),
+    sql.Column("caller", sql.Text, nullable=False),
+    sql.Column("asked", sql.Text, nullable=False),
+    sql.Column("state", sql.String(16), nullable=False),
+    sql.Column("cancel", sql.Boolean, nullable=False),
+    sql.Column("submitted", sql.Text, nullable=False),
+    sql.Column("ended", sql.Text),
+    sql.Column("done", sql.Integer, nullable=False),
+    sql.Column("total", sql.Integer),
+    sql.Column("result", sql.Text),
+)
+_OFTEN = 0.5
+"""Seconds between looks at whether a job is to be cancelled."""
+_SHOWN = 100
+"""Failures that a result lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a job is to do."""
+
+    source: str = field(repr=False)
+    target: str = field(repr=False)
+    format: str | None = None
+    text_field: str | None = field(default=None, repr=False)
+    id_field: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job as the store has it."""
+
+    id: str
+    caller: str
+    asked: Asked
+    state: str
+    submitted: str
+    ended: str | None
+    done: int
+    """Documents that are dealt with."""
+    total: int | None
+    """Documents in all, where that is known."""
+    result: Mapping[str, Any] | None
+
+    def told(self) -> dict[str, Any]:
+        """Return what whoever asked for it is told."""
+        names = ("id", "state", "submitted", "ended", "done", "total")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+
+class JobStore:
+    """The jobs of a service in a database.
+
+    Parameters
+    ----------
+    place : str or Path
+        File of SQLite, made where there is none, or a URL of PostgreSQL.
+    """
+
+    def __init__(self, place: str | Path) -> None:
+        self._store: Store = open_store(place, TABLES, create=True)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._store.close()
+
+    def submit(self, caller: str, asked: Asked) -> Job:
+        """Add a job, and return it."""
+        id = secrets.token_hex(16)
+        names = ("source", "target", "format", "text_field", "id_field")
+        row = {
+            "id": id,
+            "caller": caller,
+            "asked": json.dumps({name: getattr(asked, name) for name in names}),
+            "state": QUEUED,
+            "cancel": False,
+            "submitted": _now(),
+            "done": 0,
+        }
+        with self._store.writing() as connection:
+            connection.execute(JOBS.insert(), row)
+        found = self.find(id)
+        assert found is not None
+        return found
+
+    def find(self, id: str, caller: str | None = None) -> Job | None:
+        """Return a job, if it is there and belongs to a caller."""
+        where = JOBS.c.id == id if caller is None else sql.and_(JOBS.c.id == id, JOBS.c.caller == caller)
+        return next(iter(self._jobs(where)), None)
+
+    def of(self, caller: str) -> list[Job]:
+        """Return the jobs of a caller, the last 100, in the order in which they were submitted."""
+        return self._jobs(JOBS.c.caller == caller)[-_SHOWN:]
+
+    def left(self) -> list[Job]:
+        """Return the jobs that are not over."""
+        return self._jobs(JOBS.c.state.in_((QUEUED, RUNNING)))
+
+    def _jobs(self, where: sql.ColumnElement[bool]) -> list[Job]:
+        with self._store.reading() as connection:
+            rows = connection.execute(sql.select(JOBS).where(where).order_by(JOBS.c.number)).mappings().all()
+        names = ("id", "caller", "state", "submitted", "ended", "done", "total")
+        return [
+            Job(
+                **{name: row[name] for name in names},
+                asked=Asked(**json.loads(row["asked"])),
+                result=json.loads(row["result"]) if row["result"] else None,
+            )
+            for row in rows
+        ]
+
+    def progress(self, id: str, done: int, total: int | None) -> bool:
+        """Note how far a job is; tell whether it is to go on."""
+        with self._store.writing() as connection:
+            mine = JOBS.c.id == id
+            connection.execute(JOBS.update().where(mine).values(state=RUNNING, done=done, total=total))
+            return not connection.scalar(sql.select(JOBS.c.cancel).where(mine))
+
+    def end(self, id: str, state: str, result: Mapping[str, Any] | None = None) -> None:
+        """Note how a job ended."""
+        values = {"state": state, "ended": _now(), "result": None if result is None else json.dumps(result)}
+        with self._store.writing() as connection:
+            connection.execute(JOBS.update().where(JOBS.c.id == id).values(values))
+
+    def cancel(self, id: str) -> None:
+        """Ask for a job's end; one that has not begun ends at once."""
+        with self._store.writing() as connection:
+            connection.execute(JOBS.update().where(JOBS.c.id == id).values(cancel=True))
+            waits = sql.and_(JOBS.c.id == id, JOBS.c.state == QUEUED)
+            connection.execute(JOBS.update().where(waits).values(state=CANCELLED, ended=_now()))
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+class _Cancelled(Exception):
+    """Whoever asked for a job wants it no more."""
+
+
+@dataclass(frozen=True)
+class JobRecipe:
+    """Makes what does jobs, where it works.
+
+    Parameters
+    ----------
+    recipe : PipelineRecipe
+        Of the service.
+    place : str
+        Of the store.
+    folders : tuple of Path
+        Below which jobs read and write.
+    facts : mapping
+        What a manifest tells of policy and model.
+    """
+
+    recipe: PipelineRecipe
+    place: str
+    folders: tuple[Path, ...]
+    facts: Mapping[str, Any]
+
+    def __call__(self) -> JobWorker:
+        """Return it; model and policy are loaded by the first job."""
+        return JobWorker(self)
+
+
+class JobWorker:
+    """Does jobs in a process of its own."""
+
+    def __init__(self, said: JobRecipe) -> None:
+        self._said = said
+        self._store = JobStore(said.place)
+        self._pipeline: Any = None
+        self.notes: list[str] = []
+
+    def __call__(self, id: str) -> None:
+        """Do a job; how it ended stands in the store."""
+        job = self._store.find(id)
+        assert job is not None
+        try:
+            self._store.end(id, DONE, self._done(job))
+        except _Cancelled:
+            self._store.end(id, CANCELLED)
+        except DeidError as error:
+            self._store.end(id, FAILED, {"detail": error.what, "hint": error.hint})
+        except Exception as error:  # its message could quote a document
+            what = f"internal error {type(error).__name__} at {raised_at(error)}"
+            self._store.end(id, FAILED, {"detail": what, "hint": "please report this"})
+
+    def _done(self, job: Job) -> dict[str, Any]:
+        from deid import __version__
+        from deid.io import check_output, check_suffix, scan
+        from deid.io.formats import CollectionFormat, Options
+        from deid.manifest import begin_run
+        from deid.pipeline import scrub_files
+        from deid.pipeline.resuming import RunNote, interrupted
+
+        asked, recipe = job.asked, self._said.recipe
+        source, target = below(self._said.folders, asked.source), below(self._said.folders, asked.target)
+        found = scan(source, asked.format, Options(text_field=asked.text_field, id_field=asked.id_field))
+        inputs = [
+            (path.relative_to(found.root).as_posix(), path) for name in found.names for _, path in found.paths(name)
+        ]
+        for _, path in inputs:  # a link can lead anywhere
+            below(self._said.folders, str(path))
+        again = interrupted(target)
+        if not again:
+            check_output(source, target)
+        check_suffix(found.single, found.format, target, found.format)
+        run = begin_run("serve", target, version=__version__, key=recipe.key)
+        total = None if isinstance(found.format, CollectionFormat) else len(found.names)
+        if self._pipeline is None:
+            self._pipeline = recipe.pipeline()
+        options = json.dumps({"job": job.id, **recipe.fingerprint()}, sort_keys=True, default=str)
+        try:
+            report = scrub_files(
+                found,
+                target,
+                self._pipeline,
+                run=None if found.single else RunNote(target, options, again),
+                watch=lambda items: self._watched(job.id, items, total),
+            )
+        except _Cancelled:
+            shutil.rmtree(target, ignore_errors=True)  # it was made by this job: nothing may lie at a new one's place
+            raise
+        told = _told(report)
+        run.finish(
+            target,
+            inputs=inputs,
+            failures=report.failures,
+            root=found.root,
+            documents=report.documents,
+            failed=len(report.failures),
+            categories=told["categories"],
+            results=told,
+            **self._said.facts,
+        )
+        return told
+
+    def _watched(self, id: str, items: Iterator[Any], total: int | None) -> Iterator[Any]:
+        looked, count = 0.0, 0
+        for item in items:
+            if time.monotonic() - looked >= _OFTEN:
+                if not self._store.progress(id, count, total):
+                    raise _Cancelled
+                looked = time.monotonic()
+            yield item
+            count += 1
+        if not self._store.progress(id, count, total):
+            raise _Cancelled
+
+
+def _told(report: Report) -> dict[str, Any]:
+    return {
+        "documents": report.documents,
+        "failed": len(report.failures),
+        "errors": dict(sorted(Counter(type(one.error).__name__ for one in report.failures).items())),
+        "categories": dict(sorted(report.categories.items())),
+        "unexamined": report.unexamined,
+    }
+
+
+def below(folders: Sequence[Path], path: str) -> Path:
+    """Return a path as it really is, if it lies below one of some folders.
+
+    Raises
+    ------
+    ConfigError
+        When it does not; nothing is told of what is there.
+    """
+    try:
+        real = Path(path).resolve()
+        if Path(path).is_absolute() and any(real.is_relative_to(one) and real != one for one in folders):
+            return real
+    except (OSError, ValueError, RuntimeError):  # NUL, a name too long, a ring of links
+        pass
+    raise ConfigError("a path is not below a folder that jobs may use", "ask whoever runs the service (--job-folder)")
+
+
+class Jobs:
+    """The jobs of a service, given to their worker one after the other.
+
+    Parameters
+    ----------
+    pool : Pool
+        Of `JobRecipe`, entered.
+    place : str or Path
+        Of the store.
+    folders : sequence of Path
+        Below which jobs read and write.
+    """
+
+    def __init__(self, pool: Pool[str, None], place: str | Path, folders: Sequence[Path]) -> None:
+        self._pool = pool
+        self._folders = tuple(folders)
+        self.store = JobStore(place)
+        self._new = asyncio.Event()
+
+    def close(self) -> None:
+        """Close the store; a job under way goes on when a service starts again."""
+        self.store.close()
+
+    async def work(self) -> None:
+        """Do what is to be done, until it is cancelled."""
+        workers = AsyncPool(self._pool)
+        try:
+            while True:
+                self._new.clear()
+                for job in await asyncio.to_thread(self.store.left):
+                    now = await asyncio.to_thread(self.store.find, job.id)
+                    if now is None or now.state not in (QUEUED, RUNNING):
+                        continue
+                    try:
+                        await workers.ask(job.id)
+                    except WorkerLost as error:
+                        told = {"detail": error.what, "hint": "it may have run out of memory: cut what it reads"}
+                        await asyncio.to_thread(self.store.end, job.id, FAILED, told)
+                await self._new.wait()
+        finally:
+            workers.close()
+
+    def submit(self, caller: str, values: Mapping[str, Any]) -> Job:
+        """Add a job of a request.
+
+        Raises
+        ------
+        InputError
+            When the request is of another form.
+        ConfigError
+            When its paths are not below a folder that jobs may use.
+        """
+        names = {"source", "target", "format", "text_field", "id_field"}
+        strings = all(isinstance(value, str) for value in values.values())
+        if not strings or not values.keys() <= names or not {"source", "target"} <= values.keys():
+            raise InputError("this is no job", 'send {"source": "/folder/in", "target": "/folder/out"}')
+        asked = Asked(**{name: str(value) for name, value in values.items()})
+        source, target = below(self._folders, asked.source), below(self._folders, asked.target)
+        require(source.exists(), "there is nothing at the path of the source", "look at how it is spelt")
+        require(target.parent.is_dir(), "the folder for the target is not there", "make it first")
+        require(not os.path.lexists(target), "there is something at the path of the target", "name a new one")
+        return self.store.submit(caller, asked)
+
+    def wake(self) -> None:
+        """Let the work go on with what is new."""
+        self._new.set()

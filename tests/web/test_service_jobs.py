@@ -1,0 +1,154 @@
+"""Asynchronous jobs of the service: the files of `deid scrub`, below named folders alone, across kills and restarts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from served import began, serving
+
+from deid.manifest import check_manifests
+
+pytest.importorskip("uvicorn", reason="the extra web is not installed")
+pytest.importorskip("httpx", reason="httpx is not installed")
+
+NOTE = "Mr. Zebulon Quartermain, 58, saw Dr. Alice Baker on 3 May 2019. MRN: 4471902."
+ROLES = {"all": "all", "lab": "scrub", "night": "jobs"}
+
+
+def options(folder: Path) -> tuple[str, ...]:
+    (folder / "data").mkdir(exist_ok=True)
+    return "--jobs", "1", "--job-folder", "data", "--job-store", "jobs.db"
+
+
+def notes(folder: Path, count: int, size: int = 1) -> Path:
+    (folder / "data" / "in").mkdir(parents=True)
+    for n in range(count):
+        (folder / "data" / "in" / f"note{n:04}.txt").write_text(f"{NOTE} {n}\n" * size)
+    return folder / "data" / "in"
+
+
+def over(client: Any, id: str) -> dict[str, Any]:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        told = client.get(f"/jobs/{id}").json()
+        if told["state"] not in ("queued", "running"):
+            return told
+        time.sleep(0.1)
+    raise TimeoutError
+
+
+def begun(client: Any, id: str) -> None:
+    while not (told := client.get(f"/jobs/{id}").json())["done"]:
+        assert told["state"] in ("queued", "running")
+        time.sleep(0.02)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def scrubbed(folder: Path, source: Path, target: Path) -> None:
+    command = [sys.executable, "-m", "deid", "scrub", str(source), str(target), "--model", "none", "--key-file", "key"]
+    subprocess.run([*command, "-q"], cwd=folder, check=True, stderr=subprocess.DEVNULL)
+
+
+def submitted(client: Any, source: Path, target: Path, **more: str) -> str:
+    answer = client.post("/jobs", json={"source": str(source), "target": str(target), **more})
+    assert answer.status_code == 202, answer.text
+    assert answer.headers["location"] == f"/jobs/{answer.json()['id']}"
+    return str(answer.json()["id"])
+
+
+def test_a_folder_and_a_table_become_what_deid_scrub_writes(tmp_path: Path) -> None:
+    arguments = options(tmp_path)
+    source = notes(tmp_path, 8)
+    table = tmp_path / "data" / "notes.csv"
+    table.write_text("id,story\n" + "".join(f'{n},"{NOTE} {n}"\n' for n in range(5)))
+    out, rows = tmp_path / "data" / "out", tmp_path / "data" / "out.csv"
+    with serving(tmp_path, *arguments, roles=ROLES) as one, one.client("night") as client:
+        first = submitted(client, source, out)
+        second = submitted(client, table, rows, text_field="story", id_field="id")
+        assert over(client, first) == {**over(client, first), "state": "done", "done": 8, "total": 8}
+        assert over(client, second)["state"] == "done"
+        result = client.get(f"/jobs/{first}/result").json()
+        assert (result["documents"], result["failed"]) == (8, 0)
+        assert result["categories"]["PATIENT"] == 8
+        assert [job["id"] for job in client.get("/jobs").json()] == [first, second]
+        with one.client() as other:  # another one's job is none
+            assert other.get(f"/jobs/{first}").status_code == 404
+            assert other.get("/jobs").json() == []
+            assert other.delete(f"/jobs/{first}").status_code == 404
+        with one.client("lab") as other:
+            assert other.post("/jobs", json={"source": str(source), "target": str(out)}).status_code == 403
+    scrubbed(tmp_path, source, tmp_path / "same")
+    assert files(out) == files(tmp_path / "same")
+    assert not check_manifests(out).faults
+    assert (tmp_path / "jobs.db").stat().st_mode & 0o077 == 0
+    assert b"Quartermain" not in rows.read_bytes()
+    assert rows.read_bytes().count(b"\n") == 6
+
+
+def test_jobs_stay_below_the_named_folders(tmp_path: Path) -> None:
+    arguments = options(tmp_path)
+    source = notes(tmp_path, 2)
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "a.txt").write_text(NOTE)
+    (tmp_path / "data" / "link").symlink_to(tmp_path / "secret")
+    (source / "linked.txt").symlink_to(tmp_path / "secret" / "a.txt")
+    data = tmp_path / "data"
+    with serving(tmp_path, *arguments, roles=ROLES) as one, one.client("night") as client:
+        for wrong, target in (
+            (tmp_path / "secret", data / "o"), (data / ".." / "secret", data / "o"), (data / "link", data / "o"),
+            (source, tmp_path / "o"), (source, data / "link" / "o"), (Path("in"), data / "o"), (data, data / "o"),
+            (source, data / "in"), (data / "missing", data / "o"), (source, data / "no" / "o"),
+        ):  # fmt: skip
+            answer = client.post("/jobs", json={"source": str(wrong), "target": str(target)})
+            assert answer.status_code == 400, (wrong, target)
+            assert str(tmp_path) not in answer.text
+        for body in ({}, {"source": 1, "target": 2}, {"source": str(source), "target": str(data / "o"), "policy": "x"}):
+            assert client.post("/jobs", json=body).status_code == 422
+        assert client.post("/jobs", json={"source": "\0", "target": "/" + "x" * 5000}).status_code == 400
+        told = over(client, submitted(client, source, data / "out"))  # one of its notes is a link to elsewhere
+        assert told["state"] == "failed"
+        assert "below a folder" in client.get(f"/jobs/{told['id']}/result").json()["detail"]
+    assert not (data / "out").exists()
+
+
+def test_a_job_is_cancelled_and_leaves_nothing(tmp_path: Path) -> None:
+    arguments = options(tmp_path)
+    source, data = notes(tmp_path, 300, 10), tmp_path / "data"
+    with serving(tmp_path, *arguments, roles=ROLES) as one, one.client("night") as client:
+        first, second = submitted(client, source, data / "one"), submitted(client, source, data / "two")
+        assert client.get(f"/jobs/{second}/result").status_code == 409
+        assert client.delete(f"/jobs/{second}").json()["state"] == "cancelled"
+        begun(client, first)
+        client.delete(f"/jobs/{first}")
+        assert over(client, first)["state"] == "cancelled"
+        assert not (data / "one").exists()
+        assert not (data / "two").exists()
+        assert over(client, submitted(client, source / "note0001.txt", data / "three.txt"))["state"] == "done"
+
+
+def test_jobs_outlive_a_killed_service(tmp_path: Path) -> None:
+    arguments = options(tmp_path)
+    source, data = notes(tmp_path, 150, 10), tmp_path / "data"
+    killed = began(tmp_path, *arguments, roles=ROLES)
+    with killed.client("night") as client:
+        first, second = submitted(client, source, data / "out"), submitted(client, source, data / "later")
+        begun(client, first)
+        os.kill(killed.process.pid, signal.SIGKILL)
+        killed.process.communicate()
+    with serving(tmp_path, *arguments) as one, replace(one, tokens=killed.tokens).client("night") as client:
+        assert over(client, first)["state"] == "done"
+        assert over(client, second)["state"] == "done"
+        assert client.get(f"/jobs/{second}/result").json()["documents"] == 150
+    scrubbed(tmp_path, source, tmp_path / "same")
+    assert files(data / "out") == files(data / "later") == files(tmp_path / "same")
