@@ -10,8 +10,8 @@ from typing import ClassVar
 from deid.base.files import check_new_file, write_bytes
 from deid.base.options import option
 from deid.cli.common import Summary
-from deid.cli.option_groups import OutputOptions, TableOutputOptions, command
-from deid.cli.table_options import RoleOptions, TableOptions
+from deid.cli.option_groups import OutputOptions, TableOutputOptions, command, job_count
+from deid.cli.table_options import DiskOptions, RoleOptions, TableOptions
 from deid.cli.tables import print_rows, working
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.methods import MethodOptions
@@ -60,6 +60,8 @@ def anonymize(
         None, "Table of the population, for --k-map, --presence and same-disease.", metavar="P", panel=_TABLES
     ),
     beside: FurtherFiles,
+    disk: DiskOptions,
+    jobs: int = option(1, "Processes; 0 for one a core (of --memory).", panel=DiskOptions.PANEL),
 ) -> None:
     """Make a table that can be released with a stated protection.
 
@@ -79,6 +81,14 @@ def anonymize(
     from deid.table.table_files import check_new_table, write_table
 
     out = place.check(source.table)
+    if disk.memory is not None:
+        disk.refuse(
+            **{"method": how.method not in ("auto", "mondrian"), "target": how.target, "scheme": how.scheme},
+            **vars(beside),
+            **{"suppression": options.suppression, "rounds": options.rounds, "sql": source.sql, "sep": source.sep},
+        )
+        _anonymize_on_disk(told, source, out, roles, asked, disk.memory, job_count(jobs))
+        return
     if beside.aligned is not None:
         check_new_table(beside.aligned)
     for file in filter(None, (beside.save_scheme, beside.report)):
@@ -116,6 +126,47 @@ def anonymize(
         beside={"aligned": beside.aligned, "scheme": beside.save_scheme},
         columns={name: f"{what.fate} ({what.role})" for name, what in fates_of(release.original).items()},
         results={name: value for name, value in told.extra.items() if name != "columns"},
+    )
+
+
+def _anonymize_on_disk(
+    told: Summary, source: TableOptions, out: Path, roles: RoleOptions, asked: Requirements, memory: int, jobs: int
+) -> None:
+    """Make a release of a table that does not fit into memory."""
+    from deid.disclosure.guards import FATES
+    from deid.disclosure.out_of_core import anonymize_on_disk
+
+    told.begin(out)
+    with working("anonymizing"):
+        release = anonymize_on_disk(
+            Path(source.table), roles.stated(), asked, out, memory=memory, jobs=jobs, drop_rest=roles.drop_rest
+        )
+    told.extra = release.as_dict()
+    fates = {what: [name for name, (_, fate) in release.fates.items() if fate == what] for what in FATES.values()}
+    told.notes = [
+        *(
+            [f"published as they are, without protection: {', '.join(fates['unaltered'])}"]
+            if fates["unaltered"]
+            else []
+        ),
+        *([f"left out: {', '.join(fates['dropped'])}"] if fates["dropped"] else []),
+        "whether persons look alike, or have several rows, was not looked at",
+    ]
+    print_rows(
+        ("release", "value"),
+        [
+            ("method", "mondrian"),
+            ("rows published", f"{release.rows:,}"),
+            *((f.name, f"{f.reached} (asked: {f.wanted})") for f in release.findings if f.wanted),
+            ("loss: NCP, classes", f"{release.ncp:.4f}, {release.classes:,}"),
+            ("parts of the first cuts", f"{release.parts:,}"),
+        ],
+    )
+    told.sign(
+        out,
+        inputs=source.files(),
+        columns={name: f"{fate} ({role})" for name, (role, fate) in release.fates.items()},
+        results=told.extra,
     )
 
 

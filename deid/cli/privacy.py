@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -9,7 +10,7 @@ from typing import ClassVar
 from deid.base.options import option
 from deid.cli.common import EXIT_FAILED, Summary
 from deid.cli.option_groups import command
-from deid.cli.table_options import TableOptions, VerifierOptions
+from deid.cli.table_options import DiskOptions, TableOptions, VerifierOptions
 from deid.cli.tables import print_rows, working
 from deid.disclosure.assessment import Finding, Requirements, assess
 
@@ -46,6 +47,7 @@ def privacy(
     original: str | None = option(
         None, "Original table, for --kk; also names the kind of recoding.", metavar="O", panel=_TABLES
     ),
+    disk: DiskOptions,
 ) -> int | None:
     """Tell which privacy models a published table meets, and at which level.
 
@@ -56,11 +58,21 @@ def privacy(
     """
     from deid.disclosure.classes import Verdict
     from deid.disclosure.guards import check_published
+    from deid.disclosure.out_of_core import assess_on_disk
     from deid.disclosure.recoding_scheme import classify_recoding
     from deid.manifest import results_of
     from deid.transactions.reading import read_codes
     from deid.transactions.relational import column_cells, verify_both
 
+    if disk.memory is not None:
+        disk.refuse(
+            codes=asked.codes, population=population, original=original, ignore_suppressed=roles.ignore_suppressed,
+            sql=source.sql, sep=source.sep,
+        )  # fmt: skip
+        with working("measuring"), tempfile.TemporaryDirectory(prefix="deid-") as folder:
+            findings = assess_on_disk(Path(source.table), roles.stated(), asked, Path(folder), memory=disk.memory)
+        told.notes = ["every row was counted as a person; whether persons look alike was not looked at"]
+        return _tell(told, findings)
     release = roles.open(source.table, source, published=True)
     told.notes = check_published(release, results_of(Path(source.table)))
     originals = roles.open_beside(original, release, source)
@@ -77,6 +89,17 @@ def privacy(
             both = verify_both(column_cells(texts, release.quasi_identifiers), published, asked.k or 1, asked.m)
             verdict = Verdict(both.holds, both.level, both.records)
             findings.append(Finding(f"columns and {asked.m} codes", asked.codes, asked.k, verdict))
+    status = _tell(told, findings)
+    told.extra = {"rows": len(release), **told.extra}
+    if originals is not None and len(originals) == len(release):
+        recoding = classify_recoding(originals, release)
+        told.notes += [f"recoding, if both tables have the same rows in the same order: {recoding.scheme}"]
+        told.extra["recoding"] = recoding.scheme
+    return status
+
+
+def _tell(told: Summary, findings: list[Finding]) -> int:
+    """Print what was found; return the exit status."""
     print_rows(
         ("model", "asked", "reached", "met", "rows that decide"),
         [
@@ -84,9 +107,5 @@ def privacy(
             for f in findings
         ],
     )
-    told.extra = {"rows": len(release), "findings": [finding.as_dict() for finding in findings]}
-    if originals is not None and len(originals) == len(release):
-        recoding = classify_recoding(originals, release)
-        told.notes += [f"recoding, if both tables have the same rows in the same order: {recoding.scheme}"]
-        told.extra["recoding"] = recoding.scheme
+    told.extra = {"findings": [finding.as_dict() for finding in findings]}
     return EXIT_FAILED if any(finding.failed for finding in findings) else 0

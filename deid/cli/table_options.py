@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from deid.base.errors import ConfigError
 from deid.base.late import pd
-from deid.base.options import argument, option
+from deid.base.options import argument, option, size_of
 
 if TYPE_CHECKING:
     from deid.disclosure.schema import Schema
@@ -42,6 +43,24 @@ class TableOptions:
     def files(self, *others: str | Path | None) -> list[tuple[str, Path]]:
         """Return it, and further tables, by name where they are files, for a manifest."""
         return table_of_files(self.table, *others)
+
+
+@dataclass(frozen=True)
+class DiskOptions:
+    """How a table that does not fit into memory is worked on."""
+
+    PANEL: ClassVar[str] = "Larger than memory"
+    memory: int | None = option(
+        None, "Work on disk, with about SIZE of memory (2G); TABLE is Parquet.", metavar="SIZE", read=size_of
+    )
+
+    def refuse(self, **others: object) -> None:
+        """Refuse options that a table on disk does not have, by name, where they were given."""
+        for name, value in others.items():
+            if value:
+                raise ConfigError(
+                    f"--{name.replace('_', '-')} is for tables in memory", "leave out one of it, --memory"
+                )
 
 
 @dataclass(frozen=True)

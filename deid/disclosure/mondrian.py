@@ -166,7 +166,7 @@ def _cut(
             if column.tree is not None and here.any():
                 inside = here[group]
                 node = column.tree.common(low[:, c], high[:, c])[group[inside]]
-                part[inside] = _child(column, node, code[inside])
+                part[inside] = child_of(column, node, code[inside])
     edge = np.empty(len(group), dtype=bool)
     edge[0] = True
     edge[1:] = (part[1:] != part[:-1]) | (group[1:] != group[:-1])
@@ -192,7 +192,7 @@ def _medians(code: IntArray, weights: IntArray, starts: IndexArray, lengths: Ind
     return code[np.searchsorted(above, half)].astype(np.int32)
 
 
-def _child(column: CodedColumn, node: Ints, leaf: IntArray) -> Ints:
+def child_of(column: CodedColumn, node: Ints, leaf: IntArray) -> Ints:
     """Return the child of each node that covers a leaf."""
     assert column.tree is not None
     child = np.full(len(node), -1, dtype=np.int32)

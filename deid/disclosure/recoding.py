@@ -87,17 +87,49 @@ def publish(
     pandas.DataFrame
         The rows in their order, with all other columns as they were.
     """
-    columns = {}
+    kinds = [data.kind(column.name) for column in coded.columns]
+    cells = group_cells(coded.columns, coded.codes, classes, kinds, regions=regions)
+    columns = {
+        column.name: _categorical(own, classes, suppressed) for column, own in zip(coded.columns, cells, strict=True)
+    }
+    return data.frame.assign(**columns)
+
+
+def group_cells(
+    columns: Sequence[CodedColumn],
+    codes: Ints,
+    classes: IndexArray,
+    kinds: Sequence[str],
+    *,
+    regions: Sequence[tuple[Ints, Ints]] | None = None,
+) -> list[NDArray[np.object_]]:
+    """Return, by column, the published cell of each group.
+
+    Parameters
+    ----------
+    columns : sequence of CodedColumn
+    codes : ndarray of int32, shape [n, columns]
+        Codes of the rows.
+    classes, regions
+        See `publish`; every group has a row.
+    kinds : sequence of str
+        Kind of each column.
+
+    Returns
+    -------
+    list of object arrays, shape (groups,)
+        Texts, None for a missing value.
+    """
+    found = []
     count = int(classes.max(initial=-1)) + 1
-    low, high = boxes(coded.codes, classes, count)
-    for c, column in enumerate(coded.columns):
+    low, high = boxes(codes, classes, count)
+    for c, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
         if regions is None and column.tree is None and column.numbers is None:
-            cells = _sets(column, coded.codes[:, c], classes, count)
+            found.append(_sets(column, codes[:, c], classes, count))
         else:
             ends = (low[:, c], high[:, c]) if regions is None else regions[c]
-            cells = _cells(column, *ends, data.kind(column.name))
-        columns[column.name] = _categorical(cells, classes, suppressed)
-    return data.frame.assign(**columns)
+            found.append(_cells(column, *ends, kind))
+    return found
 
 
 def _categorical(cells: NDArray[np.object_], classes: IndexArray, suppressed: BoolArray | None) -> pd.Categorical[str]:

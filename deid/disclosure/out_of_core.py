@@ -1,0 +1,654 @@
+"""Tables of Parquet that do not fit into memory: Mondrian whose first cuts run in DuckDB, and verifiers by group-by.
+
+What strict Mondrian and the models of a class look at is how often each combination of quasi-identifiers and sensitive
+values occurs. DuckDB counts the combinations on disk and makes the first cuts by the rule of
+`deid.disclosure.mondrian`; parts that are small enough go to workers, where that module cuts on. A group's cuts depend
+on the group alone, so the classes are those of the whole table in memory. Then DuckDB joins rows and classes, and
+verifiers read what was written.
+
+The engine's own memory is bounded by its setting; what lies in Python's is one part a worker, and the distinct values
+of each column. duckdb is imported where it is used (extra ``link``).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deid.base.arrays import FloatArray, IndexArray, IntArray
+from deid.base.errors import ConfigError, DeidError, InputError, OutputError, require
+from deid.base.files import part_folder
+from deid.base.pool import Pool
+from deid.disclosure.assessment import Finding, Requirements
+from deid.disclosure.cells import cover_table
+from deid.disclosure.classes import Verdict
+from deid.disclosure.constraints import Constraint, smallest_group
+from deid.disclosure.encoding import CodedColumn, CodedTable, Ints, class_ids, encode
+from deid.disclosure.groups import Groups
+from deid.disclosure.guards import FATES
+from deid.disclosure.mondrian import child_of, mondrian
+from deid.disclosure.privacy import TOLERANCE
+from deid.disclosure.recoding import group_cells
+from deid.disclosure.release import constraint_of
+from deid.disclosure.schema import Column, Schema, read_microdata
+from deid.disclosure.utility import Domain
+from deid.table.microdata import NA_CODE, Microdata
+
+_CUT = ("k", "l", "entropy_l", "c", "alpha")
+"""Models of a class alone, which parts of a table can keep each for itself."""
+_TOLD = (*_CUT, "t", "beta", "distance")
+"""Models that are verified by group-by."""
+_VALUES = 2_000_000
+"""Most distinct values of a column whose values matter."""
+_CELL_BYTES = 600
+"""Bytes that a combination takes, roughly, while a worker cuts its part."""
+_LEAST_PART = 20_000
+
+
+@dataclass(frozen=True)
+class DiskRelease:
+    """What was released of a table on disk."""
+
+    rows: int
+    classes: int
+    parts: int
+    """Parts that the first cuts made."""
+    ncp: float
+    """Normalized certainty penalty, as `deid.disclosure.utility.information_loss` has it."""
+    findings: tuple[Finding, ...]
+    """What the verifiers found in the written table."""
+    fates: dict[str, tuple[str, str]]
+    """Column -> role and fate."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return JSON values; no cell of the table."""
+        return {
+            "method": "mondrian",
+            "rows": self.rows,
+            "classes": self.classes,
+            "parts": self.parts,
+            "loss": {"ncp": self.ncp},
+            "findings": [finding.as_dict() for finding in self.findings],
+        }
+
+
+def anonymize_on_disk(
+    source: Path, schema: Schema, asked: Requirements, out: Path, *, memory: int, jobs: int = 1, drop_rest: bool = False
+) -> DiskRelease:
+    """Make a table of Parquet publishable by Mondrian, in bounded memory.
+
+    Parameters
+    ----------
+    source : Path
+        File or folder of Parquet.
+    schema : Schema
+        Roles of all columns. It must say that each row is a person.
+    asked : Requirements
+        Of these: k, l, entropy_l, c, alpha.
+    out : Path
+        New file of Parquet; its rows stand in the order of what they say.
+    memory : int
+        Bytes, roughly, that may be used.
+    jobs : int
+        Number of processes that cut the parts.
+    drop_rest : bool
+        Leave out columns of which nothing is said.
+
+    Returns
+    -------
+    DiskRelease
+
+    Raises
+    ------
+    ConfigError
+        When the table is not described, something is asked for that cannot be kept so, or nothing can reach it.
+    InputError, FormatError
+        When the table cannot be read.
+    OutputError
+        When nothing can be written, or a verifier rejects what was written: then there is no release.
+    """
+    require(
+        out.suffix.lower() in (".parquet", ".pq"), "a table on disk is written as Parquet", "such as -o out.parquet"
+    )
+    _refuse(asked, _CUT, "is not searched for in a table on disk")
+    require(schema.person is None, "rows of one person cannot be told in a table on disk", "make one row a person")
+    require(
+        schema.each_row_a_person,
+        "whether rows are persons is not looked at in a table on disk",
+        "say --each-row-a-person, if each is one",
+    )
+    with part_folder(out) as folder, _opened(source, memory // 2, folder) as table:
+        roles = _roles(table.names, schema, drop_rest)
+        wanted = [name for name in table.names if roles[name] in ("quasi-identifier", "sensitive")]
+        domains = _Domains.of(table, wanted, schema, folder)
+        data = domains.data
+        if not data.quasi_identifiers:
+            raise ConfigError("the table has no quasi-identifier", "name the columns that identify together")
+        constraint = constraint_of(data, asked)
+        cells = _Cells(table, domains, constraint, [_alone(data, asked, name) for name in data.sensitive or ("",)])
+        cells.count()
+        most = max(_LEAST_PART, memory // 2 // (_CELL_BYTES * jobs))
+        parts = cells.first_cuts(most)
+        classes, lost = cells.cut_on(parts, jobs)
+        part = folder / "out.parquet"
+        rows = table.write(part, cells.published(roles))
+        with _opened(part, memory // 2, folder, "check") as written:
+            findings = _assess(written, data.quasi_identifiers, data.sensitive, asked)
+        failed = [finding.name for finding in findings if finding.failed]
+        if failed or rows != table.rows:
+            raise OutputError(
+                f"the verifier rejects what was written: {', '.join(failed) or 'rows are missing'}",
+                "this is a fault of the method: please report it; nothing was released",
+            )
+        part.chmod(0o600)
+        part.replace(out)
+    fates = {name: (role, FATES[role]) for name, role in roles.items()}
+    ncp = lost / rows / len(data.quasi_identifiers)
+    return DiskRelease(rows, classes, len(parts), ncp, tuple(findings), fates)
+
+
+def assess_on_disk(source: Path, schema: Schema, asked: Requirements, folder: Path, *, memory: int) -> list[Finding]:
+    """Run verifiers on a published table of Parquet, in bounded memory.
+
+    Parameters
+    ----------
+    source : Path
+        File or folder of Parquet.
+    schema : Schema
+        Which columns are quasi-identifiers and sensitive; every row counts as a person.
+    asked : Requirements
+        Of these: k, l, entropy_l, alpha, t (with equal distances), beta.
+    folder : Path
+        An existing folder for what does not fit into memory.
+    memory : int
+        Bytes, roughly, that may be used.
+
+    Returns
+    -------
+    list of Finding
+        As `deid.disclosure.assessment.assess` has them, without rows that decide.
+
+    Raises
+    ------
+    ConfigError, InputError
+        When a column is not there, or something is asked for that is not told so.
+    """
+    _refuse(asked, _TOLD, "is not told of a table on disk")
+    require(asked.c is None, "recursive diversity is not told of a table on disk", "leave out --c")
+    require(schema.person is None, "rows of one person cannot be told in a table on disk", "leave out --person")
+    qi = [name for name, column in schema.columns.items() if column.role == "quasi-identifier"]
+    sensitive = [name for name, column in schema.columns.items() if column.role == "sensitive"]
+    require(bool(qi), "the table has no quasi-identifier", "name the columns that identify together")
+    with _opened(source, memory, folder) as table:
+        _check(table.names, [*qi, *sensitive])
+        return _assess(table, qi, sensitive, asked)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table of Parquet, and the engine that looks at it."""
+
+    con: Any
+    names: tuple[str, ...]
+    rows: int
+
+    def ask(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """Return the rows of a query. (What is not fetched whole keeps the connection busy.)"""
+        found: list[tuple[Any, ...]] = self.con.execute(query, list(values)).fetchall()
+        return found
+
+    def arrays(self, query: str) -> dict[str, NDArray[Any]]:
+        """Return the columns of a query of numbers."""
+        found = self.con.execute(query).fetchnumpy()
+        return {name: np.ma.filled(column, NA_CODE) for name, column in found.items()}
+
+    def keep(self, name: str, columns: dict[str, Any], *, more: bool = False) -> None:
+        """Make a table of arrays, or put them behind those that it has."""
+        import pyarrow
+
+        self.con.register("given", pyarrow.table(columns))
+        self.ask(f"INSERT INTO {name} SELECT * FROM given" if more else f"CREATE TABLE {name} AS SELECT * FROM given")
+        self.con.unregister("given")
+
+    def write(self, path: Path, query: str) -> int:
+        """Write what a query gives as Parquet; return its rows."""
+        return int(self.ask(f"COPY ({query}) TO {_text(str(path))} (FORMAT parquet)")[0][0])
+
+
+@contextmanager
+def _opened(source: Path, memory: int, folder: Path, name: str = "work") -> Iterator[_Table]:
+    """Open a table of Parquet; ``folder`` takes what the engine puts aside, which holds the table's values."""
+    try:
+        import duckdb
+    except ImportError:
+        raise ConfigError("DuckDB is not installed", "pip install 'clinical-deid[link]'") from None
+    files = sorted(source.rglob("*.parquet")) if source.is_dir() else [source]
+    if not files or not all(file.is_file() for file in files):
+        raise InputError("there is no Parquet here", "name a file or folder of Parquet", str(source))
+    if any(sign in str(file) for file in files for sign in "*?["):
+        raise ConfigError("the name of the table has a sign that DuckDB takes for a pattern", "rename it: no * ? [")
+    place = folder / f"{name}.duckdb"
+    settings: dict[str, Any] = {
+        "memory_limit": f"{max(memory, 64 << 20)}B",
+        "temp_directory": str(folder / f"{name}.tmp"),
+        "preserve_insertion_order": "false",
+        "autoinstall_known_extensions": "false",
+        "threads": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1),
+    }
+    con = duckdb.connect(str(place), config=settings)
+    try:
+        listed = ", ".join(_text(str(file)) for file in files)
+        con.execute(f"CREATE VIEW source AS SELECT * FROM read_parquet([{listed}])").fetchall()
+        names = tuple(row[0] for row in con.execute("DESCRIBE source").fetchall())
+        rows = con.execute("SELECT count(*) FROM source").fetchall()[0][0]
+        if not rows:
+            raise InputError("the table has no rows", "name a table with rows", str(source))
+        yield _Table(con, names, rows)
+    except duckdb.Error as error:
+        # the engine's messages quote values
+        kind = type(error).__name__
+        if isinstance(error, duckdb.OutOfMemoryException):
+            raise ConfigError("the memory does not suffice", "raise --memory, or free room on the disk") from None
+        raise InputError(f"the table cannot be worked on ({kind})", "is it whole, and Parquet?", str(source)) from None
+    finally:
+        con.close()
+        place.unlink(missing_ok=True)
+
+
+def _name(text: str) -> str:
+    """Return a name of a column as SQL has it."""
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _text(text: str) -> str:
+    """Return a text as SQL has it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _refuse(asked: Requirements, known: Sequence[str], what: str) -> None:
+    """Refuse levels that are not among those that are known."""
+    own = [name for name in vars(asked) if name in Requirements.__dataclass_fields__ and name not in known]
+    odd = [name for name in own if getattr(asked, name) is not None and name != "distance"]
+    if odd:
+        raise ConfigError(f"{odd[0].replace('_', '-')} {what}", f"known: {', '.join(known)}")
+    if asked.t is not None and asked.distance != "equal":
+        raise ConfigError(f"the distance {asked.distance} {what}", "use --distance equal")
+
+
+def _check(names: Sequence[str], asked: Sequence[str]) -> None:
+    from deid.base.nearest import nearest
+
+    for name in asked:
+        if name not in names:
+            raise ConfigError(f"the table has no column {name!r}", nearest(name, names))
+
+
+def _roles(names: Sequence[str], schema: Schema, drop_rest: bool) -> dict[str, str]:
+    """Return the role of every column; nothing is guessed here."""
+    _check(names, list(schema.columns))
+    roles = {name: said.role for name, said in schema.columns.items() if said.role is not None}
+    silent = [name for name in names if name not in roles]
+    if silent and not drop_rest:
+        raise ConfigError(
+            f"nothing is said of the columns {', '.join(map(repr, silent[:12]))}",
+            "give each a role, or leave it out (--drop A,B, --drop-rest); what shall leave as it is must be named "
+            "(--publish A,B)",
+        )
+    return {name: roles.get(name, "dropped") for name in names}
+
+
+def _alone(data: Microdata, asked: Requirements, name: str) -> tuple[str, Constraint]:
+    """Return what is asked of one sensitive column (none: of the size alone)."""
+    roles = {one: role for one, role in data.roles.items() if role != "sensitive" or one == name}
+    return name, constraint_of(Microdata(data.frame, roles, data.hierarchies, kinds=data.kinds), asked)
+
+
+@dataclass(frozen=True)
+class _Domains:
+    """The values of each column that matters: a small table that has each of them, for roles, kinds and hierarchies."""
+
+    data: Microdata
+    coded: CodedTable
+
+    @classmethod
+    def of(cls, table: _Table, names: Sequence[str], schema: Schema, folder: Path) -> _Domains:
+        """Look at the values, and keep for each its code, as tables ``domain_0`` and so on."""
+        import pyarrow
+        import pyarrow.parquet
+
+        for name, said in schema.columns.items():
+            if isinstance(said.hierarchy, Mapping) and said.hierarchy.get("kind") == "automatic":
+                raise ConfigError(
+                    f"an automatic hierarchy of {name!r} counts rows in memory", "make it of a sample: deid schema"
+                )
+        found = {}
+        for name in names:
+            count = table.ask(f"SELECT count(DISTINCT {_name(name)}) FROM source")[0][0]
+            if count > _VALUES:
+                raise ConfigError(
+                    f"column {name!r} has {count:,} different values", f"round it first, to at most {_VALUES:,}"
+                )
+            query = f"SELECT DISTINCT {_name(name)} AS v FROM source ORDER BY v"
+            column = table.con.sql(query).to_arrow_table().column("v").combine_chunks()
+            found[name] = column.chunk(0) if isinstance(column, pyarrow.ChunkedArray) else column
+        longest = max(map(len, found.values()), default=0)
+        filled = {name: own.take(pyarrow.array(np.arange(longest) % len(own))) for name, own in found.items()}
+        place = folder / "values.parquet"
+        pyarrow.parquet.write_table(pyarrow.table(filled), place)
+        try:
+            own = Schema({name: schema.columns.get(name, Column(None)) for name in names}, None, True)
+            data = read_microdata(str(place), own)
+        finally:
+            place.unlink()
+        coded = encode(data)
+        codes = {column.name: coded.codes[:, at] for at, column in enumerate(coded.columns)}
+        codes |= {name: sensitive for name, (_, sensitive) in coded.sensitive.items()}
+        for at, name in enumerate([*data.quasi_identifiers, *data.sensitive]):
+            table.keep(f"domain_{at}", {"v": found[name], "c": codes[name][: len(found[name])]})
+        return cls(data, coded)
+
+
+@dataclass
+class _Cells:
+    """The combinations of values that occur, with their counts: table ``cells`` of the engine, cut into parts."""
+
+    table: _Table
+    domains: _Domains
+    constraint: Constraint
+    models: Sequence[tuple[str, Constraint]]
+    """What is asked, by sensitive column."""
+    _tables: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        data = self.domains.data
+        self.columns = self.domains.coded.columns
+        self.qi, self.sensitive = data.quasi_identifiers, data.sensitive
+        self.codes = [f"c{at}" for at in range(len(self.qi))]
+        self.values = [f"s{at}" for at in range(len(self.sensitive))]
+
+    def _joined(self) -> str:
+        """Return the source with its codes."""
+        joins = [
+            f"JOIN domain_{at} ON source.{_name(name)} IS NOT DISTINCT FROM domain_{at}.v"
+            for at, name in enumerate([*self.qi, *self.sensitive])
+        ]
+        return f"source {' '.join(joins)}"
+
+    def count(self) -> None:
+        """Count the combinations."""
+        told = [f"domain_{at}.c AS {code}" for at, code in enumerate([*self.codes, *self.values])]
+        self.table.ask(
+            f"CREATE TABLE cells AS SELECT {', '.join(told)}, count(*)::BIGINT AS n FROM {self._joined()} GROUP BY ALL"
+        )
+
+    def first_cuts(self, most: int) -> list[str]:
+        """Cut until no part has more combinations than ``most``, or can be cut; return the tables of the parts."""
+        least = 2 * smallest_group(self.constraint)
+        whole, done = ["cells"], []
+        if not self._allowed("cells", [("TRUE", 0)]):
+            raise ConfigError(f"not even the whole table has {self.constraint}", "ask for less")
+        while whole:
+            part = whole.pop()
+            ends = ", ".join(f"min({code}), max({code})" for code in self.codes)
+            count, size, *bounds = self.table.ask(f"SELECT count(*), sum(n), {ends} FROM {part}")[0]
+            pieces = self._cut(part, np.array(bounds).reshape(-1, 2)) if count > most and size >= least else []
+            if not pieces:
+                done.append(part)
+            for where in pieces:
+                self._tables += 1
+                whole.append(f"part_{self._tables}")
+                self.table.ask(f"CREATE TABLE {whole[-1]} AS SELECT * FROM {part} WHERE {where}")
+            if pieces:
+                self.table.ask(f"DROP TABLE {part}")
+        return done
+
+    def _cut(self, part: str, bounds: NDArray[Any]) -> list[str]:
+        """Return where a part is cut, by the rule of `mondrian`: the widest column that has an allowable cut."""
+        low, high = bounds.astype(np.int32).T
+        worth = np.array([column.loss(low[c : c + 1], high[c : c + 1])[0] for c, column in enumerate(self.columns)])
+        while worth.max(initial=0) > 0:
+            chosen = int(np.argmax(worth))
+            code = self.codes[chosen]
+            ranges = self._ranges(part, chosen, low[chosen], high[chosen])
+            pieces = [f"{code} BETWEEN {first} AND {last}" for first, last in ranges]
+            found = self._allowed(part, [(piece, at) for at, piece in enumerate(pieces)])
+            if found and len(found) > 1:
+                return [pieces[at] for at in found]
+            worth[chosen] = 0
+        return []
+
+    def _ranges(self, part: str, chosen: int, low: int, high: int) -> list[tuple[int, int]]:
+        """Return the ranges of codes into which a column is cut."""
+        column, code = self.columns[chosen], self.codes[chosen]
+        if column.tree is not None:
+            node = column.tree.common(np.array([low]), np.array([high]))
+            leaves = np.arange(low, high + 1)
+            child = child_of(column, np.repeat(node, len(leaves)), leaves)
+            starts = np.flatnonzero(np.diff(child, prepend=child[0] - 1))
+            stops = np.append(starts[1:], len(leaves)) - 1
+            return [(int(leaves[a]), int(leaves[b])) for a, b in zip(starts, stops, strict=True)]
+        counts = self.table.arrays(f"SELECT {code} AS c, sum(n)::BIGINT AS n FROM {part} GROUP BY ALL ORDER BY c")
+        above = np.cumsum(counts["n"])
+        at = int(counts["c"][np.searchsorted(above, (above[-1] + 1) // 2)])  # the lower median
+        at -= at == high
+        return [(int(low), at), (at + 1, int(high))]
+
+    def _allowed(self, part: str, pieces: list[tuple[str, int]]) -> list[int]:
+        """Return the pieces that have rows, or nothing when one of them is not what is asked for."""
+        case = " ".join(f"WHEN {where} THEN {at}" for where, at in pieces)
+        there: list[int] = []
+        for name, constraint in self.models:
+            value = f", {self.values[self.sensitive.index(name)]} AS s" if name else ""
+            rows = self.table.arrays(
+                f"SELECT CASE {case} END AS p{value}, sum(n)::BIGINT AS n FROM {part} GROUP BY ALL ORDER BY p"
+            )
+            piece = rows["p"]
+            starts = np.flatnonzero(np.diff(piece, prepend=piece[0] - 1))
+            sensitive = {name: (self.domains.coded.sensitive[name][0], rows["s"].astype(np.int32))} if name else {}
+            table = CodedTable((), np.empty((len(piece), 0), np.int32), sensitive, None, rows["n"])
+            if not constraint.satisfied(Groups(table, np.arange(len(piece)), starts)).all():
+                return []
+            there = piece[starts].tolist()
+        return there
+
+    def cut_on(self, parts: Sequence[str], jobs: int) -> tuple[int, float]:
+        """Cut the parts in workers; keep the class of each combination, and the cells of each class.
+
+        Returns
+        -------
+        int, float
+            Classes, and the sum of the certainty penalties of all rows and columns.
+        """
+        data = self.domains.data
+        kinds = [data.kind(name) for name in self.qi]
+        sensitive = {name: self.domains.coded.sensitive[name][0] for name in self.sensitive}
+        trees = [data.hierarchies.get(name) for name in self.qi]
+        domains = [Domain.of(data, name) for name in self.qi]
+        make = functools.partial(_Cutter, self.columns, sensitive, self.constraint, kinds, trees)
+        count, lost = 0, 0.0
+        for number, found in enumerate(self._answers(make, parts, jobs)):
+            if isinstance(found, DeidError):
+                raise found
+            rows = {code: found.codes[:, at] for at, code in enumerate(self.codes)}
+            classes = {f"p{at}": list(cells) for at, cells in enumerate(found.cells)}
+            self.table.keep("combinations", rows | {"class": found.classes + count}, more=number > 0)
+            self.table.keep(
+                "classes", {"class": np.arange(len(found.records)) + count, **_typed(classes)}, more=number > 0
+            )
+            count += len(found.records)
+            for domain, cells in zip(domains, found.cells, strict=True):
+                known = {
+                    label: at for at, label in enumerate(label for label in dict.fromkeys(cells) if label is not None)
+                }
+                penalty = domain.penalty(list(known))
+                places = np.array([known.get(label, -1) for label in cells.tolist()])
+                lost += float((penalty[places] * found.records).sum())
+        return count, lost
+
+    def _answers(self, make: Any, parts: Sequence[str], jobs: int) -> Iterator[_Found]:
+        if jobs == 1 or len(parts) == 1:
+            yield from map(make(), self._arrays(parts))
+            return
+        with Pool[dict[str, NDArray[Any]], "_Found"](make, min(jobs, len(parts))) as pool:
+            yield from pool.in_order(self._arrays(parts))
+
+    def _arrays(self, parts: Sequence[str]) -> Iterator[dict[str, NDArray[Any]]]:
+        for part in parts:
+            yield self.table.arrays(f"SELECT * FROM {part}")
+            self.table.ask(f"DROP TABLE {part}")
+
+    def published(self, roles: dict[str, str]) -> str:
+        """Return the query of what is published."""
+        shown = []
+        for name in self.table.names:
+            if name in self.qi:
+                shown.append(f"classes.p{self.qi.index(name)} AS {_name(name)}")
+            elif FATES[roles[name]] != "dropped":
+                shown.append(f"source.{_name(name)}")
+        on = " AND ".join(f"combinations.{code} = domain_{at}.c" for at, code in enumerate(self.codes))
+        return (
+            f"SELECT {', '.join(shown)} FROM {self._joined()} JOIN combinations ON {on} "
+            "JOIN classes ON classes.class = combinations.class ORDER BY ALL"
+        )
+
+
+def _typed(columns: dict[str, list[str | None]]) -> dict[str, Any]:
+    import pyarrow
+
+    return {name: pyarrow.array(cells, pyarrow.string()) for name, cells in columns.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What a worker found in a part."""
+
+    codes: Ints
+    """[combinations, columns] distinct quasi-identifiers."""
+    classes: IndexArray
+    cells: list[NDArray[np.object_]]
+    """By column, what is published for each class."""
+    records: FloatArray
+    """Rows of each class."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Cutter:
+    """Cuts a part on, in a worker."""
+
+    columns: tuple[CodedColumn, ...]
+    sensitive: dict[str, CodedColumn]
+    constraint: Constraint
+    kinds: Sequence[str]
+    trees: Sequence[Any]
+
+    def __call__(self, given: dict[str, NDArray[Any]]) -> _Found:
+        codes = np.stack([given[f"c{at}"] for at in range(len(self.columns))], axis=1).astype(np.int32)
+        values = {
+            name: (column, given[f"s{at}"].astype(np.int32)) for at, (name, column) in enumerate(self.sensitive.items())
+        }
+        weights: IntArray = given["n"].astype(np.int64)
+        classes = mondrian(CodedTable(self.columns, codes, values, None, weights), self.constraint)
+        cells = group_cells(self.columns, codes, classes, self.kinds)
+        records = np.bincount(classes, weights).astype(np.float64)
+        for at, column in enumerate(self.columns):
+            self._check(column, cells[at], codes[:, at], classes, self.trees[at])
+        _, index = class_ids(codes, [column.size for column in self.columns])
+        return _Found(codes[index], classes[index], cells, records)
+
+    def _check(
+        self, column: CodedColumn, cells: NDArray[np.object_], codes: Ints, classes: IndexArray, tree: Any
+    ) -> None:
+        """Refuse cells that are not true of their rows, by their text alone."""
+        labels = {label: at for at, label in enumerate(dict.fromkeys(cells.tolist()))}
+        place = np.array([labels[label] for label in cells.tolist()])[classes]
+        pairs = np.unique(place.astype(np.int64) * column.size + codes)
+        texts = list(labels)
+        for label in range(len(texts)):
+            inside = pairs[
+                np.searchsorted(pairs, label * column.size) : np.searchsorted(pairs, (label + 1) * column.size)
+            ]
+            values = [column.values[code] for code in (inside % column.size).tolist()]
+            known = [value for value in values if value is not None]
+            if texts[label] is None:
+                true = not known
+            else:
+                table = cover_table([str(texts[label])], known, tree)
+                true = bool(table[0, : len(known)].all()) and (len(known) == len(values) or bool(table[0, -1]))
+            if not true:
+                raise OutputError(
+                    f"a cell of {column.name} is not true of its rows",
+                    "this is a fault of the method: please report it; nothing was released",
+                )
+
+
+def _assess(table: _Table, qi: Sequence[str], sensitive: Sequence[str], asked: Requirements) -> list[Finding]:
+    """Return what a table reaches, by group-by."""
+
+    def shown(name: str) -> str:
+        """Return a cell as the verifiers in memory compare it: as text, nothing where it is empty."""
+        return f"NULLIF(NULLIF(CAST({_name(name)} AS VARCHAR), ''), 'nan')"
+
+    keys = ", ".join(f"{shown(name)} AS q{at}" for at, name in enumerate(qi))
+    names = ", ".join(f"q{at}" for at in range(len(qi)))
+    k = table.ask(f"SELECT min(n) FROM (SELECT {keys}, count(*) AS n FROM source GROUP BY ALL)")[0][0]
+    findings = [Finding("k-anonymity", "", asked.k, _least(k, asked.k))]
+    if asked.about_values and not sensitive:
+        raise ConfigError("no column is sensitive", "name the ones to protect with --sensitive")
+    for name in sensitive:
+        counts = f"SELECT {keys}, {shown(name)} AS s, count(*) AS n FROM source GROUP BY ALL"
+        table.ask(f"CREATE OR REPLACE TEMP TABLE counted AS SELECT * FROM ({counts}) WHERE s IS NOT NULL")
+        whole = "SELECT s, sum(n) / (SELECT sum(n) FROM counted) AS share FROM counted GROUP BY s"
+        shares = f"SELECT *, sum(n) OVER (PARTITION BY {names}) AS known FROM counted"
+        distinct, entropy, most, distance, gain = table.ask(
+            f"WITH whole AS ({whole}), each AS ("
+            f" SELECT {names}, count(*) AS l, any_value(known) AS known, sum(n * ln(n)) AS bits,"
+            "  max(n / known) AS most, sum(greatest(n / known - share, 0)) AS distance,"
+            "  max((n / known - share) / share) AS gain"
+            f" FROM ({shares}) JOIN whole USING (s) GROUP BY {names})"
+            " SELECT min(l), exp(min(ln(known) - bits / known)), max(most), max(distance), max(gain) FROM each"
+        )[0]
+        if distinct is None:  # nothing is recorded, so nothing can be disclosed
+            distinct, entropy, most, distance, gain = math.inf, math.inf, 0.0, 0.0, 0.0
+        share = _greatest(most, asked.alpha)
+        both = Verdict(share.ok and _least(k, asked.k).ok, (float(most), float(k)), ())
+        bound = None if asked.alpha is None else (asked.alpha, float(asked.k or 1))
+        findings += [
+            Finding("distinct l-diversity", name, asked.l, _least(distinct, asked.l)),
+            Finding("entropy l-diversity", name, asked.entropy_l, _least(entropy, asked.entropy_l)),
+            Finding("(alpha,k)-anonymity", name, bound, both),
+            Finding("t-closeness (equal)", name, asked.t, _greatest(distance, asked.t)),
+            Finding("beta-likeness", name, asked.beta, _greatest(max(gain, 0.0), asked.beta)),
+        ]
+        if asked.c is not None:
+            findings.append(_recursive(table, names, name, asked.c, 2 if asked.l is None else asked.l))
+    return findings
+
+
+def _recursive(table: _Table, names: str, column: str, c: float, l: int) -> Finding:  # noqa: E741
+    """Return whether the most frequent value of every class is rarer than c times the l-th and rarer ones together."""
+    ranked = f"SELECT *, row_number() OVER (PARTITION BY {names} ORDER BY n DESC) AS r FROM counted"
+    level = table.ask(
+        "SELECT max(level) FROM (SELECT max(n) / nullif(sum(CASE WHEN r >= ? THEN n ELSE 0 END), 0) AS level, count(*)"
+        f" FROM ({ranked}) GROUP BY {names})",
+        l,
+    )[0][0]
+    short = table.ask(f"SELECT count(*) FROM (SELECT 1 FROM counted GROUP BY {names} HAVING count(*) < ?)", l)[0][0]
+    reached = math.inf if short or level is None else float(level)
+    return Finding(f"recursive (c,{l})-diversity", column, c, Verdict(reached < c, reached, ()))
+
+
+def _least(level: float, bound: float | None) -> Verdict:
+    return Verdict(bound is None or level >= bound * (1 - TOLERANCE), float(level), ())
+
+
+def _greatest(level: float, bound: float | None) -> Verdict:
+    return Verdict(bound is None or level <= bound * (1 + TOLERANCE) + 1e-15, float(level), ())

@@ -1,0 +1,110 @@
+"""What anonymizing and checking a table on disk cost in memory and time, beside the same table in memory.
+
+    python scripts/bench/bench_out_of_core.py                                # a million rows, 512 MB
+    python scripts/bench/bench_out_of_core.py --rows 10000000 --memory 1G --only disk
+
+The table is made up: age, day of birth, one of 900 places, sex, a year, one of 60 diagnoses. Seconds are those on the
+clock; memory is the most that was resident in the command and, added, in any of its workers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+CHECKED = ("--qi", "age,born,place,sex,year", "--sensitive", "diagnosis", "--k", "5", "--l", "2")
+STATED = (*CHECKED, "--each-row-a-person", "--method", "mondrian")
+
+
+def make(path: Path, count: int) -> None:
+    """Write a table by groups of rows."""
+    rng = np.random.default_rng(5)
+    writer = None
+    for begin in range(0, count, 500_000):
+        size = min(500_000, count - begin)
+        age = np.clip(rng.normal(52, 22, size), 0, 99).astype(np.int64)
+        place = np.minimum(rng.geometric(0.01, size), 900)
+        table = pa.table(
+            {
+                "age": age,
+                "born": pa.array(np.datetime64("2024-06-30") - age * 365 - rng.integers(0, 365, size)).cast(
+                    pa.string()
+                ),
+                "place": pa.array([f"P{n:03}" for n in place.tolist()]),
+                "sex": pa.array(np.where(rng.random(size) < 0.5, "F", "M").tolist()),
+                "year": rng.integers(2010, 2025, size),
+                "diagnosis": pa.array([f"D{n:02}" for n in np.minimum(rng.geometric(0.08, size), 60).tolist()]),
+            }
+        )
+        writer = writer or pq.ParquetWriter(path, table.schema)
+        writer.write_table(table)
+    if writer is not None:
+        writer.close()
+
+
+def measured(*command: str) -> tuple[float, int]:
+    """Return the seconds on the clock, and the most bytes that a command and its processes had resident at once."""
+    began, most = time.perf_counter(), 0
+    run = subprocess.Popen([sys.executable, "-m", "deid", *command], stdout=subprocess.DEVNULL, start_new_session=True)
+    while run.poll() is None:
+        now = 0
+        for place in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError, IndexError):
+                if int((place / "stat").read_text().rpartition(")")[2].split()[3]) == run.pid:  # its session
+                    now += int((place / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        most = max(most, now)
+        time.sleep(0.1)
+    if run.returncode:
+        raise SystemExit(f"deid {command[0]} failed")
+    return time.perf_counter() - began, most
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--memory", default="512M")
+    parser.add_argument("--jobs", default="1")
+    parser.add_argument("--only", choices=("disk", "memory"))
+    said = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        os.environ["XDG_CONFIG_HOME"] = str(place / "config")
+        make(place / "in.parquet", said.rows)
+        print(f"{said.rows:,} rows, {(place / 'in.parquet').stat().st_size / 1e6:.0f} MB of Parquet", flush=True)
+        for name in ("disk", "memory"):
+            if said.only not in (None, name):
+                continue
+            how = ["--memory", said.memory] if name == "disk" else []
+            jobs = ["--jobs", said.jobs] if name == "disk" else []
+            out = str(place / f"{name}.parquet")
+            ways = {
+                "anonymize": ("anonymize", str(place / "in.parquet"), *STATED, "-o", out, "--quiet", *how, *jobs),
+                "privacy": ("privacy", out, *CHECKED, "--quiet", *how),
+            }
+            for what, command in ways.items():
+                seconds, most = measured(*command)
+                print(f"{what:<10} {name:<7}{seconds:8.1f} s {most / 1e6:8,.0f} MB", flush=True)
+        if said.only is None:
+            disk, memory = (pq.read_table(place / f"{name}.parquet").to_pandas() for name in ("disk", "memory"))
+            names = list(disk.columns)
+            same = (
+                disk.astype(str)
+                .sort_values(names)
+                .reset_index(drop=True)
+                .equals(memory.astype(str).sort_values(names).reset_index(drop=True))
+            )
+            print(f"equal releases: {same}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""Tables on disk: the classes and levels of the same table in memory, from parts that are cut apart."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deid.base.errors import ConfigError, DeidError, OutputError
+from deid.base.late import pd
+from deid.disclosure import out_of_core
+from deid.disclosure.assessment import Requirements, assess
+from deid.disclosure.constraints import KAnonymity
+from deid.disclosure.out_of_core import anonymize_on_disk, assess_on_disk
+from deid.disclosure.release import anonymize
+from deid.disclosure.schema import Column, Schema, read_microdata
+from deid.table.hierarchy import hierarchy_from_rows
+
+pytest.importorskip("duckdb", reason="duckdb is not installed (extra link)")
+MEMORY = 256 << 20
+CITIES = {"Boston": "MA", "Salem": "MA", "Austin": "TX", "Waco": "TX", "Reno": "NV"}
+TREE = hierarchy_from_rows([(city, state, "*") for city, state in CITIES.items()], "city")
+
+
+def frame(rows: int, seed: int = 7) -> pd.DataFrame:
+    """Return made-up persons, with values that are missing and quotes in a name of a column."""
+    rng = random.Random(seed)
+
+    def person(number: int) -> dict[str, Any]:
+        born = datetime.date(1930, 1, 1) + datetime.timedelta(days=30 * rng.randrange(900))
+        return {
+            "age": int(rng.triangular(0, 99, 60)),
+            "born": None if rng.random() < 0.03 else born.isoformat(),
+            'the "city"': rng.choice([*CITIES, None]) if rng.random() < 0.5 else "Boston",
+            "sex": rng.choice("FM"),
+            "weight": round(rng.gauss(75, 12), 1),
+            "disease": rng.choice(["flu", "asthma", "cold", "gout", None]) if rng.random() < 0.8 else "flu",
+            "ward": rng.choice("ABC"),
+            "mrn": f"{number:07}",
+        }
+
+    return pd.DataFrame([person(number) for number in range(rows)])
+
+
+SCHEMA = Schema(
+    {
+        "age": Column("quasi-identifier"),
+        "born": Column("quasi-identifier"),
+        'the "city"': Column("quasi-identifier", hierarchy=TREE),
+        "sex": Column("quasi-identifier"),
+        "disease": Column("sensitive"),
+        "ward": Column("other"),
+        "weight": Column("dropped"),
+        "mrn": Column("identifier"),
+    },
+    each_row_a_person=True,
+)
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(out_of_core, "_LEAST_PART", 150)
+    monkeypatch.setattr(out_of_core, "_CELL_BYTES", MEMORY)
+    frame(2500).to_parquet(tmp_path / "in.parquet", index=False)
+    return tmp_path / "in.parquet"
+
+
+def rows(found: pd.DataFrame) -> Counter[tuple[Any, ...]]:
+    return Counter(tuple(None if pd.isna(cell) else str(cell) for cell in row) for row in found.to_numpy(dtype=object))
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Requirements(k=5),
+        Requirements(k=3, l=2),
+        Requirements(k=4, entropy_l=1.5),
+        Requirements(k=4, l=2, c=3.0),
+        Requirements(k=2, alpha=0.8),
+    ],
+    ids=str,
+)
+def test_the_release_is_that_of_the_table_in_memory(table: Path, asked: Requirements) -> None:
+    out = table.with_name("out.parquet")
+    made = anonymize_on_disk(table, SCHEMA, asked, out, memory=MEMORY)
+    assert made.parts > 5
+    release = anonymize(read_microdata(str(table), SCHEMA), asked, "mondrian")
+    found = pd.read_parquet(out)
+    assert list(found.columns) == list(release.table().columns)
+    assert rows(found) == rows(release.table())
+    assert made.classes == release.loss.classes
+    assert made.ncp == pytest.approx(release.loss.ncp)
+    told = {finding.name: finding.verdict.level for finding in release.findings}
+    for finding in made.findings:
+        assert finding.verdict.level == pytest.approx(told[finding.name]), finding.name
+        assert not finding.failed
+    assert out.stat().st_mode & 0o777 == 0o600
+    assert sorted(path.name for path in table.parent.iterdir()) == ["in.parquet", "out.parquet"]
+
+
+def test_workers_make_the_same(table: Path) -> None:
+    for jobs in (1, 2):
+        anonymize_on_disk(
+            table, SCHEMA, Requirements(k=5), table.with_name(f"{jobs}.parquet"), memory=MEMORY, jobs=jobs
+        )
+    assert table.with_name("1.parquet").read_bytes() == table.with_name("2.parquet").read_bytes()
+
+
+def test_a_folder_of_parts_is_one_table(table: Path) -> None:
+    folder = table.with_name("parts.parquet")
+    folder.mkdir()
+    whole = pd.read_parquet(table)
+    for number in range(3):
+        whole.iloc[number::3].to_parquet(folder / f"part-{number}.parquet", index=False)
+    one, many = (table.with_name(f"{name}.parquet") for name in ("one", "many"))
+    for place, out in ((table, one), (folder, many)):
+        anonymize_on_disk(place, SCHEMA, Requirements(k=5), out, memory=MEMORY)
+    assert rows(pd.read_parquet(one)) == rows(pd.read_parquet(many))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_levels_are_those_of_the_verifiers_in_memory(tmp_path: Path, seed: int) -> None:
+    """Of a published table with cells of any kind, classes of one, and values that are nowhere recorded."""
+    rng = random.Random(seed)
+    published = frame(300, seed)[["sex", "disease", "ward"]]
+    published["age"] = [rng.choice(["[0-29]", "*", "31", None]) for _ in range(300)]
+    published["empty"] = [None if row["ward"] == "A" else row["disease"] for _, row in published.iterrows()]
+    published.to_parquet(tmp_path / "out.parquet", index=False)
+    schema = Schema({name: Column("quasi-identifier") for name in ("age", "sex", "ward")}).over(
+        Schema({name: Column("sensitive") for name in ("disease", "empty")})
+    )
+    asked = Requirements(k=2, l=2, t=0.3, alpha=0.9, entropy_l=1.1, beta=2.0)
+    found = assess_on_disk(tmp_path / "out.parquet", schema, asked, tmp_path, memory=MEMORY)
+    told = assess(read_microdata(str(tmp_path / "out.parquet"), schema, published=True), asked)
+    assert [f.name for f in found] == [f.name for f in told]
+    for here, there in zip(found, told, strict=True):
+        assert here.verdict.level == pytest.approx(there.verdict.level), here.name
+        assert here.failed == there.failed
+
+
+@pytest.mark.parametrize(
+    ("schema", "asked", "said"),
+    [
+        (SCHEMA, Requirements(k=5, t=0.2), "t is not searched"),
+        (SCHEMA, Requirements(), "nothing is asked"),
+        (SCHEMA, Requirements(k=5000), "not even the whole table"),
+        (Schema(SCHEMA.columns), Requirements(k=5), "not looked at"),
+        (Schema(SCHEMA.columns, person="mrn"), Requirements(k=5), "one person"),
+        (Schema({"age": Column("quasi-identifier")}, each_row_a_person=True), Requirements(k=5), "nothing is said"),
+        (Schema({"aeg": Column("quasi-identifier")}, each_row_a_person=True), Requirements(k=5), "no column 'aeg'"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_and_nothing_is_written(
+    table: Path, schema: Schema, asked: Requirements, said: str
+) -> None:
+    with pytest.raises(ConfigError, match=said):
+        anonymize_on_disk(table, schema, asked, table.with_name("out.parquet"), memory=MEMORY)
+    assert [path.name for path in table.parent.iterdir()] == ["in.parquet"]
+
+
+def test_a_damaged_table_is_told_without_its_values(tmp_path: Path) -> None:
+    frame(50).to_parquet(tmp_path / "in.parquet", index=False)
+    data = (tmp_path / "in.parquet").read_bytes()
+    (tmp_path / "in.parquet").write_bytes(data[:400] + b"\xff" * 200 + data[600:])
+    with pytest.raises(DeidError) as caught:
+        anonymize_on_disk(tmp_path / "in.parquet", SCHEMA, Requirements(k=2), tmp_path / "out.parquet", memory=MEMORY)
+    assert "in.parquet" in str(caught.value)
+
+
+def test_a_method_that_were_wrong_releases_nothing(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The verifiers read the written table: here classes of one are made, and cells that are not true."""
+    own = out_of_core.mondrian
+    monkeypatch.setattr(out_of_core, "mondrian", lambda coded, constraint: own(coded, KAnonymity(1)))
+    with pytest.raises(OutputError, match="k-anonymity"):
+        anonymize_on_disk(table, SCHEMA, Requirements(k=5), table.with_name("out.parquet"), memory=MEMORY)
+    monkeypatch.setattr(out_of_core, "mondrian", own)
+    cells = out_of_core.group_cells
+    monkeypatch.setattr(out_of_core, "group_cells", lambda *given: [own[::-1] for own in cells(*given)])
+    with pytest.raises(OutputError, match="not true"):
+        anonymize_on_disk(table, SCHEMA, Requirements(k=5), table.with_name("out.parquet"), memory=MEMORY)
+    assert not table.with_name("out.parquet").exists()
