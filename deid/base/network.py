@@ -74,6 +74,19 @@ class Certificate:
         require(not others, f"the key {self.key} can be read by other users", f"run: chmod 600 {self.key}")
         self.server()
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Names and addresses that it is about: those by which clients call the machine."""
+        from cryptography import x509
+
+        found = x509.load_pem_x509_certificate(self.chain.read_bytes()).extensions
+        try:
+            told = found.get_extension_for_class(x509.SubjectAlternativeName).value
+        except x509.ExtensionNotFound:
+            return frozenset()
+        addresses = map(str, told.get_values_for_type(x509.IPAddress))
+        return frozenset({*told.get_values_for_type(x509.DNSName), *addresses})
+
     def server(self, clients: Path | None = None) -> ssl.SSLContext:
         """Return what speaks TLS to those who connect.
 

@@ -85,6 +85,7 @@ def anonymize(
         disk.refuse(
             **{"method": how.method not in ("auto", "mondrian"), "target": how.target, "scheme": how.scheme},
             **vars(beside),
+            **{"population": population, "prefix": how.prefix},
             **{"suppression": options.suppression, "rounds": options.rounds, "sql": source.sql, "sep": source.sep},
         )
         _anonymize_on_disk(told, source, out, roles, asked, disk.memory, job_count(jobs))

@@ -44,7 +44,11 @@ class Listening:
     @property
     def hosts(self) -> frozenset[str]:
         """What clients may write in the Host header."""
-        own = {"127.0.0.1", "localhost", "::1"} if self.loopback else {self.address}
+        own = {self.address}
+        if self.loopback or self.address in ("0.0.0.0", "::"):  # noqa: S104
+            own |= {"127.0.0.1", "localhost", "::1"}
+        if self.certificate is not None:
+            own |= self.certificate.names
         hosts = {bracketed(name.lower()) for name in own | self.names}
         usual = self.port == (443 if self.certificate else 80)
         return frozenset({f"{host}:{self.port}" for host in hosts} | (hosts if usual else set()))
