@@ -227,6 +227,18 @@ def test_a_labeller_made_by_hand_labels():
     assert np.frombuffer(ends, np.int64).tolist() == [1, 3, 5]
 
 
+def test_the_share_of_a_word_in_its_text_counts_where_it_is_the_first_attribute():
+    share = {
+        "attributes": ["OCC"],
+        "families": (),
+        "position": 1,
+        "weight": np.array([5.0]),
+        "prior": np.array([0, -1.5]),
+    }
+    path = native.Labeller(**parts(**share)).path("a b a", 0, 0.0)[0]
+    assert list(path) == [1, 0, 1]  # two fifths and one, as blanks are tokens
+
+
 @pytest.mark.parametrize(
     "changed",
     [
