@@ -1,4 +1,4 @@
-"""Mechanisms for single questions: count, sum, mean, quantile, histogram, top-k, each with an interval.
+"""Mechanisms for single questions: count, sum, mean, variance, quantiles, histogram, top-k, with intervals.
 
 All take the distance between neighbours (rows added or removed) and draw whole numbers: sums are of values rounded to a
 grid, so that the noise is exact. Each stays right when its rows are one part of a partition: a change of d rows that is
@@ -22,11 +22,20 @@ from deid.dp.noise import Noise
 _STEPS = 1 << 20  # of the grid of a sum
 _MOST_WHOLE = 1 << 31  # whole numbers above it could overflow when added up, and take a grid
 _FINEST, _WIDEST = 1e-290, 1e290  # of bounds: a grid between them is neither 0 nor infinite
+_SLOTS = 8  # into which rows with one value are dealt, a power of two
 _CANDIDATES = 1000  # of a quantile of numbers that are not whole
 _MOST_CANDIDATES = 200_000
 
 
 class Estimate(NamedTuple):
+    """A number with the ends of its interval; None where none was asked for."""
+
+    value: float
+    lower: float | None
+    upper: float | None
+
+
+class Bounded(NamedTuple):
     """A number with the ends of its interval."""
 
     value: float
@@ -34,12 +43,12 @@ class Estimate(NamedTuple):
     upper: float
 
 
-def noisy_count(rows: int, epsilon: float, noise: Noise, distance: int, level: float) -> Estimate:
+def noisy_count(rows: int, epsilon: float, noise: Noise, distance: int, level: float) -> Bounded:
     """Return a noisy count of rows; parameters as those of `noisy_counts`."""
     return noisy_counts(np.array([rows]), epsilon, noise, distance, level)[0]
 
 
-def noisy_counts(counts: IntArray, epsilon: float, noise: Noise, distance: int, level: float) -> list[Estimate]:
+def noisy_counts(counts: IntArray, epsilon: float, noise: Noise, distance: int, level: float) -> list[Bounded]:
     """Count the rows of disjoint cells with discrete Laplace noise (Ghosh, Roughgarden, Sundararajan 2009).
 
     Parameters
@@ -55,12 +64,12 @@ def noisy_counts(counts: IntArray, epsilon: float, noise: Noise, distance: int, 
 
     Returns
     -------
-    list of Estimate
+    list of Bounded
         One a cell; values may be negative, the ends of intervals are not.
     """
     drawn = noise.discrete_laplace(np.asarray(counts, np.int64), distance, epsilon)
     half = discrete_half_width(distance, epsilon, 1, level)
-    return [Estimate(float(own), max(float(own) - half, 0.0), max(float(own) + half, 0.0)) for own in drawn]
+    return [Bounded(float(own), max(float(own) - half, 0.0), max(float(own) + half, 0.0)) for own in drawn]
 
 
 def _checked(low: float, high: float) -> None:
@@ -78,7 +87,7 @@ def noisy_sum(
     level: float,
     *,
     whole: bool = False,
-) -> Estimate:
+) -> Bounded:
     """Add up values, moved into [low, high]; missing ones (nan) count as nothing.
 
     Parameters
@@ -98,7 +107,7 @@ def noisy_sum(
 
     Returns
     -------
-    Estimate
+    Bounded
         The noisy sum.
 
     Raises
@@ -113,12 +122,12 @@ def noisy_sum(
     sensitivity = math.ceil(most / grid) * distance
     drawn = int(noise.discrete_laplace(np.array([int(units.sum())]), sensitivity, epsilon)[0])
     half = discrete_half_width(sensitivity, epsilon, 1, level) * grid
-    return Estimate(drawn * grid, drawn * grid - half, drawn * grid + half)
+    return Bounded(drawn * grid, drawn * grid - half, drawn * grid + half)
 
 
 def noisy_mean(
     values: FloatArray, low: float, high: float, epsilon: float, noise: Noise, distance: int, level: float
-) -> Estimate:
+) -> Bounded:
     """Take the mean of values, moved into [low, high]; missing ones (nan) are left out.
 
     Half of epsilon adds up the distances from the middle of the bounds, which is less sensitive than the sum, the other
@@ -127,7 +136,7 @@ def noisy_mean(
 
     Returns
     -------
-    Estimate
+    Bounded
         The noisy mean, within the bounds.
     """
     _checked(low, high)
@@ -137,11 +146,66 @@ def noisy_mean(
     each = 1 - (1 - level) / 2
     sums = noisy_sum(present - middle, -reach, reach, for_sum, noise, distance, each)
     count = noisy_count(len(present), for_count, noise, distance, each)
-    value = min(max(middle + sums.value / max(count.value, 1.0), low), high)
+    found = _moment(sums, count, middle, reach)
+    return Bounded(*(min(max(own, low), high) for own in found))
+
+
+def _moment(sums: Bounded, count: Bounded, middle: float, reach: float) -> Bounded:
+    """Return the mean of what was added up as distances from ``middle``, at most ``reach`` away from it."""
+    value = min(max(middle + sums.value / max(count.value, 1.0), middle - reach), middle + reach)
     if count.lower < 1:
-        return Estimate(value, low, high)
+        return Bounded(value, middle - reach, middle + reach)
     ends = [middle + total / rows for total in (sums.lower, sums.upper) for rows in (count.lower, count.upper)]
-    return Estimate(value, max(min(*ends, value), low), min(max(*ends, value), high))
+    return Bounded(value, max(min(*ends, value), middle - reach), min(max(*ends, value), middle + reach))
+
+
+def noisy_variance(
+    values: FloatArray,
+    low: float,
+    high: float,
+    epsilon: float,
+    noise: Noise,
+    distance: int,
+    level: float,
+    *,
+    root: bool = False,
+) -> Bounded:
+    """Take the variance of values, moved into [low, high]; missing ones (nan) are left out.
+
+    A third of epsilon each adds up the distances from the middle of the bounds, their squares (as distances from the
+    middle of what these can be), and counts: a sum of numbers within [-r, r] has sensitivity r times the rows between
+    neighbours, and the three follow one another (sequential composition). The variance is the mean square less the
+    square of the mean, which divides by the number of values. The interval holds for all three numbers within theirs.
+    Parameters and errors as those of `noisy_sum`.
+
+    Parameters
+    ----------
+    root : bool
+        Return the standard deviation.
+
+    Returns
+    -------
+    Bounded
+        From 0 to the greatest variance within the bounds, a quarter of their squared distance.
+    """
+    _checked(low, high)
+    present = np.clip(values[~np.isnan(values)], low, high)
+    middle, reach = (low + high) / 2, (high - low) / 2
+    most = reach * reach
+    _checked(0.0, most)
+    shares = split_epsilon(epsilon, (1.0, 1.0, 1.0))
+    each = 1 - (1 - level) / 3
+    away = present - middle
+    sums = noisy_sum(away, -reach, reach, shares[0], noise, distance, each)
+    squares = noisy_sum(away * away - most / 2, -most / 2, most / 2, shares[1], noise, distance, each)
+    count = noisy_count(len(present), shares[2], noise, distance, each)
+    mean, square = _moment(sums, count, 0.0, reach), _moment(squares, count, most / 2, most / 2)
+    nearest = 0.0 if mean.lower <= 0 <= mean.upper else min(abs(mean.lower), abs(mean.upper))
+    farthest = max(abs(mean.lower), abs(mean.upper))
+    found = square.value - mean.value**2, square.lower - farthest**2, square.upper - nearest**2
+    value, lower, upper = (min(max(own, 0.0), most) for own in found)
+    lower, upper = min(lower, value), max(upper, value)
+    return Bounded(*map(math.sqrt, (value, lower, upper))) if root else Bounded(value, lower, upper)
 
 
 def _ranks(values: FloatArray, candidates: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -170,9 +234,29 @@ def quantile_candidates(low: float, high: float, *, whole: bool) -> FloatArray:
     return candidates
 
 
-def noisy_quantile(
+def check_shares(shares: Sequence[float]) -> tuple[float, ...]:
+    """Return the shares of quantiles, ascending, each once.
+
+    Raises
+    ------
+    ConfigError
+        When there is none, or one is not from 0 to 1.
+    """
+    for share in shares or (-1.0,):
+        require(0 <= share <= 1, "a quantile's share lies between 0 and 1", "for example: QUANTILE(age, 0.9)")
+    return tuple(sorted(set(shares)))
+
+
+def quantile_scores(bounds: tuple[float, float], shares: Sequence[float], *, whole: bool, interval: bool) -> int:
+    """Return among how many candidates `noisy_quantiles` chooses, all choices together, at most."""
+    candidates = len(quantile_candidates(*bounds, whole=whole))
+    values = candidates if len(shares) == 1 else len(shares) * _SLOTS * candidates
+    return values + (2 * len(shares) * candidates if interval else 0)
+
+
+def noisy_quantiles(
     values: FloatArray,
-    share: float,
+    shares: Sequence[float],
     low: float,
     high: float,
     epsilon: float,
@@ -181,56 +265,114 @@ def noisy_quantile(
     level: float,
     *,
     whole: bool = False,
-) -> Estimate:
-    """Choose a quantile of values, moved into [low, high], by the exponential mechanism; missing ones are left out.
+    interval: bool = False,
+) -> list[Estimate]:
+    """Choose quantiles of values, moved into [low, high], by noisy scores; missing ones are left out.
 
-    It is chosen from `quantile_candidates`. A candidate's score is minus the distance,
-    in ranks, between it and the wanted rank, which a row changes by at most max(share, 1 - share). The ends of the
-    interval are two more quantiles, a quarter of epsilon each: their wanted ranks lie so far outside that, with
-    probability (1 + level) / 2 each, the chosen candidate is outside as well (McSherry and Talwar 2007, lemma 7).
+    One is chosen from `quantile_candidates`. A candidate's score is minus the distance, in ranks, between it and the
+    wanted rank, which a row changes by at most max(share, 1 - share) (Smith 2011; the choice: `deid.dp.noise.Noise`).
+
+    Several are chosen by recursive split (Kaplan, Schnapp and Stemmer 2022, "Differentially private approximate
+    quantiles", theorem 3.3): the middle one divides the rows into those below and those above, in which the others are
+    sought. The parts of a level have no row in common, so a level costs once, and of m quantiles there are
+    floor(log2(m)) + 1 levels with equal parts of epsilon. Rows with equal values are dealt to slots in an order that
+    depends on their number alone, so that a row more is one row more in one slot, and a cut may divide them.
+
+    An interval, on request, takes half of epsilon: its ends are two more quantiles, whose wanted ranks lie so far
+    outside that, with probability (1 + level) / 2 each, the chosen candidate is outside as well (McSherry and Talwar
+    2007, lemma 7; a choice by permute-and-flip is never further off). Where values are not whole, the ends lie half a
+    step further out, which covers the rounding to candidates.
 
     Parameters
     ----------
     values : float array, shape (rows,)
         The numbers.
-    share : float
-        Which quantile, 0 to 1; 0.5 is the median.
+    shares : sequence of float
+        Which quantiles, ascending, from 0 to 1 (`check_shares`); 0.5 is the median.
     low, high, epsilon, noise, distance, level, whole
-        As those of `noisy_sum`; ``epsilon`` pays for the value and both ends.
+        As those of `noisy_sum`; ``epsilon`` pays for everything.
+    interval : bool
+        Whether to spend half of epsilon on intervals.
 
     Returns
     -------
-    Estimate
-        Candidates: the value, and the ends of its interval.
+    list of Estimate
+        One a share, ascending; without ends where no interval was asked for.
 
     Raises
     ------
     ConfigError
-        When the share is not from 0 to 1, or the bounds are none or too near to one another.
+        When a share is not from 0 to 1, or the bounds are none or too near to one another.
     """
-    require(0 <= share <= 1, "a quantile's share lies between 0 and 1", "for example: QUANTILE(age, 0.9)")
+    shares = check_shares(shares)
     candidates = quantile_candidates(low, high, whole=whole)
-    step = candidates[1] - candidates[0] if len(candidates) > 1 else 1.0
+    step = float(candidates[1] - candidates[0]) if len(candidates) > 1 else 1.0
     places = np.rint((np.clip(values[~np.isnan(values)], low, high) - candidates[0]) / step)
-    below, upto = _ranks(candidates[places.astype(np.int64).clip(0, len(candidates) - 1)], candidates)
-    wanted = share * len(places)
-    sensitivity = max(share, 1 - share) * distance
-    parts = split_epsilon(epsilon, (2.0, 1.0, 1.0))
-    failing = (1 - level) / 2
-    found = []
-    for sign, own in zip((0, -1, 1), parts, strict=True):
-        shift = 2 * sensitivity / own * (math.log(len(candidates)) + math.log(1 / failing))
-        target = wanted + sign * shift
+    places = places.astype(np.int64).clip(0, len(candidates) - 1)
+    below, upto = _ranks(candidates[places], candidates)
+
+    def choose(share: float, own: float, shift: float = 0.0) -> float:
+        sensitivity = max(share, 1 - share) * distance
+        target = share * len(places) + shift * 2 * sensitivity / own
         scores = -np.maximum(np.maximum(below - target, target - upto), 0.0)
-        found.append(float(candidates[noise.choose(scores, sensitivity, own)]))
-    value, lower, upper = found
-    return Estimate(value, min(lower, value), max(upper, value))
+        return float(candidates[noise.choose(scores, sensitivity, own)])
+
+    for_values, ends = (epsilon, 0.0) if not interval else split_epsilon(epsilon, (1.0, 1.0))
+    if len(shares) == 1:
+        found = [choose(shares[0], for_values)]
+    else:
+        found = candidates[_split(places, len(candidates), shares, for_values, noise, distance)].tolist()
+    if not interval:
+        return [Estimate(value, None, None) for value in found]
+    parts = iter(split_epsilon(ends, [1.0] * (2 * len(shares))))
+    apart = math.log(len(candidates)) - math.log((1 - level) / 2)
+    rounding = 0.0 if whole and step == 1 else step / 2
+    result = []
+    for share, value in zip(shares, found, strict=True):
+        lower, upper = (choose(share, next(parts), sign * apart) + sign * rounding for sign in (-1, 1))
+        result.append(Estimate(value, max(min(lower, value), low), min(max(upper, value), high)))
+    return result
+
+
+def _split(
+    places: IntArray, number: int, shares: Sequence[float], epsilon: float, noise: Noise, distance: int
+) -> list[int]:
+    """Return the chosen candidate of each share; see `noisy_quantiles`."""
+    counts = np.bincount(places, minlength=number)
+    # the slots of the first, second, ... of the rows with one value: bits reversed, so that any number is spread evenly
+    order = np.array([int(f"{slot:0{_SLOTS.bit_length() - 1}b}"[::-1], 2) for slot in range(_SLOTS)])
+    slots = np.empty((number, _SLOTS), np.int64)
+    for turn, slot in enumerate(order):
+        slots[:, slot] = (counts - turn + _SLOTS - 1) // _SLOTS
+    ranks = np.concatenate([[0], np.cumsum(slots.ravel())])
+    levels = split_epsilon(epsilon, [1.0] * len(shares).bit_length())
+    chosen = [0] * len(shares)
+    # a stretch of shares, the cuts between which they are sought, and what these cuts are shares of
+    work = [(0, len(shares), 0, len(ranks) - 1, 0.0, 1.0, 0)]
+    while work:
+        first, last, start, stop, from_share, to_share, depth = work.pop()
+        if first >= last:
+            continue
+        middle = (first + last) // 2
+        inside = (shares[middle] - from_share) / (to_share - from_share) if to_share > from_share else 0.5
+        rows = ranks[start : stop + 1] - ranks[start]
+        place = start + noise.choose(
+            -np.abs(rows - inside * rows[-1]), max(inside, 1 - inside) * distance, levels[depth]
+        )
+        # a cut between two values belongs to the one on the side of the middle
+        chosen[middle] = min(place // _SLOTS if shares[middle] < 0.5 else max(place - 1, 0) // _SLOTS, number - 1)
+        work.append((first, middle, start, place, from_share, shares[middle], depth + 1))
+        work.append((middle + 1, last, place, stop, shares[middle], to_share, depth + 1))
+    return sorted(chosen)
 
 
 def noisy_top(
     counts: IntArray, number: int, epsilon: float, noise: Noise, distance: int, level: float
-) -> list[tuple[int, Estimate]]:
-    """Choose the most frequent cells, one by one, by the exponential mechanism with half of epsilon, and count them.
+) -> list[tuple[int, Bounded]]:
+    """Choose the most frequent cells, one by one, by noisy counts with half of epsilon, and count them again.
+
+    Neighbours are steps of one row more or less apart (`deid.dp.unit`), and a row more can only raise counts. Scores
+    that all move in one direction need half the noise (`deid.dp.noise.Noise.choose`), a step at a time.
 
     Parameters
     ----------
@@ -243,7 +385,7 @@ def noisy_top(
 
     Returns
     -------
-    list of (int, Estimate)
+    list of (int, Bounded)
         The chosen cells in the order of the choice, with their counts.
 
     Raises
@@ -257,6 +399,6 @@ def noisy_top(
     left: list[int] = list(range(len(counts)))
     chosen: list[int] = []
     for own in split_epsilon(choosing, [1.0] * number):
-        chosen.append(left.pop(noise.choose(np.asarray(counts)[left], distance, own)))
-    estimates: Sequence[Estimate] = noisy_counts(np.asarray(counts)[chosen], counting, noise, distance, level)
+        chosen.append(left.pop(noise.choose(np.asarray(counts)[left], distance / 2, own)))
+    estimates = noisy_counts(np.asarray(counts)[chosen], counting, noise, distance, level)
     return list(zip(chosen, estimates, strict=True))

@@ -13,14 +13,17 @@ from deid.base.arrays import IntArray
 from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.dp.aggregates import (
+    Bounded,
     Estimate,
+    check_shares,
     noisy_count,
     noisy_counts,
     noisy_mean,
-    noisy_quantile,
+    noisy_quantiles,
     noisy_sum,
     noisy_top,
-    quantile_candidates,
+    noisy_variance,
+    quantile_scores,
 )
 from deid.dp.domain import Dimension, count_cells
 from deid.dp.noise import Noise
@@ -55,7 +58,7 @@ class Measure:
     """Whether the rows of an answer name cells of the column that is asked."""
 
 
-def _row(estimate: Estimate, cell: Mapping[str, str] | None = None) -> dict[str, Any]:
+def _row(estimate: Estimate | Bounded, cell: Mapping[str, str] | None = None) -> dict[str, Any]:
     return {**(cell or {}), **estimate._asdict()}
 
 
@@ -118,7 +121,7 @@ class Asking:
                 1,
             )
         assert query.value is not None
-        if query.aggregate in ("HISTOGRAM", "TOP"):
+        if query.aggregate in ("HISTOGRAM", "TOP", "DISTINCT"):
             assert isinstance(query.value, ColumnRef)
             return self._cells(query, declared_cells(query.value, self.columns))
         return self._numeric(query, query.value, empty)
@@ -134,6 +137,14 @@ class Asking:
 
         def label(cell: int) -> dict[str, str]:
             return {dimension.name: dimension.labels[cell]}
+
+        if query.aggregate == "DISTINCT":
+            # a row more is at most one cell more that occurs
+            def distinct(codes: npt.NDArray[Any]) -> list[dict[str, Any]]:
+                found = int((counts(codes) > 0).sum())
+                return [_row(noisy_count(found, epsilon, noise, distance, level))]
+
+            return Measure(read, distinct, 1)
 
         if query.aggregate == "TOP":
             number = int(query.number or 0)
@@ -166,9 +177,10 @@ class Asking:
         require(bounds[0] < bounds[1], "bounds are two numbers, the smaller first", "for example: SUM(dose, 0, 500)")
         if evaluate_value(value, empty, self.columns).dtype == object:
             raise ConfigError(f"{query.aggregate} needs numbers", "declare the column as a range or by edges")
-        share = 0.5 if query.aggregate == "MEDIAN" else query.number
-        if query.aggregate == "QUANTILE" and not 0 <= (share or 0) <= 1:
-            raise ConfigError("a quantile's share lies between 0 and 1", "for example: QUANTILE(age, 0.9)")
+        shares = query.shares or (0.5 if query.aggregate == "MEDIAN" else query.number or 0.0,)
+        if query.aggregate in ("QUANTILE", "QUANTILES"):
+            shares = check_shares(shares)
+        choosing = query.aggregate in ("MEDIAN", "QUANTILE", "QUANTILES")
 
         def read(frame: pd.DataFrame) -> npt.NDArray[Any]:
             return evaluate_value(value, frame, self.columns).astype(float)
@@ -178,7 +190,15 @@ class Asking:
                 return [_row(noisy_sum(values, *bounds, epsilon, noise, distance, level, whole=whole))]
             if query.aggregate == "MEAN":
                 return [_row(noisy_mean(values, *bounds, epsilon, noise, distance, level))]
-            return [_row(noisy_quantile(values, share or 0.0, *bounds, epsilon, noise, distance, level, whole=whole))]
+            if not choosing:
+                root = query.aggregate == "SD"
+                return [_row(noisy_variance(values, *bounds, epsilon, noise, distance, level, root=root))]
+            found = noisy_quantiles(
+                values, shares, *bounds, epsilon, noise, distance, level, whole=whole, interval=query.interval
+            )
+            if not query.shares:
+                return [_row(found[0])]
+            return [_row(own, {"share": f"{share:g}"}) for share, own in zip(shares, found, strict=True)]
 
-        chosen = len(quantile_candidates(*bounds, whole=whole)) if query.aggregate in ("MEDIAN", "QUANTILE") else 0
-        return Measure(read, answer, 1, 3 * chosen)
+        chosen = quantile_scores(bounds, shares, whole=whole, interval=query.interval) if choosing else 0
+        return Measure(read, answer, len(shares), chosen)

@@ -84,10 +84,17 @@ class Noise(Protocol):
         ...
 
     def choose(self, scores: npt.ArrayLike, sensitivity: float, epsilon: float) -> int:
-        """Return the index t with probability proportional to exp(epsilon * scores[t] / (2 * sensitivity)).
+        """Return an index whose score is near the greatest, by the exponential mechanism's permute-and-flip form.
 
-        The exponential mechanism (McSherry and Talwar 2007). ``sensitivity`` bounds how much one score can change
-        between neighbours.
+        It is the index of the greatest score after adding exponential noise with mean s = 2 * sensitivity / epsilon to
+        each (McKenna and Sheldon 2020, "Permute-and-flip": never further from the greatest than a choice with
+        probabilities proportional to exp(score / s), often half as far; Ding and others 2021: that it is the noisy
+        maximum). ``sensitivity`` bounds how much one score can change between neighbours.
+
+        Given the noise of all others, index t is chosen when its own noise is above some threshold. Between neighbours
+        a threshold moves by at most 2 * sensitivity, so its probability, min(1, exp(-threshold / s)), changes by a
+        factor of at most exp(epsilon). Where scores all move in one direction, a threshold moves by at most the
+        sensitivity: such a caller gives half of it.
 
         Raises
         ------
@@ -181,12 +188,15 @@ class OpenDPNoise:
         return np.asarray(_laplace("f64", scale)(array.ravel().tolist()), np.float64).reshape(array.shape)
 
     def choose(self, scores: npt.ArrayLike, sensitivity: float, epsilon: float) -> int:
-        """Return an index by the exponential mechanism, as the greatest of scores with Gumbel noise; see `Noise`."""
+        """Return an index near the greatest score; see `Noise`."""
         scale = laplace_scale(2 * sensitivity, epsilon)
         values = np.asarray(scores, np.float64).ravel()
         if not values.size:
             raise ConfigError("there is nothing to choose from", "give at least one candidate")
-        return int(_gumbel_max(scale)(values.tolist()))
+        measurement = _noisy_max(scale)
+        if not measurement.map(float(sensitivity)) <= epsilon:
+            raise DeidError("the noise library did not confirm the privacy loss", "report this; nothing was released")
+        return int(measurement(values.tolist()))
 
 
 @functools.lru_cache(maxsize=256)
@@ -199,14 +209,13 @@ def _laplace(atom: str, scale: float) -> Any:
 
 
 @functools.lru_cache(maxsize=64)
-def _gumbel_max(scale: float) -> Any:
+def _noisy_max(scale: float) -> Any:
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
     space = dp.vector_domain(dp.atom_domain(T="f64", nan=False)), dp.linf_distance(T="f64")
-    # this measure makes OpenDP draw Gumbel noise, whose law is exactly the exponential mechanism's; for pure epsilon
-    # it would draw exponential noise (permute-and-flip)
-    return dp.m.make_noisy_max(*space, dp.zero_concentrated_divergence(), scale=scale)
+    # for pure epsilon OpenDP draws exponential noise
+    return dp.m.make_noisy_max(*space, dp.max_divergence(), scale=scale)
 
 
 class SeededNoise:
@@ -243,9 +252,9 @@ class SeededNoise:
         return np.asarray(array + self._generator.laplace(0.0, scale, array.shape), np.float64)
 
     def choose(self, scores: npt.ArrayLike, sensitivity: float, epsilon: float) -> int:
-        """Return an index by the exponential mechanism; see `Noise`."""
+        """Return an index near the greatest score; see `Noise`."""
         values = np.asarray(scores, np.float64).ravel()
         if not values.size:
             raise ConfigError("there is nothing to choose from", "give at least one candidate")
-        noise = self._generator.gumbel(0.0, laplace_scale(2 * sensitivity, epsilon), values.size)
+        noise = self._generator.exponential(laplace_scale(2 * sensitivity, epsilon), values.size)
         return int(np.argmax(values + noise))

@@ -2,9 +2,11 @@
 
 ::
 
-    query      = SELECT aggregate [FROM name] [WHERE condition] [PER PERSON [how]] [GROUP BY column {, column}]
-    aggregate  = COUNT(*) | COUNT(PERSONS) | SUM(value [, low, high]) | MEAN(...) | MEDIAN(...)
-               | QUANTILE(value, share [, low, high]) | HISTOGRAM(column) | TOP(number, column)
+    query      = SELECT aggregate {, aggregate} [WITH INTERVAL] [FROM name] [WHERE condition] [PER PERSON [how]]
+                 [GROUP BY column {, column}]
+    aggregate  = COUNT(*) | COUNT(PERSONS) | COUNT(DISTINCT column) | SUM(value [, low, high]) | MEAN(...)
+               | VARIANCE(...) | SD(...) | MEDIAN(...) | QUARTILES(...) | QUANTILE(value, share [, low, high])
+               | QUANTILES(value, (share, ...) [, low, high]) | HISTOGRAM(column) | TOP(number, column)
     how        = FIRST | LAST | MIN | MAX | SUM | MEAN
     condition  = condition OR condition | condition AND condition | NOT condition | (condition) | comparison
     comparison = value (= | != | <> | < | <= | > | >=) value | value [NOT] IN (literal, ...)
@@ -19,13 +21,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import NoReturn
 
 from deid.base.errors import ConfigError
 
-AGGREGATES = ("COUNT", "PERSONS", "SUM", "MEAN", "MEDIAN", "QUANTILE", "HISTOGRAM", "TOP")
-"""Aggregates by name; PERSONS is written COUNT(PERSONS)."""
+_WRITTEN = (
+    "COUNT", "SUM", "MEAN", "AVG", "VARIANCE", "SD", "MEDIAN", "QUARTILES", "QUANTILE", "QUANTILES", "HISTOGRAM", "TOP"
+)  # fmt: skip
+AGGREGATES = (*(name for name in _WRITTEN if name != "AVG"), "PERSONS", "DISTINCT")
+"""Aggregates by name; PERSONS is written COUNT(PERSONS), DISTINCT is written COUNT(DISTINCT column)."""
 PERSON_VALUES = ("first", "last", "min", "max", "sum", "mean")
 """What a person's value of a column can be."""
 
@@ -132,6 +137,37 @@ class Query:
     where: Condition | None = None
     per_person: str | None = None
     group_by: tuple[ColumnRef, ...] = ()
+    # a request's question is its repr, which requests of older versions must find again
+    shares: tuple[float, ...] = field(default=(), repr=False)
+    """Those of QUANTILES."""
+    interval: bool = field(default=False, repr=False)
+    """Whether quantiles have intervals, which take half of epsilon."""
+    others: tuple[Query, ...] = field(default=(), repr=False)
+    """Further aggregates of the same rows."""
+
+    def label(self) -> str:
+        """Return an aggregate and its value as they are written: ``MEAN(age)``."""
+        if self.aggregate in ("COUNT", "PERSONS"):
+            return "COUNT(*)" if self.aggregate == "COUNT" else "COUNT(PERSONS)"
+        if self.aggregate == "DISTINCT":
+            return f"COUNT(DISTINCT {_written(self.value)})"
+        share = f", {self.number:g}" if self.aggregate == "QUANTILE" else ""
+        return f"{self.aggregate}({_written(self.value)}{share})"
+
+    def described(self) -> str:
+        """Return all that is asked but the condition, in words that tell any two different questions apart."""
+        own = [repr(replace(self, where=None))]
+        own += [f"shares={self.shares}"] if self.shares else []
+        own += ["interval"] if self.interval else []
+        return " ".join([*own, *(f"and {other.described()}" for other in self.others)])
+
+
+def _written(value: Value | None) -> str:
+    if isinstance(value, ColumnRef):
+        return value.name
+    if isinstance(value, Literal):
+        return f"{value.value:g}" if isinstance(value.value, float) else f"'{value.value}'"
+    return "" if value is None else f"({_written(value.left)} {value.sign} {_written(value.right)})"
 
 
 def columns_of(tree: object) -> frozenset[str]:
@@ -316,21 +352,31 @@ class _Parser:
         self.need(",")
         return low, self.number()
 
-    def query(self) -> Query:
-        self.need("SELECT")
-        written = ("COUNT", "SUM", "MEAN", "AVG", "MEDIAN", "QUANTILE", "HISTOGRAM", "TOP")
-        name = self.take(*written)
+    def shares(self) -> tuple[float, ...]:
+        self.need(",")
+        self.need("(")
+        found = [self.number()]
+        while self.take(","):
+            found.append(self.number())
+        self.need(")")
+        return tuple(found)
+
+    def aggregate(self) -> Query:
+        name = self.take(*_WRITTEN)
         if name is None:
-            self.fail(f"one of {', '.join(written)}")
+            self.fail(f"one of {', '.join(_WRITTEN)}")
         name = "MEAN" if name == "AVG" else name
         self.need("(")
         value: Value | None = None
         number = low = high = None
+        shares: tuple[float, ...] = ()
         if name == "COUNT":
             if self.take("PERSONS"):
                 name = "PERSONS"
+            elif self.take("DISTINCT"):
+                name, value = "DISTINCT", self.column()
             elif self.take("*") is None:
-                self.fail("* or PERSONS")
+                self.fail("*, PERSONS or DISTINCT")
         elif name == "TOP":
             number = self.number()
             self.need(",")
@@ -342,8 +388,23 @@ class _Parser:
             if name == "QUANTILE":
                 self.need(",")
                 number = self.number()
+            elif name == "QUANTILES":
+                shares = self.shares()
+            elif name == "QUARTILES":
+                name, shares = "QUANTILES", (0.25, 0.5, 0.75)
             low, high = self.bounds()
         self.need(")")
+        return Query(name, value, number, low, high, shares=shares)
+
+    def query(self) -> Query:
+        self.need("SELECT")
+        asked = [self.aggregate()]
+        while self.take(","):
+            asked.append(self.aggregate())
+        interval = False
+        if self.take("WITH"):
+            self.need("INTERVAL")
+            interval = True
         if self.take("FROM"):  # there is one table
             self.column()
         where = self.condition() if self.take("WHERE") else None
@@ -357,7 +418,8 @@ class _Parser:
             group.append(self.column())
             while self.take(","):
                 group.append(self.column())
-        return Query(name, value, number, low, high, where, how, tuple(group))
+        first, *others = (replace(own, interval=interval) for own in asked)
+        return replace(first, where=where, per_person=how, group_by=tuple(group), others=tuple(others))
 
     def end(self, wanted: str) -> None:
         if self.tokens[self.place][0] != "end":
@@ -374,7 +436,7 @@ def parse_query(text: str) -> Query:
     """
     parser = _Parser(text)
     query = parser.query()
-    parser.end("WHERE, PER PERSON, GROUP BY or the end")
+    parser.end("WITH INTERVAL, WHERE, PER PERSON, GROUP BY or the end")
     return query
 
 

@@ -27,6 +27,7 @@ from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.dp.budget import Ledger, Part
 from deid.dp.domain import Dimension
+from deid.dp.epsilon import split_epsilon
 from deid.dp.measuring import PERSON, Asking, Measure
 from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, laplace_scale
 from deid.dp.payment import AlreadyReleased, check_payer, partition_name, row_key, table_mark
@@ -357,6 +358,8 @@ class TableView:
         epsilon: float,
         low: float | None = None,
         high: float | None = None,
+        *,
+        interval: bool = False,
         **options: Any,
     ) -> QueryAnswer:
         """Choose a quantile of a column or computed value; the other arguments as those of `sum`.
@@ -365,13 +368,43 @@ class TableView:
         ----------
         share : float
             Which quantile, 0 to 1.
+        interval : bool
+            Whether to spend half of epsilon on an interval.
 
         Returns
         -------
         QueryAnswer
-            One row: the quantile, with an interval.
+            One row: the quantile, with an interval if that was asked.
         """
-        return self._ask(Query("QUANTILE", parse_value(value), share, low, high), epsilon, **options)
+        query = Query("QUANTILE", parse_value(value), share, low, high, interval=interval)
+        return self._ask(query, epsilon, **options)
+
+    def quantiles(
+        self,
+        value: str,
+        shares: Sequence[float],
+        epsilon: float,
+        low: float | None = None,
+        high: float | None = None,
+        *,
+        interval: bool = False,
+        **options: Any,
+    ) -> QueryAnswer:
+        """Choose several quantiles at once, which costs less than one by one; arguments as those of `quantile`.
+
+        Returns
+        -------
+        QueryAnswer
+            A row a share, ascending.
+        """
+        query = Query("QUANTILES", parse_value(value), None, low, high, shares=tuple(shares), interval=interval)
+        return self._ask(query, epsilon, **options)
+
+    def variance(
+        self, value: str, epsilon: float, low: float | None = None, high: float | None = None, **options: Any
+    ) -> QueryAnswer:
+        """Return the noisy variance of a column or computed value; arguments and errors as those of `sum`."""
+        return self._ask(Query("VARIANCE", parse_value(value), None, low, high), epsilon, **options)
 
     def median(self, value: str, epsilon: float, **options: Any) -> QueryAnswer:
         """Return the noisy median; arguments as those of `sum`, with ``low`` and ``high`` among the options."""
@@ -418,12 +451,22 @@ class TableView:
         asking = Asking(self._columns, self._distance, apart, session.terms.level, epsilon, noise)
         return asking.measure(query, self._frame.iloc[:0])
 
-    def _check_size(self, parts: int, measure: Measure) -> None:
+    def _check_size(self, parts: int, measures: Sequence[Measure]) -> None:
         require(parts <= _MAX_PARTS, "GROUP BY has too many parts", "group by fewer columns, or declare wider cells")
-        if parts * measure.numbers > _MAX_NUMBERS or parts * measure.candidates > _MAX_CANDIDATES:
+        numbers, candidates = (sum(getattr(own, name) for own in measures) for name in ("numbers", "candidates"))
+        if parts * numbers > _MAX_NUMBERS or parts * candidates > _MAX_CANDIDATES:
             raise ConfigError(
                 "the answer would have too many numbers", "group by fewer columns, or declare wider cells"
             )
+
+    def _measures(self, query: Query, epsilon: float, noise: Noise) -> list[Measure]:
+        """Return how to answer each aggregate of a query, each with an equal part of epsilon."""
+        asked = [replace(own, group_by=query.group_by) for own in (query, *query.others)]
+        shares = split_epsilon(epsilon, [1.0] * len(asked)) if query.others else (epsilon,)
+        measures = [self._measure(own, share, noise) for own, share in zip(asked, shares, strict=True)]
+        if query.others and any(own.labelled for own in measures):
+            raise ConfigError("HISTOGRAM and TOP have answers of their own", "ask them in queries of their own")
+        return measures
 
     def _outside(self, named: frozenset[str]) -> IntArray:
         """Return what is to be told: rows with a cell outside its domain, in the columns that are asked."""
@@ -443,21 +486,26 @@ class TableView:
         if not named or self._rows is None:
             terms = replace(terms, report_share=0.0)
         measuring, reporting = terms.split(epsilon)
-        measure = self._measure(query, measuring, session.noise)
+        measures = self._measures(query, measuring, session.noise)
         groups = [declared_cells(reference, self._columns) for reference in query.group_by]
         names = [own.name for own in groups]
-        if len({*names, *(columns_of(query.value) if measure.labelled else ())}) < len(names) + measure.labelled:
+        labelled = measures[0].labelled
+        if len({*names, *(columns_of(query.value) if labelled else ())}) < len(names) + labelled:
             raise ConfigError("a column is named twice", "group by each column once, and by none that is counted")
-        self._check_size(math.prod(len(own) for own in groups), measure)
+        own_columns = {"aggregate"} if query.others else set()
+        own_columns |= {"share"} if any(own.shares for own in (query, *query.others)) else set()
+        if own_columns & set(names):
+            raise ConfigError("the answer has a column of that name itself", "rename the column that is grouped by")
+        self._check_size(math.prod(len(own) for own in groups), measures)
         # what this epsilon is too small for is met here, on no rows and with noise that costs nothing
-        rehearsed = self._measure(query, measuring, SeededNoise(0))
-        rehearsed.answer(rehearsed.read(self._frame.iloc[:0]))
+        for rehearsed in self._measures(query, measuring, SeededNoise(0)):
+            rehearsed.answer(rehearsed.read(self._frame.iloc[:0]))
         if reporting is not None:
             laplace_scale(terms.unit.distance, reporting)
         own = request or secrets.token_hex(8)
         question = {
             "made": self._made,
-            "query": repr(replace(query, where=None)),
+            "query": query.described(),
             "declared": {name: dict(dimension.declaration) for name, dimension in declared.items()},
             "person": self._person,
             **terms.questioned("level", *(["report_share"] if terms.report_share else [])),
@@ -467,7 +515,7 @@ class TableView:
                 session.ledger, session.noise, epsilon, own, purpose=query.aggregate.lower(), question=question,
                 path=self._path,
             )  # fmt: skip
-            answer: dict[str, Any] = {"rows": self._grouped(groups, measure)}
+            answer: dict[str, Any] = {"rows": self._answers(query, groups, measures)}
             outside = self._outside(named) if reporting is not None else np.zeros(2, np.int64)
             answer["left_out"] = terms.left_out(outside, reporting, session.noise, of_part=True)
         except AlreadyReleased as before:
@@ -481,6 +529,15 @@ class TableView:
         return QueryAnswer(
             rows, epsilon, own, terms.level, noise.label, noise.private, terms.bound, answer["left_out"], receipt
         )
+
+    def _answers(self, query: Query, groups: Sequence[Dimension], measures: Sequence[Measure]) -> list[dict[str, Any]]:
+        """Answer all aggregates, one after the other; where there are several, rows say of which they are."""
+        rows = []
+        for own, measure in zip((query, *query.others), measures, strict=True):
+            found = self._grouped(groups, measure)
+            label = {"aggregate": own.label()} if query.others else {}
+            rows += [{**label, **row} for row in found]
+        return rows
 
     def _grouped(self, groups: Sequence[Dimension], measure: Measure) -> list[dict[str, Any]]:
         """Answer for every part: the parts are disjoint, so all together cost what one does."""

@@ -11,12 +11,22 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from deid.base.errors import ConfigError
-from deid.dp.aggregates import noisy_mean, noisy_quantile, noisy_sum, noisy_top, quantile_candidates
+from deid.dp.aggregates import (
+    noisy_mean,
+    noisy_quantiles,
+    noisy_sum,
+    noisy_top,
+    noisy_variance,
+    quantile_candidates,
+)
 from deid.dp.budget import Ledger
 from deid.dp.cube import plan_cube, release_cube
 from deid.dp.domain import declare
+from deid.dp.epsilon import split_epsilon
 from deid.dp.forest import SHARES, choose_pairs, measure_forest
 from deid.dp.intervals import discrete_half_width
 from deid.dp.noise import SeededNoise
@@ -52,24 +62,138 @@ def near(value: Any) -> Any:
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
 @pytest.mark.parametrize("distance", [1, 2])
-def test_a_quantile_costs_half_and_each_end_a_quarter(share: float, distance: int) -> None:
+@pytest.mark.parametrize("interval", [False, True])
+def test_a_quantile_has_all_of_epsilon_and_an_interval_takes_half(share: float, distance: int, interval: bool) -> None:
     """Scores are minus the ranks to the wanted rank; ends lie 2 s (ln n + ln 1/q) / epsilon ranks outside."""
     noise: Any = Exact()
     values = np.array([1.0, 4.0, 4.0, 7.0, np.nan, 99.0, -3.0])
     inside = [1, 4, 4, 7, 9, 0]
-    found = noisy_quantile(values, share, 0, 9, 2.0, noise, distance, 0.9, whole=True)
+    (found,) = noisy_quantiles(values, [share], 0, 9, 2.0, noise, distance, 0.9, whole=True, interval=interval)
     sensitivity = max(share, 1 - share) * distance
-    assert [(own, epsilon) for _, own, epsilon in noise.asked] == [
-        (sensitivity, near(1.0)), (sensitivity, near(0.5)), (sensitivity, near(0.5))
-    ]  # fmt: skip
-    for sign, (scores, _, epsilon) in zip((0, -1, 1), noise.asked, strict=True):
+    costs = (1.0, 0.5, 0.5) if interval else (2.0,)
+    assert [(own, epsilon) for _, own, epsilon in noise.asked] == [(sensitivity, near(cost)) for cost in costs]
+    for sign, (scores, _, epsilon) in zip((0, -1, 1), noise.asked, strict=False):
         target = share * 6 + sign * 2 * sensitivity / epsilon * (math.log(10) + math.log(1 / 0.05))
         for candidate, score in enumerate(scores):
             # any rank between those below and those not above is the candidate's own
             low = -math.inf if candidate == 0 else sum(value < candidate for value in inside)
             high = math.inf if candidate == 9 else sum(value <= candidate for value in inside)
             assert -score == near(max(low - target, target - high, 0))
-    assert found.lower <= found.value <= found.upper
+    if found.lower is None or found.upper is None:
+        assert not interval
+    else:
+        assert found.lower <= found.value <= found.upper
+
+
+SHARES_OF = st.lists(st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0]), min_size=2, max_size=6, unique=True)
+
+
+@settings(max_examples=150)
+@given(st.lists(st.integers(0, 9), max_size=40), st.integers(0, 9), SHARES_OF, st.integers(0, 99))
+def test_of_each_level_of_a_split_a_row_moves_one_part_by_its_sensitivity(
+    values: list[int], other: int, shares: list[float], seed: int
+) -> None:
+    """Brute force over neighbours with the same answers so far: in each level one choice at most differs, by no more
+    than its sensitivity; the levels together cost epsilon."""
+
+    class Following(SeededNoise):
+        """Draws the choices of one table, and repeats them for its neighbour."""
+
+        def __init__(self, known: list[int]) -> None:
+            super().__init__(seed)
+            self.known, self.asked, self.drawn = list(known), [], []  # type: ignore[var-annotated]
+
+        def choose(self, scores: Any, sensitivity: float, epsilon: float) -> int:
+            place = self.known.pop(0) if self.known else super().choose(scores, sensitivity, epsilon)
+            self.asked.append((np.array(scores), sensitivity, epsilon))
+            self.drawn.append(place)
+            return place
+
+    first = Following([])
+    told = noisy_quantiles(np.array(values, float), shares, 0, 9, 1.5, first, 1, 0.9, whole=True)
+    second = Following(first.drawn)
+    noisy_quantiles(np.array([*values, other], float), shares, 0, 9, 1.5, second, 1, 0.9, whole=True)
+    assert [own.value for own in told] == sorted(own.value for own in told)
+    spent: dict[float, float] = {}
+    for (one, sensitivity, epsilon), (two, _, _) in zip(first.asked, second.asked, strict=True):
+        moved = float(np.abs(one - two).max())
+        assert moved <= sensitivity + 1e-9
+        spent[epsilon] = spent.get(epsilon, 0.0) + epsilon * (moved > 0)
+    levels = split_epsilon(1.5, [1.0] * len(shares).bit_length())
+    assert sum(spent.values()) <= sum(levels) + 1e-9  # in each level one part moves, whatever their number
+
+
+def test_quartiles_are_found_where_values_repeat() -> None:
+    """Six in ten are 0: dividing the rows at the median must not move the quartile above it."""
+    values = np.concatenate([np.zeros(6000), np.arange(4000) % 100])
+    found = noisy_quantiles(values, [0.5, 0.75, 0.95], 0, 100, 5.0, SeededNoise(0), 1, 0.95, whole=True)
+    true = np.quantile(values, [0.5, 0.75, 0.95])
+    assert [own.value for own in found] == pytest.approx(true.tolist(), abs=2)
+    assert [own.value for own in noisy_quantiles(np.zeros(0), [0.2, 0.8], 3, 9, 1.0, SeededNoise(1), 1, 0.95)]
+
+
+def test_several_quantiles_at_once_are_nearer_than_one_by_one() -> None:
+    values = np.random.default_rng(0).normal(60, 15, 1500).clip(0, 120).round()
+    shares = [0.1, 0.25, 0.5, 0.75, 0.9]
+    true = np.quantile(values, shares, method="inverted_cdf")
+    errors = np.zeros(2)
+    for seed in range(60):
+        noise = SeededNoise(seed)
+        together = noisy_quantiles(values, shares, 0, 120, 0.2, noise, 1, 0.95, whole=True)
+        alone = [noisy_quantiles(values, [own], 0, 120, 0.04, noise, 1, 0.95, whole=True)[0] for own in shares]
+        for place, found in enumerate((together, alone)):
+            errors[place] += float(np.abs(np.array([own.value for own in found]) - true).mean())
+    assert errors[0] < 0.8 * errors[1]
+
+
+@pytest.mark.parametrize("counts", [[3, 3], [0, 5, 2], [4, 4, 4, 1]])
+@pytest.mark.parametrize("rows", [1, 2])
+def test_odds_of_the_most_frequent_are_within_epsilon_with_half_the_noise(counts: list[int], rows: int) -> None:
+    """All neighbours, exact odds of the first choice: counts move up together, so half the sensitivity is enough."""
+
+    def chances(of: npt.NDArray[Any], sensitivity: float) -> npt.NDArray[Any]:
+        taken = np.exp((of - of.max()) / (2 * sensitivity))
+        result = np.zeros(len(of))
+        orders = list(itertools.permutations(range(len(of))))
+        for order in orders:
+            left = 1 / len(orders)
+            for own in order:
+                result[own] += left * taken[own]
+                left *= 1 - taken[own]
+        return result
+
+    noise: Any = Exact()
+    noisy_top(np.array(counts), 1, 2.0, noise, rows, 0.95)
+    (_, sensitivity, epsilon), _ = noise.asked
+    assert epsilon == near(1.0)
+    worst = 0.0
+    for more in itertools.product(range(rows + 1), repeat=len(counts)):
+        if sum(more) <= rows:
+            ratio = chances(np.array(counts), sensitivity) / chances(np.array(counts) + np.array(more), sensitivity)
+            worst = max(worst, float(np.abs(np.log(ratio)).max()))
+    assert worst <= 1.0 + 1e-9
+
+
+def test_a_variance_adds_up_distances_and_squares_and_counts_by_thirds() -> None:
+    noise: Any = Exact()
+    values = np.array([2.0, 4.0, 100.0, np.nan])
+    found = noisy_variance(values, 2, 10, 3.0, noise, 1, 0.9)
+    (sums, reach, a), (squares, half, b), (count, one, c) = noise.asked
+    assert (a, b, c) == (near(1.0), near(1.0), near(1.0))
+    assert (sums[0] / 2**20 * 4, reach / 2**20 * 4) == (near(-4 - 2 + 4), near(4))
+    assert (squares[0] / 2**20 * 8, half / 2**20 * 8) == (near(8 - 4 + 8), near(8))
+    assert (count.tolist(), one) == ([3], 1)
+    assert found.value == pytest.approx(np.var([2, 4, 10]), rel=1e-4)
+    assert (found.lower, found.upper) == (0, 16)  # three rows may be none
+    draw = np.random.default_rng(1).gamma(2, 2, 3000).clip(0, 20)
+    inside = 0
+    for seed in range(100):
+        variance = noisy_variance(draw, 0, 20, 1.0, SeededNoise(seed), 1, 0.95)
+        root = noisy_variance(draw, 0, 20, 1.0, SeededNoise(seed), 1, 0.95, root=True)
+        assert [own**2 for own in root] == pytest.approx(list(variance))
+        inside += variance.lower <= draw.var() <= variance.upper
+    assert inside >= 95
+    assert noisy_variance(np.zeros(0), 0, 4, 1.0, SeededNoise(0), 1, 0.95).upper <= 4
 
 
 def test_candidates_of_a_quantile() -> None:
@@ -89,8 +213,8 @@ def test_the_most_frequent_cost_half_for_the_choice_and_half_for_the_counts() ->
     found = noisy_top(np.array([5, 900, 3, 700]), 2, 3.0, noise, 2, 0.95)
     assert [(cell, estimate.value) for cell, estimate in found] == [(1, 900), (3, 700)]
     first, second, counts = noise.asked
-    assert (first[0].tolist(), first[1], first[2]) == ([5, 900, 3, 700], 2, near(0.75))
-    assert (second[0].tolist(), second[1], second[2]) == ([5, 3, 700], 2, near(0.75))
+    assert (first[0].tolist(), first[1], first[2]) == ([5, 900, 3, 700], 1, near(0.75))
+    assert (second[0].tolist(), second[1], second[2]) == ([5, 3, 700], 1, near(0.75))
     assert (counts[0].tolist(), counts[1], counts[2]) == ([900, 700], 2, near(1.5))
     for number in (0, 5):
         with pytest.raises(ConfigError, match="4 values to choose from"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -61,16 +62,24 @@ def test_continuous_laplace_has_its_law(noise: Noise) -> None:
 
 
 @pytest.mark.parametrize("noise", BACKENDS, ids=["opendp", "seeded"])
-def test_exponential_mechanism_has_its_law(noise: Noise) -> None:
-    """Probabilities proportional to exp(epsilon u / 2 delta); a binomial 4-sigma band for each candidate."""
+def test_a_choice_has_the_law_of_permute_and_flip(noise: Noise) -> None:
+    """Candidates in random order, each taken with probability exp(-epsilon gap / 2 delta) (McKenna and Sheldon 2020,
+    algorithm 1); a binomial 4-sigma band for each candidate."""
     scores, sensitivity, epsilon, size = np.array([0.0, 1.0, 4.0]), 2.0, 1.5, 8000
-    expected = np.exp(epsilon * scores / (2 * sensitivity))
-    expected /= expected.sum()
+    taken = np.exp(epsilon * (scores - scores.max()) / (2 * sensitivity))
+    expected = np.zeros(3)
+    orders = list(itertools.permutations(range(3)))
+    for order in orders:
+        left = 1.0 / len(orders)
+        for candidate in order:
+            expected[candidate] += left * taken[candidate]
+            left *= 1 - taken[candidate]
+    assert expected.sum() == pytest.approx(1)
     seen = np.bincount([noise.choose(scores, sensitivity, epsilon) for _ in range(size)], minlength=3) / size
     assert np.all(np.abs(seen - expected) < 4 * np.sqrt(expected * (1 - expected) / size))
 
 
-def test_exponential_mechanism_survives_large_scores() -> None:
+def test_a_choice_survives_large_scores() -> None:
     assert SeededNoise(1).choose([1e9, 0.0], 1.0, 1.0) == 0
     assert OpenDPNoise().choose([-1e9, 0.0], 1.0, 1.0) == 1
 

@@ -95,6 +95,14 @@ def test_queries() -> None:
     assert parse_query("SELECT AVG(dose, -1.5, 1e2) PER PERSON").per_person == "first"
     assert parse_query("SELECT COUNT(PERSONS)").aggregate == "PERSONS"
     assert parse_query("SELECT TOP(3, sex)").number == 3
+    assert parse_query("SELECT QUARTILES(dose, 0, 9)").shares == (0.25, 0.5, 0.75)
+    several = parse_query("SELECT COUNT(DISTINCT sex), QUANTILES(dose, (0.1, .9)), SD(dose) WITH INTERVAL GROUP BY age")
+    assert [own.label() for own in (several, *several.others)] == ["COUNT(DISTINCT sex)", "QUANTILES(dose)", "SD(dose)"]
+    assert (several.others[0].shares, several.interval, several.group_by[0].name) == ((0.1, 0.9), True, "age")
+    assert parse_query("SELECT SD(dose)").described() == repr(parse_query("SELECT SD(dose)"))
+    asked = ["QUARTILES(dose)", "QUANTILES(dose, (0.5))", "MEDIAN(dose)", "MEDIAN(dose) WITH INTERVAL", "MEAN(dose)",
+             "MEAN(dose), MEDIAN(dose)"]  # fmt: skip
+    assert len({parse_query(f"SELECT {own}").described() for own in asked}) == len(asked)
 
 
 @pytest.mark.parametrize(

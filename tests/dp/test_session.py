@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from deid.base.errors import ConfigError, DeidError
 from deid.cli.main import app
 from deid.dp import Session
-from deid.dp.aggregates import noisy_mean, noisy_quantile, noisy_sum, noisy_top
+from deid.dp.aggregates import noisy_mean, noisy_quantiles, noisy_sum, noisy_top
 from deid.dp.budget import BudgetExceeded, Ledger
 from deid.dp.domain import declare
 from deid.dp.epsilon import NANO
@@ -229,9 +229,9 @@ def test_intervals_cover_their_level(kind: str) -> None:
             found, true = noisy_mean(values, 0, 10, 0.5, noise, 1, 0.95), values.mean()
         else:
             share = 0.5 if kind == "median" else 0.9
-            found = noisy_quantile(values, share, 0, 10, 1.0, noise, 1, 0.95)
+            found = noisy_quantiles(values, [share], 0, 10, 1.0, noise, 1, 0.95, interval=True)[0]
             true = float(np.quantile(values, share, method="inverted_cdf"))
-        inside += found.lower - 0.011 <= true <= found.upper + 0.011
+        inside += found.lower <= true <= found.upper
         assert found.lower <= found.value <= found.upper
     assert inside / 300 >= 0.89
 
@@ -242,8 +242,35 @@ def test_sums_of_huge_whole_numbers_do_not_overflow() -> None:
     assert found.value == pytest.approx(5e19, rel=1e-3)
 
 
+def test_several_aggregates_share_one_epsilon() -> None:
+    draw = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": draw.integers(0, 50, 4000), "sex": draw.choice(["F", "M"], 4000)}).astype("string")
+    columns = [declare("age", {"range": [0, 99]}), declare("sex", {"values": ["F", "M"]})]
+    session = Session(frame, columns, None, noise=SeededNoise(1), report_share=0)
+    text = "SELECT COUNT(*), MEAN(age), SD(age), QUARTILES(age), COUNT(DISTINCT age) GROUP BY sex"
+    answer = session.query(text, 50.0)
+    told = answer.to_frame()
+    assert answer.epsilon == 50.0
+    ages = frame["age"].astype(int)
+    for sex in ("F", "M"):
+        own = ages[frame["sex"] == sex]
+        found = told[told["sex"] == sex].set_index("aggregate")["value"]
+        true = [len(own), own.mean(), own.std(ddof=0), *own.quantile([0.25, 0.5, 0.75]), 50]
+        assert found.tolist() == pytest.approx(true, abs=1.5)
+    assert told["share"].dropna().tolist() == ["0.25", "0.5", "0.75"] * 2
+    for wrong, message in (
+        ("SELECT COUNT(*), TOP(1, sex)", "answers of their own"),
+        ("SELECT QUANTILES(age, (0.5, 2))", "between 0 and 1"),
+        ("SELECT QUANTILES(age, 0.5)", r"'0.5' at character"),
+        ("SELECT MEDIAN(age) WITH", "ends too early"),
+        ("SELECT VARIANCE(sex)", "no declared bounds"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            session.query(wrong, 1.0)
+
+
 def test_quantiles_of_nothing_stay_in_bounds() -> None:
-    found = noisy_quantile(np.array([np.nan]), 0.5, 2, 8, 1.0, SeededNoise(0), 1, 0.95)
+    (found,) = noisy_quantiles(np.array([np.nan]), [0.5], 2, 8, 1.0, SeededNoise(0), 1, 0.95, interval=True)
     assert 2 <= found.lower <= found.value <= found.upper <= 8
     assert noisy_mean(np.zeros(0), 2, 8, 1.0, SeededNoise(0), 1, 0.95).upper <= 8
 
@@ -263,7 +290,7 @@ def test_odds_of_choices_and_counts_of_neighbours_stay_within_epsilon() -> None:
     for which, values in enumerate((one, two)):
         noise = SeededNoise(7 + which)
         for _ in range(runs):
-            found = noisy_quantile(values, 0.5, 0, 10, epsilon, noise, 1, 0.95, whole=True).value
+            found = noisy_quantiles(values, [0.5], 0, 10, epsilon, noise, 1, 0.95, whole=True)[0].value
             seen[which][found] = seen[which].get(found, 0) + 1
     for key in seen[0].keys() | seen[1].keys():
         hits = [own.get(key, 0) for own in seen]
