@@ -17,7 +17,7 @@ from deid.io import pdf
 from deid.io.encoding import check_encoding, decode, encode, refuse_binary, settle
 from deid.io.formats import DocumentFormat, Options, Parts
 from deid.io.xml_parts import whole
-from deid.records import html_pages, office
+from deid.records import html_pages, mail, office
 from deid.records.record import Record
 from deid.records.tables import load_table
 from deid.records.zip_members import Member, read_members, unpacked
@@ -33,7 +33,9 @@ _HTML = re.compile(
 )
 _CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w.:-]{2,40})", re.IGNORECASE)
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
-_SUFFIXES = (".docx", ".odt", ".html", ".htm", ".pdf")
+_HEADER = re.compile(rb"^([!-9;-~]+)[ \t]*:", re.MULTILINE)
+_HEADERS = re.compile(rb"(?:[!-9;-~]+[ \t]*:[^\r\n]*(?:\r?\n|\Z)(?:[ \t][^\r\n]*(?:\r?\n|\Z))*)*")
+_SUFFIXES = (".docx", ".odt", ".html", ".htm", ".eml", ".pdf")
 _REFUSED = (
     *(
         ".docm",
@@ -118,7 +120,23 @@ def read(data: bytes, options: Options) -> Document:
         return Document("", pdf.text(data))
     if _is_page(data):
         return _document(_page(data, options))
+    if _is_message(data):
+        return _document(_message(data, options))
     return Document("", decode(data, options.encoding))
+
+
+def _message(data: bytes, options: Options) -> Record:
+    def attached(content: bytes) -> Record | None:
+        found = read(content, options).record if content.startswith(_ZIP) else None
+        return found if isinstance(found, Record) else None
+
+    return mail.read(data, load_table("eml", options.places), load_table("html", options.places), attached)
+
+
+def _is_message(head: bytes) -> bool:
+    """Tell whether bytes begin as an e-mail does: headers alone, who wrote it and how it came among them."""
+    names = {name.lower() for name in _HEADER.findall(_HEADERS.match(head[:_HEAD])[0])}  # type: ignore[index]
+    return b"from" in names and not names.isdisjoint((b"mime-version", b"message-id", b"received", b"return-path"))
 
 
 def _is_page(head: bytes) -> bool:
@@ -144,7 +162,7 @@ def _suffix(data: bytes) -> str:
     """Return the suffix of a document that was written."""
     if data.startswith(_ZIP):
         return ".odt" if data[:200].find(_ODT) > 0 else ".docx"
-    return ".html"
+    return ".eml" if _is_message(data) else ".html"
 
 
 def _read(parts: Parts, options: Options) -> Document:
@@ -167,7 +185,7 @@ def begins(head: bytes) -> bool:
     """Tell whether bytes begin as a document does that is read here."""
     if head.startswith(_ZIP):
         return b"word/" in head or _ODT in head[:200]
-    return head.startswith(_PDF) or _is_page(head)
+    return head.startswith(_PDF) or _is_page(head) or _is_message(head)
 
 
 DOCUMENTS = DocumentFormat(

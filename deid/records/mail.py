@@ -1,0 +1,410 @@
+"""E-mail (RFC 5322, MIME) read as places: words of headers, of plain texts and of HTML, in whatever they are encoded.
+
+The characters of such a record are its bytes, one for one, and between NULs the decoded texts of its parts; what is
+changed in a part is encoded again as the part was, all else stays. What headers are: ``dictionaries/records/eml.toml``;
+a header that no line names goes.
+
+Formats: RFC 5322 (messages), 2045 to 2047 (MIME, encodings, words in headers).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import codecs
+import functools
+import quopri
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from deid.base.errors import EncodingError, FormatError
+from deid.records.html_pages import HtmlReader
+from deid.records.record import BLOCKED, TEXT, Change, Mark, Pack, Place, Record, assemble, fit, known_of, splice
+from deid.records.tables import KEEP, Table
+
+_HINT = "open it with a mail program, and save it anew"
+_FIELD = re.compile(r"([!-9;-~]+)[ \t]*:((?:[^\r\n]|\r(?!\n)|\r?\n[ \t])*)(\r?\n|\Z)")
+_PARAMETER = re.compile(r";\s*([\w*!#$%&'+.^`|~-]+)\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|([^\s;\"]*))", re.DOTALL)
+_WORD = re.compile(r"=\?([\w.:+-]+?)(?:\*[\w-]*)?\?([bBqQ])\?([^?\s]*)\?=|\r?\n(?=[ \t])")
+_KIND = re.compile(r"\s*(?:[a-z]{1,12}/[a-z0-9.+-]{1,80}|inline|attachment)\s*(?=;|\Z)", re.IGNORECASE)
+_ADDRESS = re.compile(
+    r"(?P<email>[^\s<>,;:\"()@]+@[^\s<>,;:\"()@]+)|\"(?P<quoted>(?:[^\"\\]|\\.)*)\""
+    r"|(?P<words>(?:=\?[^?\s]+\?[bBqQ]\?[^?\s]*\?=|[^\s<>,;:@\"()])(?:(?:\s*=\?[^?\s]+\?[bBqQ]\?[^?\s]*\?=|[^<>,;:@\"()])*"
+    r"(?:=\?[^?\s]+\?[bBqQ]\?[^?\s]*\?=|[^\s<>,;:@\"()]))?)"
+)
+_DAY = re.compile(r"[0-9]{1,2}\s+(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\s+[0-9]{4}", re.IGNORECASE)
+_DEPTH = 20
+_MOST_PARTS = 500
+_INNER = "\1"
+"""What parts the members of an attached document, as NUL does in one by itself."""
+_PLAIN, _PAGE = "text/plain", "text/html"
+_IDENTITY = ("7bit", "8bit", "binary", "")
+_SEVEN = re.compile(rb"[^\t\n\r -~]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """The text of a part: where its bytes stand, and what makes them of it."""
+
+    start: int
+    end: int
+    text: str = field(repr=False)
+    charset: str | Pack
+    encoding: str
+    inside: bool | Record
+    """Whether it is a page of HTML; the record of an attached document."""
+
+
+@dataclass(slots=True)
+class _Message:
+    """A message while it is cut into parts."""
+
+    data: str
+    """Its bytes, one character each."""
+    attached: Callable[[bytes], Record | None]
+    bodies: list[_Body] = field(default_factory=list)
+    fields: list[tuple[str, int, int, int, int]] = field(default_factory=list)
+    """Name of each header, where it begins, where its value begins and ends, and where its line ends."""
+    blocked: list[tuple[str, int, int]] = field(default_factory=list)
+    parts: int = 0
+
+    def cut(self, start: int, end: int, depth: int) -> None:
+        """Cut a message or a part into its headers and what is below them."""
+        self.parts += 1
+        if depth > _DEPTH or self.parts > _MOST_PARTS:
+            raise FormatError("a message with too many parts, or parts too deep in one another", _HINT)
+        at = start
+        said: dict[str, str] = {}
+        while (found := _FIELD.match(self.data, at, end)) is not None:
+            name = found[1].lower()
+            self.fields.append((name, at, found.start(2), found.end(2), found.end()))
+            said.setdefault(name, re.sub(r"\r?\n(?=[ \t])", "", found[2]).strip())
+            at = found.end()
+        blank = re.compile(r"\r?\n").match(self.data, at, end)
+        if blank is None and at < end:
+            raise FormatError("a line among the headers is none", _HINT, "", f"byte {at}")
+        body = blank.end() if blank else at
+        kind, parameters = _content(said.get("content-type", _PLAIN))
+        if kind.startswith("multipart/"):
+            self._multipart(kind, parameters.get("boundary", ""), body, end, depth)
+        elif kind == "message/rfc822" and said.get("content-transfer-encoding", "").lower() in _IDENTITY:
+            self.cut(body, end, depth + 1)
+        elif kind in (_PLAIN, _PAGE):
+            self._text(kind, parameters.get("charset", ""), said, body, end)
+        elif kind.startswith("image/"):
+            self.blocked.append(("picture", body, end))
+        elif body < end:
+            self._attached(said.get("content-transfer-encoding", "").lower(), body, end)
+
+    def _multipart(self, kind: str, boundary: str, start: int, end: int, depth: int) -> None:
+        if kind in ("multipart/encrypted", "multipart/signed"):
+            raise FormatError(f"the message is refused: it is {kind.partition('/')[2]}", _HINT)
+        if not boundary:
+            raise FormatError("a message of parts does not say what parts them", _HINT)
+        border = re.compile(rf"(?:^|(?<=\n))--{re.escape(boundary)}(--)?[ \t]*(?:\r?\n|\Z)")
+        at = begin = start
+        inside = False
+        for found in border.finditer(self.data, start, end):
+            if inside:
+                stop = found.start()
+                stop -= 2 if self.data[stop - 2 : stop] == "\r\n" else 1
+                self.cut(begin, max(stop, begin), depth + 1)
+            elif at < found.start():
+                self.blocked.append(("preamble", at, found.start()))
+            inside, begin = not found[1], found.end()
+            if found[1]:
+                break
+        if inside:
+            raise FormatError("a message is cut off", _HINT)
+        if begin < end:
+            self.blocked.append(("epilogue", begin, end))
+
+    def _attached(self, encoding: str, start: int, end: int) -> None:
+        """Take an attached document as the record that it is by itself."""
+        found = self.attached(_unencoded(self.data[start:end].encode("latin-1"), encoding, start))
+        if found is None or isinstance(found.charset, str):
+            raise FormatError(
+                "the message is refused: it carries a file that cannot be read in it",
+                "save what is attached on its own, and the text without it",
+            )
+        text = found.source.replace("\0", _INNER)
+        self.bodies.append(_Body(start, end, text, found.charset, encoding, found))
+
+    def _text(self, kind: str, charset: str, said: Mapping[str, str], start: int, end: int) -> None:
+        encoding = said.get("content-transfer-encoding", "").lower()
+        content = _unencoded(self.data[start:end].encode("latin-1"), encoding, start)
+        text, name = _decoded(content, charset, start)
+        if "\0" in text:
+            raise FormatError("a part is no text", _HINT, "", f"byte {start}")
+        if text:
+            self.bodies.append(_Body(start, end, text, name, encoding, kind == _PAGE))
+
+
+def _unencoded(raw: bytes, encoding: str, at: int) -> bytes:
+    """Return the bytes of a part."""
+    if encoding == "base64":
+        try:
+            return base64.b64decode(raw.translate(None, b"\r\n\t "), validate=True)
+        except binascii.Error:
+            raise FormatError("a part is no base64", _HINT, "", f"byte {at}") from None
+    if encoding == "quoted-printable":
+        return quopri.decodestring(raw)
+    if encoding not in _IDENTITY:
+        raise FormatError("a part is encoded in a way that is not known", _HINT, "", f"byte {at}")
+    return raw
+
+
+def _content(value: str) -> tuple[str, dict[str, str]]:
+    """Return the kind of a part in small letters, and its parameters."""
+    kind = value.partition(";")[0].strip().lower()
+    found: dict[str, str] = {}
+    for one in _PARAMETER.finditer(value):
+        found.setdefault(one[1].lower(), re.sub(r"\\(.)", r"\1", one[2]) if one[2] is not None else one[3])
+    return kind, found
+
+
+def _decoded(content: bytes, charset: str, at: int) -> tuple[str, str]:
+    """Return the text of a part, and its character set; one without is UTF-8, or that of ASCII's letters."""
+    names = [charset] if charset else ["utf-8"]
+    if charset.lower() in ("us-ascii", "ascii"):
+        names.append("utf-8")
+    for name in names:
+        try:
+            codec = codecs.lookup(name).name
+            text = content.decode(codec)
+            if text.encode(codec) == content:
+                return text, codec
+        except LookupError:
+            raise EncodingError("a part's character set is not known", _HINT, "", f"byte {at}") from None
+        except UnicodeError:
+            continue
+    raise EncodingError("a part is not in the character set that it says", _HINT, "", f"byte {at}")
+
+
+def read(data: bytes, table: Table, pages: Table, attached: Callable[[bytes], Record | None]) -> Record:
+    """Read one message.
+
+    Parameters
+    ----------
+    data : bytes
+    table, pages : Table
+        What stands where in headers, and in HTML.
+    attached : callable
+        Returns the record of an attached document, None where it is none that can be written again.
+
+    Raises
+    ------
+    FormatError
+        When it is no message, is encrypted or signed, or carries what cannot be read.
+    EncodingError
+        When a part is not in the character set that it says.
+    """
+    if b"\0" in data:
+        raise FormatError("this is no message but binary data", _HINT)
+    message = _Message(data.decode("latin-1"), attached)
+    message.cut(0, len(message.data), 0)
+    pieces: list[str] = []
+    places: list[Place] = []
+    at = size = 0
+    moved: list[tuple[int, int]] = []
+    bodies: list[tuple[_Body, int]] = []
+    for body in sorted(message.bodies, key=lambda body: body.start):
+        moved.append((at, size - at))
+        pieces += (message.data[at : body.start], "\0", body.text, "\0")
+        bodies.append((body, size + body.start - at + 1))
+        size += body.start - at + len(body.text) + 2
+        at = body.end
+    moved.append((at, size - at))
+    pieces.append(message.data[at:])
+    source = "".join(pieces)
+
+    def here(offset: int) -> int:
+        return offset + next(shift for start, shift in reversed(moved) if start <= offset)
+
+    headers = _Headers(message.data, table, here)
+    for one in message.fields:
+        headers.add(*one)
+    places = [*headers.places, *places]
+    for name, begin, end in message.blocked:
+        if message.data[begin:end].strip():
+            stretch = here(begin), here(begin) + end - begin
+            places.append(Place(f"#{name}", *stretch, BLOCKED, examined=name != "picture"))
+    marks: list[Mark] = []
+    for number, (body, start) in enumerate(bodies, 1):
+        if isinstance(body.inside, Record):
+            places += [_moved(place, start) for place in (*body.inside.places, *body.inside.blocked)]
+            marks += [Mark(m.start + start, m.end + start, m.at + start, m.text) for m in body.inside.marks]
+        elif body.inside:
+            assert isinstance(body.charset, str)
+            reader = HtmlReader(source, pages, frozenset())
+            reader.part(f"part {number}", start, start + len(body.text), body.charset)
+            places += reader.places
+        elif body.text.strip():
+            assert isinstance(body.charset, str)
+            encode = functools.partial(_encode_plain, body.charset)
+            places.append(Place(f"part {number}", start, start + len(body.text), TEXT, body.text, encode))
+    pack = functools.partial(_packed, tuple(body for body, _ in bodies))
+    return assemble(data, source, pack, places, known=tuple(headers.known), patient=None, date=None, marks=marks)
+
+
+def _moved(place: Place, by: int) -> Place:
+    return replace(place, start=place.start + by, end=place.end + by)
+
+
+def _encode_plain(charset: str, raw: str, place: Place, changes: Sequence[Change]) -> str:
+    return splice(raw, place, changes, lambda new, *_: fit(new.replace("\0", ""), charset))
+
+
+def _packed(bodies: Sequence[_Body], data: bytes, source: str, new: str) -> bytes:
+    """Return the message of new characters."""
+    out: list[bytes] = []
+    for number, piece in enumerate(new.split("\0")):
+        if not number % 2:
+            out.append(piece.encode("latin-1"))
+            continue
+        body = bodies[number // 2]
+        raw = data[body.start : body.end]
+        if piece == body.text and not isinstance(body.inside, Record):
+            out.append(raw)
+            continue
+        end = b"\r\n" if b"\r\n" in raw or b"\r\n" in data[: body.start] else b"\n"
+        if isinstance(body.inside, Record):
+            assert not isinstance(body.charset, str)
+            content = body.charset(body.inside.data, body.inside.source, piece.replace(_INNER, "\0"))
+        else:
+            assert isinstance(body.charset, str)
+            content = piece.encode(body.charset)
+        if body.encoding == "base64":
+            packed = base64.b64encode(content)
+            content = end.join([packed[n : n + 76] for n in range(0, len(packed), 76)])
+            content += end * raw.endswith(b"\n")
+        elif body.encoding == "quoted-printable":
+            content = re.sub(rb"\r?\n", end, quopri.encodestring(content.replace(b"\r\n", b"\n")))
+        out.append(content)
+    return b"".join(out)
+
+
+class _Headers:
+    """The headers of a message while they are read."""
+
+    def __init__(self, data: str, table: Table, here: Callable[[int], int]) -> None:
+        self.data, self.table, self.here = data, table, here
+        self.places: list[Place] = []
+        self.known: dict[tuple[str, str], None] = {}
+
+    def add(self, name: str, begin: int, value: int, end: int, stop: int) -> None:
+        """Add the places of a header: where it begins, its value begins and ends, and where its line ends."""
+        rule = self.table.rules(name).get("#text")
+        path = name if rule is not None else "?"
+        raw = self.data[value:end]
+        lead = len(raw) - len(raw.lstrip())
+        if rule is not None and not raw.strip():
+            return
+        if rule == KEEP:
+            kept = raw.strip().lower() in self.table.facts["kept"]
+            self._block(path, value, value if kept else end)
+        elif rule == "addresses":
+            self._addresses(path, value, raw)
+        elif rule == "content":
+            kind = _KIND.match(raw)
+            at = kind.end() if kind else 0
+            for one in _PARAMETER.finditer(raw, at):
+                if one.start() == at and one[1].lower() in self.table.facts["parameters"]:
+                    at = one.end()
+                else:
+                    self._block(path, value + at, value + one.end())
+                    at = one.end()
+            if raw[at:].strip():
+                self._block(path, value + at, end)
+        elif rule == "DATE" and (day := _DAY.search(raw)):
+            if lead < day.start():
+                self._block(path, value + lead, value + day.start())
+            self._place(path, "DATE", value + day.start(), day[0])
+        elif rule == TEXT:
+            self._place(path, TEXT, value + lead, raw.strip())
+        else:
+            self._block(path, begin, stop, examined=rule is not None)
+
+    def _block(self, path: str, begin: int, end: int, *, examined: bool = True) -> None:
+        if begin < end:
+            self.places.append(
+                Place(path, self.here(begin), self.here(begin) + end - begin, BLOCKED, examined=examined)
+            )
+
+    def _addresses(self, path: str, at: int, raw: str) -> None:
+        read = 0
+        for one in _ADDRESS.finditer(raw):
+            self._rest(path, at, raw, read, one.start())
+            read = one.end()
+            kind = one.lastgroup or ""
+            if one[kind].strip():
+                self._place(path, "EMAIL" if kind == "email" else "DOCTOR", at + one.start(kind), one[kind], kind)
+        self._rest(path, at, raw, read, len(raw))
+
+    def _rest(self, path: str, at: int, raw: str, start: int, end: int) -> None:
+        """Block what stands between addresses, but for their signs."""
+        for one in re.finditer(r"[^\s<>,;:\"()]+", raw[start:end]):
+            self._block(path, at + start + one.start(), at + start + one.end())
+
+    def _place(self, path: str, kind: str, at: int, raw: str, form: str = "") -> None:
+        text, starts = _unfolded(raw)
+        encode = functools.partial(_encode_header, form)
+        start = self.here(at)
+        self.places.append(Place(path, start, start + len(raw), kind, text, encode, starts))
+        if kind == "DOCTOR" and len(re.findall(r"[^\W\d_]+", text)) > 1 and (found := known_of(kind, text)):
+            self.known[found] = None
+
+
+def _unfolded(raw: str) -> tuple[str, Sequence[tuple[int, int]] | None]:
+    """Return the text of a header's value, and where each of its characters stands; bytes beyond ASCII are UTF-8."""
+    if _WORD.search(raw) is None and raw.isascii():
+        return raw, None
+    out: list[str] = []
+    starts: list[tuple[int, int]] = []
+
+    def plain(begin: int, end: int) -> None:
+        for one in re.finditer(r"[\x00-\x7f]|[\x80-\xff]+", raw[begin:end]):
+            try:
+                chars = one[0].encode("latin-1").decode("utf-8")
+            except UnicodeError:
+                chars = one[0]
+            out.append(chars)
+            starts.extend([(begin + one.start(), begin + one.end())] * len(chars))
+
+    read = 0
+    for word in _WORD.finditer(raw):
+        plain(read, word.start())
+        read = word.end()
+        if word[1] is None:
+            continue
+        try:
+            if word[2] in "bB":
+                content = base64.b64decode(word[3], validate=True)
+            else:
+                content = quopri.decodestring(word[3].replace("_", " ").encode(), header=True)
+            chars = content.decode(codecs.lookup(word[1]).name).replace("\0", "?")
+        except (LookupError, ValueError):
+            chars = word[0]
+        out.append(chars)
+        starts.extend([word.span()] * len(chars))
+    plain(read, len(raw))
+    return "".join(out), starts
+
+
+def _encode_header(form: str, raw: str, place: Place, changes: Sequence[Change]) -> str:
+    """Return a value of a header with its changes."""
+
+    def write(new: str, *_: str) -> str:
+        new = " ".join(new.split())
+        if not new.isascii():
+            if form == "quoted":
+                return fit(new, "ascii")
+            return f"=?utf-8?b?{base64.b64encode(new.encode()).decode()}?="
+        if form == "quoted":
+            return re.sub(r"([\"\\])", r"\\\1", new)
+        if form == "words" and re.search(r"[^\w !#$%&'*+/=?^`{|}~-]", new):
+            return '"' + re.sub(r"([\"\\])", r"\\\1", new) + '"'
+        return new
+
+    return splice(raw, place, changes, write)
