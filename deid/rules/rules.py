@@ -25,7 +25,10 @@ from deid.rules.scene import Scene, scene_of
 
 _W = certainties("rules")
 
-_ORDINARY = classes_of("word", "clinical", "function", "role", "relation")
+_ORDINARY = classes_of(
+    *("word", "clinical", "function", "role", "relation", "generic", "section", "institution", "device"),
+    *("occupation", "weekday", "month", "nationality"),
+)
 _EDITED = classes_of("institution", "eponym")
 _INSTITUTION = classes_of("institution")
 _LAST_POPULAR = classes_of("last", "popular")
