@@ -60,6 +60,7 @@ def dp(
     thresholds: bool = option(
         False, "Sweep DPCube's gains and thresholds instead of methods.", "--sweep-thresholds", panel=RUNS
     ),
+    histogram: bool = option(False, "Show the counts of every bin of the slices, and their slopes.", panel=RUNS),
     how: RunOptions,
     places: OutcomeOptions,
 ) -> None:
@@ -68,7 +69,7 @@ def dp(
     Example: deid experiment dp visits.csv --dims age,year,death --domains domains.toml --slice year,death --plot e.svg
     """
     from deid.dp.cube import rows_of
-    from deid.experiments.dp import methods_outcome, thresholds_outcome
+    from deid.experiments.dp import histograms_outcome, methods_outcome, thresholds_outcome
     from deid.table.microdata import column_names
 
     def compare() -> Outcome:
@@ -77,6 +78,8 @@ def dp(
         asked = rows_of(read(), dimensions), dimensions, parse_slices(slices)[0]
         if thresholds:
             return thresholds_outcome(*asked, how)
+        if histogram:
+            return histograms_outcome(*asked, how, methods=column_names(methods))
         return methods_outcome(*asked, how, methods=column_names(methods))
 
     _compare(told, places, compare)
@@ -92,7 +95,9 @@ def sequences(
     methods: str = option(
         "tree,markov,tree-paper", "Methods; even and zero are always compared.", metavar="A,B,...", panel=RUNS
     ),
-    slopes: int | None = option(None, "Also count falling, steady and rising sequences over N periods.", panel=RUNS),
+    trends: Sequence[int] = option(
+        (), "Also count falling, steady and rising sequences over N periods.", metavar="N,...", panel=RUNS
+    ),
     person: str | None = option(
         None, "Also show what protecting these persons costs, by row bounds.", metavar="COLUMN", panel=RUNS
     ),
@@ -104,7 +109,7 @@ def sequences(
 ) -> None:
     """Compare methods of deid sequences with the truth. The figures are NOT private.
 
-    Example: deid experiment sequences doctors.csv --periods q1,q2,q3 --domain level=0..3 --slopes 3 --plot e.svg
+    Example: deid experiment sequences doctors.csv --periods q1,q2,q3 --domain level=0..3 --trends 2,3 --plot e.svg
     """
     from deid.experiments.sequences import sequences_outcome
     from deid.table.microdata import column_names
@@ -113,7 +118,7 @@ def sequences(
         read = functools.cache(source.read)
         return sequences_outcome(
             read(), domains.dimensions([LEVEL], read)[0], column_names(periods), how, methods=column_names(methods),
-            slopes=slopes, person=person, bounds=bounds,
+            slopes=trends, person=person, bounds=bounds,
         )  # fmt: skip
 
     _compare(told, places, compare)

@@ -83,12 +83,13 @@ class PublishedColumn:
         Raises
         ------
         InputError
-            When a cell covers no value of the original column.
+            When a cell covers no value of the original column, and is no number or date either (a made-up row may
+            have a number that the original lacks).
         """
         domain, coded = Domain.of(original, name), release.codes(name)
         bounds = np.array([*(domain.interval(text) for text in coded.values), (np.nan, np.nan)])
         covers = cover_table(coded.values, domain.values, domain.hierarchy)[:, :-1]  # no query asks for NA
-        if not covers[:-1].any(axis=1).all():
+        if not (covers[:-1].any(axis=1) | ~np.isnan(bounds[:-1, 0])).all():
             raise InputError(
                 "a published cell covers no value of the original",
                 "name the hierarchy that its label is of, or the original that it was made from",

@@ -7,7 +7,8 @@ may be shown, or for choosing a method on made-up data. Noise is seeded test noi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -92,37 +93,100 @@ def compare_methods(
     ConfigError
         When a slice or method is none.
     """
+    records = []
+    for told, axes, true, released in _released(rows, dimensions, slices, how, methods, unit):
+        ordered = _ordered(dimensions, axes)
+        found = [{"l1": float(np.abs(one - true).sum())} | _slope_errors(one, true, ordered) for one in released]
+        own = pd.DataFrame(found)
+        records.append(
+            {
+                **told,
+                "cells": true.size,
+                "l1": own["l1"].mean(),
+                "l1_sd": own["l1"].std(ddof=0),
+                "per_bin": own["l1"].mean() / true.size,
+                **{name: own[name].mean() for name in _SLOPES},
+            }
+        )
+    return pd.DataFrame(records)
+
+
+_Counts = npt.NDArray[Any]
+
+
+def _ordered(dimensions: Sequence[Dimension], axes: Axes) -> int | None:
+    return next((i for i, axis in enumerate(axes) if dimensions[axis].ordered), None)
+
+
+def _released(
+    rows: Rows,
+    dimensions: Sequence[Dimension],
+    slices: Sequence[Sequence[str]],
+    how: RunOptions,
+    methods: Sequence[str],
+    unit: PrivacyUnit | None = None,
+) -> Iterator[tuple[dict[str, Any], Axes, _Counts, list[_Counts]]]:
+    """Yield method, epsilon and slice, its axes, the true counts and those of every run."""
     asked = _axes(dimensions, slices)
     truths = [rows.counts(axes) for axes in asked]
-    records = []
     for method in dict.fromkeys([*methods, "even"]):
         for epsilon in how.epsilons:
             named = slices if method == "marginals" else ()
             terms: dict[str, Any] = {"report_share": 0, "assert_bound": True}
             plan = plan_cube(dimensions, epsilon, unit or PrivacyUnit(), method=method, slices=named, **terms)
-            errors: dict[Axes, list[dict[str, float]]] = {axes: [] for axes in asked}
+            found: list[list[_Counts]] = [[] for _ in asked]
             for noise in how.noises():
                 model, _ = measure(rows, plan, noise)
-                for axes, true in zip(asked, truths, strict=True):
-                    found = model.counts(axes)
-                    ordered = next((i for i, axis in enumerate(axes) if dimensions[axis].ordered), None)
-                    l1 = float(np.abs(found - true).sum())
-                    errors[axes].append({"l1": l1} | _slope_errors(found, true, ordered))
-            for axes, true in zip(asked, truths, strict=True):
-                own = pd.DataFrame(errors[axes])
-                records.append(
-                    {
-                        "method": method,
-                        "epsilon": float(epsilon),
-                        "slice": plan.names(axes),
-                        "cells": true.size,
-                        "l1": own["l1"].mean(),
-                        "l1_sd": own["l1"].std(ddof=0),
-                        "per_bin": own["l1"].mean() / true.size,
-                        **{name: own[name].mean() for name in _SLOPES},
-                    }
-                )
-    return pd.DataFrame(records)
+                for axes, own in zip(asked, found, strict=True):
+                    own.append(model.counts(axes))
+            for axes, true, own in zip(asked, truths, found, strict=True):
+                yield {"method": method, "epsilon": float(epsilon), "slice": plan.names(axes)}, axes, true, own
+
+
+def histograms(
+    rows: Rows,
+    dimensions: Sequence[Dimension],
+    slices: Sequence[Sequence[str]],
+    how: RunOptions,
+    *,
+    methods: Sequence[str] = tuple(METHODS),
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Release slices, and return their counts cell by cell; arguments as those of `compare_methods`.
+
+    Each slice is drawn along its first ordered column (``bin``), a line a combination of the others (``series``).
+
+    Returns
+    -------
+    bins : pandas.DataFrame
+        ``method``, ``epsilon``, ``slice``, ``series``, ``bin``, ``true``; ``count`` (of the first run), ``error`` (mean
+        absolute error of the runs).
+    slopes : pandas.DataFrame
+        ``method``, ``epsilon``, ``slice``, ``series``, ``true`` and mean released average slope, sum of the steps over
+        the number of bins as Gardner 2012, section 5.3.3, has it.
+
+    Raises
+    ------
+    ConfigError
+        When a slice has no ordered column, or a slice or method is none.
+    """
+    bins, slopes = [], []
+    for told, axes, true, released in _released(rows, dimensions, slices, how, methods):
+        ordered = _ordered(dimensions, axes)
+        if ordered is None:
+            raise ConfigError("a slice has no ordered column", "name one with a range, edges or dates in each slice")
+        line, others = dimensions[axes[ordered]], [dimensions[axis] for i, axis in enumerate(axes) if i != ordered]
+        names = list(itertools.product(*(one.labels for one in others)))
+        lines = [np.moveaxis(one, ordered, -1).reshape(len(names), -1) for one in (true, *released)]
+        errors = np.abs(np.array(lines[1:]) - lines[0]).mean(axis=0)
+        for number, labels in enumerate(names):
+            series = ", ".join(f"{one.name} = {label}" for one, label in zip(others, labels, strict=True))
+            about = {**told, "series": series}
+            for place, label in enumerate(line.labels):
+                of_bin = {"true": lines[0][number, place], "count": lines[1][number, place]}
+                bins.append({**about, "bin": label, **of_bin, "error": errors[number, place]})
+            drop = [(one[number, -1] - one[number, 0]) / len(line) for one in lines]
+            slopes.append({**about, "true": float(drop[0]), "released": float(np.mean(drop[1:]))})
+    return pd.DataFrame(bins), pd.DataFrame(slopes)
 
 
 def sweep_thresholds(
@@ -136,12 +200,12 @@ def sweep_thresholds(
     Parameters
     ----------
     rows, dimensions, slices, how
-        As those of `compare_methods`; of the costs the one in the middle.
+        As those of `compare_methods`.
 
     Returns
     -------
     pandas.DataFrame
-        ``gain``, ``threshold``, ``slice``, ``boxes`` and ``l1`` (means over runs).
+        ``gain``, ``threshold``, ``epsilon``, ``slice``, ``boxes`` and ``l1`` (means over runs).
     """
     asked = _axes(dimensions, slices)
     cube = rows.counts()
@@ -149,11 +213,8 @@ def sweep_thresholds(
     records = []
     for gain, thresholds in THRESHOLDS.items():
         mode = "paper" if gain == "printed" else "improved"
-        for threshold in thresholds:
-            found = [
-                dpcube(cube, how.epsilons[len(how.epsilons) // 2], noise, mode=mode, gain=gain, threshold=threshold)
-                for noise in how.noises()
-            ]
+        for threshold, epsilon in itertools.product(thresholds, how.epsilons):
+            found = [dpcube(cube, epsilon, noise, mode=mode, gain=gain, threshold=threshold) for noise in how.noises()]
             for axes in asked:
                 true = rows.counts(axes)
                 errors = [
@@ -163,6 +224,7 @@ def sweep_thresholds(
                     {
                         "gain": gain,
                         "threshold": threshold,
+                        "epsilon": float(epsilon),
                         "slice": " x ".join(names[axis] for axis in axes),
                         "boxes": float(np.mean([len(boxes) for boxes in found])),
                         "l1": float(np.mean(errors)),
@@ -192,8 +254,35 @@ def plot_methods(frame: pd.DataFrame) -> Figure:
 
 
 def plot_thresholds(frame: pd.DataFrame) -> Figure:
-    """Return the plot of `sweep_thresholds`: error over the threshold, a panel a slice."""
-    return _draw(frame, "gain", "threshold", "threshold of the gain")
+    """Return the plot of `sweep_thresholds`: error over epsilon, or over the threshold at one; a panel a slice."""
+    if "epsilon" not in frame or frame["epsilon"].nunique() == 1:
+        return _draw(frame, "gain", "threshold", "threshold of the gain")
+    lines = frame["gain"] + " " + frame["threshold"].map("{:g}".format)
+    return _draw(frame.assign(line=lines), "line", "epsilon", "epsilon")
+
+
+def plot_histograms(bins: pd.DataFrame) -> Figure:
+    """Return the plot of `histograms`: counts over bins, a panel for the first slice's truth and for each release."""
+    kinds = list(dict.fromkeys(zip(bins["slice"], bins["epsilon"], bins["method"], strict=True)))
+    figure, every = new_figure(3.6 * (len(kinds) + 1), 3.6, len(kinds) + 1, squeeze=False)
+    shown = bins[(bins["slice"] == kinds[0][0]) & (bins["epsilon"] == kinds[0][1]) & (bins["method"] == kinds[0][2])]
+    panels = [("original", shown, "true")]
+    for place, epsilon, method in kinds:
+        own = bins[(bins["slice"] == place) & (bins["epsilon"] == epsilon) & (bins["method"] == method)]
+        panels.append((f"{method}, epsilon {epsilon:g}", own, "count"))
+    for axes, (title, own, what) in zip(every[0], panels, strict=True):
+        for number, (series, line) in enumerate(own.groupby("series", sort=False)):
+            axes.plot(
+                range(len(line)),
+                line[what].to_numpy(),
+                drawstyle="steps-mid",
+                color=COLOURS[1 + number % 7],
+                label=series,
+            )
+        axes.set(title=title, xlabel=str(own["slice"].iloc[0]), ylabel="count")
+        axes.grid(alpha=0.3)
+    every[0][0].legend(fontsize="small")
+    return figure
 
 
 _NOTE = "Means over runs with seeded test noise. These figures compare with true counts: they are NOT private."
@@ -208,8 +297,19 @@ def methods_outcome(*asked: Any, methods: Sequence[str]) -> Outcome:
 
 def thresholds_outcome(*asked: Any) -> Outcome:
     """Sweep DPCube's thresholds, and return tables and plot; arguments as those of `sweep_thresholds`."""
-    frame, epsilons = sweep_thresholds(*asked), asked[-1].epsilons
-    title = f"DPCube by gain and threshold, epsilon {epsilons[len(epsilons) // 2]:g}"
-    section = frame_section(title, frame, _NOTE)
+    frame = sweep_thresholds(*asked)
+    section = frame_section("DPCube by gain, threshold and epsilon", frame, _NOTE)
     values = {"thresholds": frame_records(frame)}
     return Outcome(section.title, [section], frame, values, lambda: plot_thresholds(frame))
+
+
+def histograms_outcome(*asked: Any, methods: Sequence[str]) -> Outcome:
+    """Release slices cell by cell, and return tables and plot; arguments as those of `histograms`."""
+    bins, slopes = histograms(*asked, methods=methods)
+    total = bins.groupby(["method", "epsilon", "slice", "series"], sort=False)["error"].sum().reset_index()
+    sections = [
+        frame_section("Sum of the errors of the bins", total, _NOTE),
+        frame_section("Average slopes", slopes, "Mean over the runs of the released counts."),
+    ]
+    values = {"bins": frame_records(bins), "slopes": frame_records(slopes)}
+    return Outcome("Histograms", sections, bins, values, lambda: plot_histograms(bins))

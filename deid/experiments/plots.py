@@ -51,9 +51,10 @@ def plot_subsets(frame: pd.DataFrame) -> Figure:
 def plot_sampling(frame: pd.DataFrame) -> Figure:
     """Return a plot of sampling curves (`sampling_curves`).
 
-    Left: precision over recall of PHI words; right: strict F1 over CPU seconds of training.
+    Precision over recall of PHI words; strict F1 over CPU seconds of training; both samplings over the share of the
+    tokens kept, recall as lines and precision dotted; CPU seconds over the window.
     """
-    figure, (left, right) = new_figure(11, 4.6, 2)
+    figure, (left, right, kept, cost) = new_figure(20, 4.6, 4)
     for curve, title in CURVES.items():
         points = frame[frame["curve"] == curve]
         if not points.empty:
@@ -61,7 +62,16 @@ def plot_sampling(frame: pd.DataFrame) -> Figure:
             _draw(right, points, curve, title, "train_cpu_seconds", "strict_f1")
     left.set(xlabel="recall of PHI words", ylabel="precision of PHI words")
     right.set(xlabel="CPU seconds of training", ylabel="strict F1")
-    for axes in (left, right):
+    for curve in ("window", "o-sampling"):
+        points, (colour, marker) = frame[frame["curve"] == curve].sort_values("tokens_kept"), _STYLES[curve]
+        share = points["tokens_kept"].to_numpy()
+        kept.plot(share, points["phi_recall"].to_numpy(), "-", marker=marker, color=colour, label=CURVES[curve])
+        kept.plot(share, points["phi_precision"].to_numpy(), ":", marker=marker, color=colour)
+    windows = frame[frame["curve"] == "window"].sort_values("value")
+    cost.plot(windows["value"].to_numpy(), windows["train_cpu_seconds"].to_numpy(), "-s", color=_STYLES["window"][0])
+    kept.set(xlabel="share of the tokens kept", ylabel="recall (lines), precision (dotted) of PHI words")
+    cost.set(xlabel="window k", ylabel="CPU seconds of training")
+    for axes in (left, right, kept, cost):
         axes.grid(alpha=0.3)
     left.legend(loc="lower left", fontsize="small")
     return figure

@@ -21,7 +21,7 @@ from deid.base.late import pd
 from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import Section, frame_section
 from deid.disclosure.frontier import ChosenRelease, Point, plot_map
-from deid.experiments.dp import plot_methods, plot_thresholds
+from deid.experiments.dp import plot_histograms, plot_methods, plot_thresholds
 from deid.experiments.hips import Hips
 from deid.experiments.linkage import linkage_section, plot_linkage
 from deid.experiments.page import (
@@ -326,10 +326,12 @@ def _of_frame(
 
 
 def _dp(values: Values) -> Shown:
-    which, draw = ("methods", plot_methods) if "methods" in values else ("thresholds", plot_thresholds)
+    drawn = {"methods": plot_methods, "thresholds": plot_thresholds, "bins": plot_histograms}
+    which = next((name for name in drawn if name in values), "methods")
     section = lambda frame, _: [frame_section("Error of releases", frame, _NOT_PRIVATE)]  # noqa: E731
-    alt = "L1 error over epsilon, a panel a slice" if which == "methods" else "L1 error over the threshold"
-    return _of_frame("Error by epsilon", section, draw, alt, which)(values)
+    alts = {"methods": "L1 error over epsilon, a panel a slice", "bins": "Counts over bins, a panel a release"}
+    alt = alts.get(which, "L1 error over the threshold")
+    return _of_frame("Error by epsilon", section, drawn[which], alt, which)(values)
 
 
 def _hips(values: Values) -> Shown:

@@ -96,19 +96,30 @@ def compare_sequences(
     Returns
     -------
     pandas.DataFrame
-        ``method``, ``epsilon``, ``length``, ``error``: mean absolute error of a query, over all prefixes and runs.
+        ``method``, ``epsilon``, ``length``; ``count`` (mean true answer of a query), ``error`` (mean absolute error,
+        over all prefixes and runs), ``relative`` (mean of error over count, of the prefixes that occur).
     """
     height, levels = codes.shape[1], len(dimension)
     truths = [_true(codes, levels, length) for length in range(1, height + 1)]
     records = []
     for method in _checked(methods):
         for epsilon in how.epsilons:
-            errors = np.zeros(height)
+            errors, relative = np.zeros(height), np.zeros(height)
             for noise in how.noises():
                 answers, _ = _run(method, codes, dimension, epsilon, PrivacyUnit(), noise)
-                errors += [float(np.abs(answers(n + 1) - truths[n]).mean()) for n in range(height)]
+                for n, true in enumerate(truths):
+                    wrong = np.abs(answers(n + 1) - true)
+                    errors[n] += float(wrong.mean()) / how.runs
+                    relative[n] += float((wrong[true > 0] / true[true > 0]).mean()) / how.runs
             records += [
-                {"method": method, "epsilon": float(epsilon), "length": n + 1, "error": errors[n] / how.runs}
+                {
+                    "method": method,
+                    "epsilon": float(epsilon),
+                    "length": n + 1,
+                    "count": float(truths[n].mean()),
+                    "error": errors[n],
+                    "relative": relative[n],
+                }
                 for n in range(height)
             ]
     return pd.DataFrame(records)
@@ -213,17 +224,20 @@ def unit_cost(
 
 
 def plot_sequences(frame: pd.DataFrame) -> Figure:
-    """Return the plot of `compare_sequences`: error over length, a panel an epsilon."""
+    """Return the plot of `compare_sequences`: error over length, a panel an epsilon; relative error at the last."""
     epsilons = list(dict.fromkeys(frame["epsilon"]))
-    figure, every = new_figure(4.5 * len(epsilons), 4.2, len(epsilons), squeeze=False)
-    for axes, epsilon in zip(every[0], epsilons, strict=True):
+    panels = [(epsilon, "error", "mean error of a query") for epsilon in epsilons]
+    if "relative" in frame:
+        panels.append((epsilons[-1], "relative", "relative error of queries that have an answer"))
+    figure, every = new_figure(4.5 * len(panels), 4.2, len(panels), squeeze=False)
+    for axes, (epsilon, what, label) in zip(every[0], panels, strict=True):
         for number, (method, points) in enumerate(frame[frame["epsilon"] == epsilon].groupby("method", sort=False)):
             style = "--" if method in _ALWAYS else "-"
             colour = COLOURS[number % len(COLOURS)]
-            shown = points["length"].to_numpy(), points["error"].to_numpy()
+            shown = points["length"].to_numpy(), points[what].to_numpy()
             axes.plot(*shown, style, marker="o", color=colour, label=str(method))
         title = f"epsilon {epsilon:g}"
-        axes.set(yscale="log", title=title, xlabel="length of the prefix", ylabel="mean error of a query")
+        axes.set(yscale="log", title=title, xlabel="length of the prefix", ylabel=label)
         axes.grid(alpha=0.3)
     axes.legend(fontsize="small")
     return figure
@@ -239,7 +253,7 @@ def sequences_outcome(
     how: RunOptions,
     *,
     methods: Sequence[str],
-    slopes: int | None = None,
+    slopes: Sequence[int] = (),
     person: str | None = None,
     bounds: Sequence[int] = (1,),
 ) -> Outcome:
@@ -255,7 +269,7 @@ def sequences_outcome(
         Columns in their order.
     how, methods
         See `compare_sequences`.
-    slopes : int, optional
+    slopes : sequence of int
         Over how many periods trends are counted (`compare_trends`).
     person : str, optional
         Whose a row is, for `unit_cost` at each of ``bounds`` and the last epsilon.
@@ -278,12 +292,16 @@ def sequences_outcome(
     codes = codes[complete]
     compared = compare_sequences(codes, level, how, methods=methods)
     title = "Mean error of a prefix query, by length"
-    sections = [frame_section(title, _wide(compared, ["method", "epsilon"], "length"), _NOTE)]
+    about = ["method", "epsilon"]
+    sections = [
+        frame_section(title, _wide(compared, about, "length"), _NOTE),
+        frame_section("Mean relative error, by length", _wide(compared, about, "length", "relative"), "", 3),
+    ]
     values = {"lengths": frame_records(compared)}
-    if slopes is not None:
-        trends = compare_trends(codes, level, how, methods=methods, lengths=[slopes])
-        title = f"Error of the counts of falling, steady and rising sequences over {slopes} periods"
-        sections.append(frame_section(title, _wide(trends, ["method", "epsilon", "slope"], "class"), _NOTE))
+    if slopes:
+        trends = compare_trends(codes, level, how, methods=methods, lengths=slopes)
+        title = "Error of the counts of falling, steady and rising sequences, by periods"
+        sections.append(frame_section(title, _wide(trends, [*about, "slope", "length"], "class"), _NOTE))
         values["slopes"] = frame_records(trends)
     if person is not None:
         owners = frame.loc[complete, person]
@@ -296,7 +314,7 @@ def sequences_outcome(
     return Outcome("Sequences", sections, compared, values, lambda: plot_sequences(compared))
 
 
-def _wide(frame: pd.DataFrame, by: list[str], across: str) -> pd.DataFrame:
+def _wide(frame: pd.DataFrame, by: list[str], across: str, what: str = "error") -> pd.DataFrame:
     """Put the errors of all lengths, or classes, beside one another."""
-    wide = frame.pivot_table(index=by, columns=across, values="error", sort=False)
+    wide = frame.pivot_table(index=by, columns=across, values=what, sort=False)
     return wide.rename(columns=str).reset_index()

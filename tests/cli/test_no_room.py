@@ -91,7 +91,7 @@ ALIKE = {
     "annotate lists": "annotate history",
     "relay": "filter",
     "spark scrub": "scrub",
-    "experiment active-learning": "crossval",
+    **dict.fromkeys(("experiment active-learning", "reproduce"), "crossval"),
     **dict.fromkeys(("release", "perturb"), "anonymize"),
 }  # fmt: skip
 """What writes by the way of another command."""

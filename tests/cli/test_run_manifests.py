@@ -137,6 +137,7 @@ OTHERS = {
     "manifest key": "a public key",
     "experiment active-learning": "figures",
     "report open": "a page of figures",
+    "reproduce": "figures",
     "relay": "messages as they come, without an end",
     "manifest verify": "nothing: it reads OUT",
 }

@@ -14,7 +14,15 @@ from deid.base.plots import image
 from deid.cli.main import app
 from deid.dp.domain import declare
 from deid.dp.methods import Rows
-from deid.experiments.dp import THRESHOLDS, compare_methods, plot_methods, plot_thresholds, sweep_thresholds
+from deid.experiments.dp import (
+    THRESHOLDS,
+    compare_methods,
+    histograms,
+    plot_histograms,
+    plot_methods,
+    plot_thresholds,
+    sweep_thresholds,
+)
 from deid.experiments.outcome import RunOptions
 
 DIMENSIONS = (declare("age", {"range": [0, 15]}), declare("sex", {"values": ["F", "M"]}))
@@ -72,3 +80,26 @@ def test_the_command_says_that_it_is_not_private(tmp_path: Path, monkeypatch: py
     assert {line["method"] for line in figures["methods"]} == {"cells", "even"}
     assert Path("p.svg").stat().st_size > 1000
     assert Path("q.png").stat().st_size > 1000
+
+
+def test_histograms_sum_to_the_errors_of_the_slice_and_tell_slopes(rows: Rows) -> None:
+    how = RunOptions((0.5,), runs=2)
+    bins, slopes = histograms(rows, DIMENSIONS, [["age", "sex"]], how, methods=["cells"])
+    true = rows.counts((0, 1))
+    own = bins[bins["method"] == "cells"]
+    assert own["true"].to_numpy().reshape(2, 16).T.tolist() == true.tolist()
+    compared = compare_methods(rows, DIMENSIONS, [["age", "sex"]], how, methods=["cells"])
+    assert own["error"].sum() == pytest.approx(compared[compared["method"] == "cells"]["l1"].item())
+    told = slopes.set_index(["method", "series"])["true"]
+    for sex, label in enumerate("FM"):
+        steps = np.diff(true[:, sex])  # the dissertation's average slope, section 5.3.3
+        assert told["cells", f"sex = {label}"] == pytest.approx(steps.sum() / 16)
+    assert b"<svg" in image(plot_histograms(bins))
+    with pytest.raises(ConfigError):
+        histograms(rows, DIMENSIONS, [["sex"]], how)
+
+
+def test_thresholds_are_swept_at_every_epsilon(rows: Rows) -> None:
+    frame = sweep_thresholds(rows, DIMENSIONS, [["age"]], RunOptions((0.2, 2.0), runs=1))
+    assert (frame.groupby(["gain", "threshold"])["epsilon"].nunique() == 2).all()
+    assert b"<svg" in image(plot_thresholds(frame))

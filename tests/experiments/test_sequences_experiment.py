@@ -59,7 +59,7 @@ def test_the_command(codes: np.ndarray, tmp_path: Path, monkeypatch: pytest.Monk
     table = pd.DataFrame(codes[:300], columns=list("abcd")).assign(who=np.arange(300) % 30)
     table.to_csv("t.csv", index=False)
     arguments = ["experiment", "sequences", "t.csv", "--periods", "a,b,c,d", "--domain", "level=0..2", "--runs", "1"]
-    arguments += ["--slopes", "3", "--person", "who", "--bounds", "1,5", "--plot", "e.svg", "--json", "f.json"]
+    arguments += ["--trends", "3", "--person", "who", "--bounds", "1,5", "--plot", "e.svg", "--json", "f.json"]
     result = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert result.exit_code == 0
     assert "NOT private" in result.stdout
