@@ -307,8 +307,9 @@ class ByLanguage(LazyRecognizer):
 
 
 def language_of_labels(label_set: str) -> str:
-    """Return the language whose rules speak the labels of a set; English for all others."""
-    return next((name for name in languages() if load_vocabulary(name).labels == label_set), DEFAULT_LANGUAGE)
+    """Return the language whose rules speak the labels of a set; English where several do, and for all others."""
+    speaking = [name for name in languages() if load_vocabulary(name).labels == label_set]
+    return DEFAULT_LANGUAGE if DEFAULT_LANGUAGE in speaking or not speaking else speaking[0]
 
 
 def find_with_effect(recognizer: Recognizer, document: Document) -> tuple[list[Span], Effect]:

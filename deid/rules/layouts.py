@@ -33,7 +33,7 @@ PARTS: dict[str, tuple[str, ...]] = {
 
 _SEGMENT = regex.compile(r"(?m)^[ \t]*([A-Za-z][A-Za-z0-9]{2})\|.*")
 _NAME_CATEGORIES = frozenset(("PATIENT", "DOCTOR"))
-_CELL = regex.compile(r"[^\t|]+")
+_CELL_END = regex.compile(r"[\t|]")
 _MAX_HEADER_CELL = 40
 
 
@@ -130,6 +130,7 @@ def find_tables(scene: Scene, rules: Mapping[str, Field | PersonField]) -> Itera
         Folded label -> the field that it belongs to.
     """
     columns: list[Field | PersonField | None] = []
+    bars = placed = False
     last_end = -2
     text = scene.view.text
     for start, end in rows(text):
@@ -139,14 +140,33 @@ def find_tables(scene: Scene, rules: Mapping[str, Field | PersonField]) -> Itera
         row = text[start:end]
         if not columns and row.count("\t") + row.count("|") < 2:
             continue  # too few for the head of a table
-        cells = [(m.start() + start, m[0]) for m in _CELL.finditer(row) if m[0].strip(" -+:")]
-        heads = [rules.get(fold(c.strip(" :*"))) if len(c) < _MAX_HEADER_CELL else None for _, c in cells]
+        cells = _cells(row, start)
+        if not columns:
+            bars = row.lstrip(" ").startswith("|")
+        if bars and not cells[0][1].strip():
+            del cells[0]  # what stands before a bar at the border
+        while cells and not cells[-1][1].strip():
+            del cells[-1]
+        filled = [(at, cell) for at, cell in cells if cell.strip(" -+:")]
+        heads = [rules.get(fold(c.strip(" :*"))) if len(c) < _MAX_HEADER_CELL else None for _, c in filled]
         if sum(h is not None for h in heads) > 1 and len(heads) > 2:
-            columns = heads
-        elif columns and len(cells) <= len(columns):
+            columns, placed = heads, len(filled) == len(cells)
+        elif columns and len(filled) <= len(columns):
+            # an empty cell keeps its place, but where several tabs are what lines columns up
+            if not placed or len(cells) > len(columns):
+                cells = filled
             for rule, (at, cell) in zip(columns, cells, strict=False):
-                if rule is not None:
+                if rule is not None and cell.strip(" -+:"):
                     yield from _cell(scene, rule, at, cell)
+
+
+def _cells(row: str, start: int) -> list[tuple[int, str]]:
+    """Return where each cell of a row begins, and what stands in it; the row begins at ``start``."""
+    cells = []
+    for cell in _CELL_END.split(row):
+        cells.append((start, cell))
+        start += len(cell) + 1
+    return cells
 
 
 def _cell(scene: Scene, rule: Field | PersonField, start: int, cell: str) -> Iterator[Span]:

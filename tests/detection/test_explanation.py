@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError
 from deid.cli.main import app
+from deid.detection.explanation_tables import explanation_sections
 from deid.detection.known import Known, KnownRecognizer
 from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
@@ -54,6 +55,13 @@ def test_why_nothing_was_found() -> None:
     assert not third.protected
     assert {"device", "last"} <= set(first.lists)
     assert first.probability is None  # no model
+
+
+def test_the_page_says_of_each_word_whether_a_clinical_phrase_protects_it() -> None:
+    told = RULES.explain(NOTE, [place("Foley catheter"), place("placed")])
+    words = explanation_sections(told, NOTE, show=True, asked=True)[-1]
+    protected = words.columns.index("in a clinical phrase")
+    assert [row[protected] for row in words.rows] == ["yes", "yes", "no"]
 
 
 def test_lists_and_known_identifiers_say_so(tmp_path: Path) -> None:

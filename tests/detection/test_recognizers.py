@@ -15,7 +15,7 @@ from deid.base.errors import ConfigError, ModelError
 from deid.cli.main import app
 from deid.detection.dial import Dial, dial_of_folder, write_dial
 from deid.detection.options import RecognizerOptions
-from deid.detection.recognizers import build_recognizer
+from deid.detection.recognizers import build_recognizer, language_of_labels
 from deid.document import Document
 from deid.features import FeatureSet
 from deid.labeling.tagger import DEFAULT_MODEL, train
@@ -63,6 +63,12 @@ def test_rules_speak_the_labels_of_the_model(models: Path) -> None:
     assert recognizer.language == "en"
     said = RecognizerOptions(model=str(models / "spanish"), rules=False, language="es")
     assert build_recognizer(said).language == "es"
+
+
+def test_labels_that_several_languages_speak_are_english(models: Path) -> None:
+    spoken = {name: language_of_labels(name) for name in LABEL_SETS}
+    assert (spoken["i2b2-2014"], spoken["i2b2-2006"], spoken["meddocan"]) == ("en", "en", "es")
+    assert build_recognizer(RecognizerOptions(model=str(models / "plain"), rules=True)).language == "en"
 
 
 def test_dials(models: Path) -> None:
@@ -113,6 +119,16 @@ def test_a_recognizer_is_dialled_as_if_it_were_built_so(models: Path, more: dict
     assert recognizer.find(NOTE) == before
     with pytest.raises(ConfigError, match="no dial"):
         build_recognizer(RecognizerOptions(model="none")).dialled(1.0)
+
+
+def test_what_a_model_is_said_to_think_is_what_it_does(models: Path) -> None:
+    """The probability of PHI that `explain` tells is that of the dialled model."""
+    plain = build_recognizer(RecognizerOptions(model=str(models / "plain")))
+    at = NOTE.text.index("Phone")
+    dials = (plain.dialled(-3.0), plain, plain.dialled(3.0), plain.dialled(1000.0))
+    told = [one.explain(NOTE, [(at, at + 5)]).words[0].probability for one in dials]
+    assert told == sorted(told)
+    assert told[0] < told[1] < told[2] < told[3] == pytest.approx(1.0)
 
 
 def test_another_process_loads_it_again(models: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import regex
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,6 +48,52 @@ def test_tables_are_read_whatever_ends_their_lines() -> None:
     ]
     assert found[0] == found[1]
     assert ("1234567", "rule:id.mrn") in found[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("Patient\tMRN\tPhone\nBlorn Quux\t\t417 2203\n", {"Blorn Quux": "PATIENT", "417 2203": "PHONE"}),
+        ("Patient\tMRN\tPhone\n\t471120\n", {"471120": "MEDICALRECORD"}),
+        ("Ward | Patient | MRN\n | Blorn Quux | 471\n", {"Blorn Quux": "PATIENT", "471": "MEDICALRECORD"}),
+        (
+            "| Patient | MRN | Phone |\n|---|---|---|\n| Blorn Quux |  | 417 2203 |\n|  | 471120 | |\n",
+            {"Blorn Quux": "PATIENT", "417 2203": "PHONE", "471120": "MEDICALRECORD"},
+        ),
+        ("Patient | MRN | Phone\nBlorn Quux | - | 417 2203\n", {"Blorn Quux": "PATIENT", "417 2203": "PHONE"}),
+        # several tabs that line columns up are no empty cells
+        (
+            "Patient\t\tMRN\tPhone\nBlorn Quux\t471120\t417 2203\nOddly\t\t471121\n",
+            {"Blorn Quux": "PATIENT", "471120": "MEDICALRECORD", "417 2203": "PHONE", "471121": "MEDICALRECORD"},
+        ),
+        (
+            "Patient\tMRN\tPhone\nBlorn Quux\t\t471120\t417 2203\n",
+            {"Blorn Quux": "PATIENT", "471120": "MEDICALRECORD", "417 2203": "PHONE"},
+        ),
+    ],
+)
+def test_a_value_is_of_its_column_whatever_cells_beside_it_are_empty(text: str, values: dict[str, str]) -> None:
+    found = {text[s.start : s.end]: s.category for s in RULES.find_in(text)}
+    assert values.items() <= found.items()
+
+
+def test_the_first_line_of_a_table_has_three_columns() -> None:
+    text = "Patient | MRN |\nBlorn Quux | 471120\n"
+    assert not [s for s in RULES.find_in(text) if s.source.endswith(".column")]
+
+
+@pytest.mark.parametrize(
+    ("text", "ages"),
+    [
+        ("Mr. Romano, 41, came.", ["41"]),
+        ("Mr. Romano is 71.", ["71"]),
+        ("Mr. Romano, 2019, came.", []),
+        ("Mr. Romano, 0, came.", []),
+    ],
+)
+def test_what_stands_behind_a_name_is_an_age_where_one_can_be_as_old(text: str, ages: list[str]) -> None:
+    found = {s.start: text[s.start : s.end] for s in RULES.find_in(text) if s.source == "rule:age.behind_name"}
+    assert list(found.values()) == ages
 
 
 def test_a_hospital_in_capitals_behind_a_verb_is_found_whole() -> None:
