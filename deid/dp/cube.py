@@ -33,8 +33,12 @@ _MAX_RECONCILED = 400_000_000
 _MAX_FOREST = 2_000_000  # the bootstrap of its intervals holds each cell a hundred times
 _SUBSET_CELLS = 100_000  # as many cells take the time that a subset takes anyway
 _MOST_COLUMNS = 32  # dimensions of an array
-_FEW_CELLS = 200
 _MANY_COLUMNS = 5
+_CELLS_TO, _BOXES_TO, _PAIRS_TO = (
+    5_000,
+    15_000,
+    45_000,
+)  # cells x rows between neighbours / epsilon, of `_choose_method`
 
 
 def plan_cube(
@@ -51,8 +55,10 @@ def plan_cube(
 ) -> CubePlan:
     """Check what is asked and choose the method, without looking at the data.
 
-    ``auto`` is ``marginals`` where slices are named; otherwise ``cells`` for a cube of at most 200 cells, ``forest``
-    from 5 columns on, and ``privtree``.
+    ``auto`` is ``marginals`` where slices are named and ``forest`` from 5 columns on. Below, it goes by the noise that
+    cells would have, cells x rows between neighbours / epsilon: up to 5,000 ``cells``, up to 15,000 ``dpcube``, above
+    it ``forest``, and beyond 45,000 ``privtree`` where most cells come from columns with an order (docs/cube.md says how
+    well that does).
 
     Parameters
     ----------
@@ -99,7 +105,7 @@ def plan_cube(
     if len(set(named)) < len(named):
         raise ConfigError("a slice is named twice", "name each once; a weight gives it more epsilon: year,death:2")
     if method == "auto":
-        method = _choose_method(tuple(len(dimension) for dimension in dimensions), bool(named))
+        method = _choose_method(dimensions, bool(named), settled["unit"].distance / max(epsilon, 1e-9))
     require(method in METHODS, "unknown method", f"use one of {', '.join(METHODS)}")
     if (method == "marginals") != bool(named):
         raise ConfigError(
@@ -163,12 +169,18 @@ def _check_size(plan: CubePlan) -> None:
                 "declare wider cells, leave a wide column out, or name slices",
             )
     if method == "forest":
-        pairs = sorted((a * b for a, b in itertools.combinations(shape, 2)), reverse=True)
-        if sum(shape) + sum(pairs[: len(shape) - 1]) > _MAX_FOREST:
+        cells_held = _forest_cells(shape)
+        if cells_held > _MAX_FOREST:
             raise ConfigError(
-                f"the pairs of columns have up to {pairs[0]} cells, too many for a forest",
+                f"the pairs of columns have up to {cells_held} cells, too many for a forest",
                 "declare wider cells, leave a wide column out, or name slices",
             )
+
+
+def _forest_cells(shape: Sequence[int]) -> int:
+    """Return how many cells the tables of a forest have at most."""
+    pairs = sorted((a * b for a, b in itertools.combinations(shape, 2)), reverse=True)
+    return sum(shape) + sum(pairs[: len(shape) - 1])
 
 
 def _rehearse(plan: CubePlan) -> None:
@@ -184,13 +196,21 @@ def _rehearse(plan: CubePlan) -> None:
     plan.rehearse_report()
 
 
-def _choose_method(shape: Sequence[int], named: bool) -> str:
-    # by the declared domains alone: a choice by the data would have to be paid for
+def _choose_method(dimensions: Sequence[Dimension], named: bool, noise: float) -> str:
+    # by the declared domains and epsilon alone: a choice by the data would have to be paid for
     if named:
         return "marginals"
-    if math.prod(shape) <= _FEW_CELLS:
+    if len(dimensions) >= _MANY_COLUMNS:
+        return "forest"
+    cells = math.prod(len(own) for own in dimensions)
+    if cells * noise <= _CELLS_TO:
         return "cells"
-    return "forest" if len(shape) >= _MANY_COLUMNS else "privtree"
+    if cells * noise <= _BOXES_TO:
+        return "dpcube"
+    ordered = math.prod(len(own) for own in dimensions if own.ordered)
+    if _forest_cells([len(own) for own in dimensions]) > _MAX_FOREST:
+        return "privtree"
+    return "privtree" if cells * noise > _PAIRS_TO and ordered**2 > cells else "forest"
 
 
 def rows_of(frame: pd.DataFrame, dimensions: Sequence[Dimension]) -> Rows:
