@@ -14,7 +14,7 @@ from deid.cli.option_groups import OutputOptions, TableOutputOptions, command, j
 from deid.cli.table_options import DiskOptions, RoleOptions, TableOptions
 from deid.cli.tables import print_rows, working
 from deid.disclosure.assessment import Requirements
-from deid.disclosure.methods import MethodOptions
+from deid.disclosure.methods import MethodOptions, said_of_size
 
 _HOW, _FILES, _TABLES = "How it is done", "Further files", "Against other tables"
 
@@ -61,7 +61,6 @@ def anonymize(
     ),
     beside: FurtherFiles,
     disk: DiskOptions,
-    jobs: int = option(1, "Processes; 0 for one a core (of --memory).", panel=DiskOptions.PANEL),
 ) -> None:
     """Make a table that can be released with a stated protection.
 
@@ -88,13 +87,14 @@ def anonymize(
             **{"population": population, "prefix": how.prefix},
             **{"suppression": options.suppression, "rounds": options.rounds, "sql": source.sql, "sep": source.sep},
         )
-        _anonymize_on_disk(told, source, out, roles, asked, disk.memory, job_count(jobs))
+        _anonymize_on_disk(told, source, out, roles, asked, disk.memory, job_count(options.jobs))
         return
     if beside.aligned is not None:
         check_new_table(beside.aligned)
     for file in filter(None, (beside.save_scheme, beside.report)):
         check_new_file(file)
     told.begin(out)
+    options = replace(options, jobs=job_count(options.jobs))
     with working("anonymizing"):
         data = roles.open(source.table, source)
         if how.scheme is not None:
@@ -113,6 +113,8 @@ def anonymize(
             )
     write_table(release.table(), place.output)
     told.notes, told.extra = release_notes(release), release.as_dict()
+    if how.method == "auto" and how.scheme is None and (size := said_of_size(len(data), len(data.quasi_identifiers))):
+        told.notes.append(size)
     if beside.aligned is not None:
         write_table(release.aligned(), beside.aligned)
         told.places.append(f"{beside.aligned} ties the release to the rows of the table: it must not leave the house")
@@ -203,6 +205,7 @@ def ru_map(told: Summary, *, source: TableOptions, place: OutputOptions, roles: 
     kind = check_image(place.output)
     check_new_file(place.output)
     data = roles.open(source.table, source)
+    asked = replace(asked, jobs=job_count(asked.jobs))
     with working("making releases"):
         points, failures = map_releases(data, column_names(asked.methods), asked.ks, asked, Requirements(l=asked.l))
     choices = choose(points, least_utility=asked.min_utility, greatest_risk=asked.max_risk)

@@ -48,7 +48,7 @@ def anonymize(
     if report is not None:
         write_codes_report(report, release, made_section(told.run))
     print_rows(("release", "value"), release_rows(release))
-    if release.published is not None:
+    if release.published is not None and release.attacks[0]:
         before, after = release.attacks
         print_sections([attack_rows({"before": before, "after": after})])
     left = [name for name in frame.columns if name not in (asked.codes, *asked.columns)]

@@ -15,13 +15,16 @@ thrift; the new groups stay where they lose less (a large-neighbourhood search).
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deid.base.arrays import BoolArray, FloatArray, IndexArray
 from deid.base.errors import ConfigError
+from deid.base.pool import Pool
 from deid.disclosure.complementing import MAX_GROUPS, join_complements
 from deid.disclosure.constraints import (
     Constraint,
@@ -40,11 +43,13 @@ _THRIFT = (0.4, 1.1)
 _AGAIN = (0.5, 0.75, 1.0, 1.25, 1.5)
 """Exponents for splitting neighbourhoods anew."""
 _ROWS_FOR_ALL = 200_000
-"""With more rows only the first exponent is tried."""
+"""With more rows only the first exponent is tried, and processes can share the work."""
+_BATCHES = 3
+"""Requests that a worker gets of one split: groups of several, so that all are done at nearly the same time."""
 
 
 def local_recoding(
-    table: CodedTable, constraint: Constraint, *, rounds: int | None = None, seed: int = 0
+    table: CodedTable, constraint: Constraint, *, rounds: int | None = None, seed: int = 0, jobs: int = 1
 ) -> IndexArray:
     """Partition a table into groups that satisfy a constraint, with as little loss as the search finds.
 
@@ -60,6 +65,8 @@ def local_recoding(
         take), 15 for t-closeness.
     seed : int
         Decides the columns of a round.
+    jobs : int
+        Processes that split groups of a table of more than 200,000 rows; the result is the same with any number.
 
     Returns
     -------
@@ -74,7 +81,17 @@ def local_recoding(
     if table.weights is not None:
         raise ConfigError("local recoding needs one row a record", "do not collapse equal rows")
     require_feasible(table, constraint)
-    cuts = [None if column.tree is None else Cuts.build(column.tree) for column in table.columns]
+    if len(table) <= _ROWS_FOR_ALL:
+        return _search(_Splitter(table, constraint), rounds, seed)
+    if jobs == 1:
+        return _numbered(_search(_Splitter(table, constraint), rounds, seed))
+    with Pool(functools.partial(_Splitter, table, constraint), jobs) as pool:
+        return _numbered(_search(_Splitter(table, constraint, pool), rounds, seed))
+
+
+def _search(split: _Splitter, rounds: int | None, seed: int) -> IndexArray:
+    """Split from the top, then in rounds; see `local_recoding`."""
+    table, constraint = split.table, split.constraint
     everyone = np.zeros(len(table), dtype=np.intp)
     least = smallest_group(constraint)
     first = _THRIFT if len(table) <= _ROWS_FOR_ALL and least >= 5 else _THRIFT[:1]
@@ -86,29 +103,79 @@ def local_recoding(
     if model is not None:
         floors = (least, max(least, 50), max(least, 150))  # small parts are far from the table by chance
         rounds = 15 if unsaid else rounds
-    results = [_split(table, cuts, constraint, exponent, everyone, floor) for exponent in first for floor in floors]
+    results = [split(exponent, everyone, floor) for exponent in first for floor in floors]
     if model is not None and model.ground == "equal" and table.persons is None:
-        results += _by_complements(table, cuts, constraint, model, max(least, 10))
+        results += _by_complements(table, constraint, model, max(least, 10))
     classes = min(results, key=lambda found: mean_loss(table, found))
+    loss = group_loss(table, classes)
     rng = np.random.default_rng(seed)
     for _ in range(rounds):
-        columns = rng.choice(len(cuts), min(int(rng.integers(1, 4)), len(cuts)), replace=False)
+        count = len(table.columns)
+        columns = rng.choice(count, min(int(rng.integers(1, 4)), count), replace=False)
         again = _neighbours(table, classes, columns)
         exponent = float(rng.choice(_AGAIN))
-        classes = _better(
-            table, again, classes, _split(table, cuts, constraint, exponent, again, int(rng.choice(floors)))
-        )
-    moved = _move(table, classes, constraint)
-    return classes if moved is None else _split(table, cuts, constraint, first[-1], moved, least)
+        classes, loss = _better(table, again, classes, loss, split(exponent, again, int(rng.choice(floors))))
+    # what moves where groups are equally good hangs on their numbers, which several processes give otherwise
+    moved = _move(table, _numbered(classes) if len(table) > _ROWS_FOR_ALL else classes, constraint)
+    return classes if moved is None else split(first[-1], moved, least)
 
 
-def _by_complements(
-    table: CodedTable, cuts: list[Cuts | None], constraint: Constraint, model: TCloseness, least: int
-) -> list[IndexArray]:
+class _Splitter:
+    """Splits groups of a table; of a large one by its workers, each some of the groups.
+
+    What becomes of a group does not depend on the others, so that many groups are split as one after the other is.
+    """
+
+    def __init__(self, table: CodedTable, constraint: Constraint, pool: Pool[Any, Any] | None = None) -> None:
+        self.table, self.constraint, self.pool = table, constraint, pool
+        self.cuts = [None if column.tree is None else Cuts.build(column.tree) for column in table.columns]
+
+    def __call__(self, *asked: Any) -> IndexArray:
+        """Return the new groups of all rows; in a worker, of those of a request: thrift, least, rows, their groups."""
+        if len(asked) == 1:
+            return self._of_rows(*asked[0])
+        thrift, within, least = asked
+        if self.pool is None:
+            return _split(self.table, self.cuts, self.constraint, thrift, within, least)
+        stop = len(self.table) // (2 * self.pool.jobs)
+        coarse = _split(self.table, self.cuts, self.constraint, thrift, within, least, stop=stop)
+        # largest groups first, each to the batch that has the fewest rows
+        sizes = np.bincount(coarse)
+        filled = np.zeros(_BATCHES * self.pool.jobs)
+        batch = np.empty(len(sizes), dtype=np.intp)
+        for group in np.argsort(-sizes, kind="stable"):
+            batch[group] = np.argmin(filled)
+            filled[batch[group]] += sizes[group]
+        rows_of = [np.flatnonzero(batch[coarse] == number).astype(np.int32) for number in range(len(filled))]
+        rows_of = [rows for rows in rows_of if len(rows)]
+        requests = ((thrift, least, rows, coarse[rows].astype(np.int32)) for rows in rows_of)
+        classes = np.empty(len(self.table), dtype=np.intp)
+        done = 0
+        for rows, found in zip(rows_of, self.pool.in_order(requests), strict=True):
+            classes[rows] = found + done
+            done += int(found.max()) + 1
+        return classes
+
+    def _of_rows(self, thrift: float, least: int, rows: Ints, groups: Ints) -> IndexArray:
+        within = np.zeros(len(self.table), dtype=np.intp)
+        within[rows] = groups
+        return _split(self.table, self.cuts, self.constraint, thrift, within, least, rows=rows.astype(np.intp))
+
+
+def _numbered(classes: IndexArray) -> IndexArray:
+    """Number groups by their first rows, however they were found."""
+    _, first, inverse = np.unique(classes, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.intp)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[inverse]
+
+
+def _by_complements(table: CodedTable, constraint: Constraint, model: TCloseness, least: int) -> list[IndexArray]:
     """Return partitions cut for k-anonymity alone whose groups were then joined until they are close enough."""
     found = []
+    split = _Splitter(table, KAnonymity(least))
     for exponent in (0.5, 1.0):
-        fine = _split(table, cuts, KAnonymity(least), exponent, np.zeros(len(table), dtype=np.intp), least)
+        fine = split(exponent, np.zeros(len(table), dtype=np.intp), least)
         if int(fine.max()) < MAX_GROUPS:
             joined = join_complements(table, fine, model)
             if constraint.satisfied(groups_of(table, joined, int(joined.max()) + 1)).all():
@@ -119,21 +186,25 @@ def _by_complements(
 def _neighbours(table: CodedTable, classes: IndexArray, columns: IndexArray) -> IndexArray:
     """Return for each row the neighbourhood of its group: the groups that publish the same in some columns."""
     count = int(classes.max()) + 1
-    low, high = boxes(table.codes, classes, count)
+    low, high = boxes(table.codes[:, columns], classes, count)
     ranges: list[Ints] = []
-    for c in columns:
-        ranges.extend(table.columns[c].covers(low[:, c], high[:, c]))
+    for place, c in enumerate(columns):
+        ranges.extend(table.columns[c].covers(low[:, place], high[:, place]))
     ids, _ = class_ids(np.stack(ranges, axis=1), [table.columns[c].size for c in columns for _ in range(2)])
     return ids[classes]
 
 
-def _better(table: CodedTable, within: IndexArray, old: IndexArray, new: IndexArray) -> IndexArray:
-    """Take the new groups of the neighbourhoods where they lose less, and number all groups."""
-    taken = np.bincount(within, group_loss(table, new)[new]) < np.bincount(within, group_loss(table, old)[old]) - 1e-9
+def _better(
+    table: CodedTable, within: IndexArray, old: IndexArray, old_loss: FloatArray, new: IndexArray
+) -> tuple[IndexArray, FloatArray]:
+    """Take the new groups of the neighbourhoods where they lose less; number all groups, and return their losses."""
+    new_loss = group_loss(table, new)
+    taken = np.bincount(within, new_loss[new]) < np.bincount(within, old_loss[old]) - 1e-9
     if not taken.any():
-        return old
-    mixed = np.where(taken[within], new + int(old.max()) + 1, old)
-    return np.unique(mixed, return_inverse=True)[1].astype(np.intp)
+        return old, old_loss
+    mixed = np.where(taken[within], new + len(old_loss), old)
+    there, classes = np.unique(mixed, return_inverse=True)
+    return classes.astype(np.intp), np.concatenate([old_loss, new_loss])[there]
 
 
 def group_loss(table: CodedTable, classes: IndexArray) -> FloatArray:
@@ -176,20 +247,33 @@ class _Choice:
 
 
 def _split(
-    table: CodedTable, cuts: list[Cuts | None], constraint: Constraint, thrift: float, within: IndexArray, least: int
+    table: CodedTable,
+    cuts: list[Cuts | None],
+    constraint: Constraint,
+    thrift: float,
+    within: IndexArray,
+    least: int,
+    *,
+    rows: IndexArray | None = None,
+    stop: int = 0,
 ) -> IndexArray:
-    """Cut the groups ``within`` as far as the constraint allows, into parts of at least so many rows."""
+    """Cut the groups ``within`` as far as the constraint allows, into parts of at least so many rows.
+
+    With ``rows`` (whole groups, ascending) only these are cut, and their classes are returned. Groups of fewer rows
+    than ``stop`` stay as they are.
+    """
     plain = isinstance(constraint, KAnonymity) and table.persons is None
     classes = np.empty(len(table), dtype=np.intp)
     done = 0
-    rows = np.argsort(within, kind="stable")
+    own = rows
+    rows = np.argsort(within, kind="stable") if own is None else own[np.argsort(within[own], kind="stable")]
     codes = np.ascontiguousarray(table.codes.T[:, rows])
     starts = np.flatnonzero(np.diff(within[rows], prepend=-1))
     tried = np.zeros((len(starts), len(cuts)), dtype=bool)
     while len(starts):
         lengths = np.diff(starts, append=len(rows))
         group = np.repeat(np.arange(len(starts)), lengths)
-        small = lengths < 2 * least
+        small = lengths < max(2 * least, stop)
         if small.any():
             gone = small[group]
             classes[rows[gone]] = done + (np.cumsum(small) - 1)[group[gone]]
@@ -222,7 +306,7 @@ def _split(
         tried[~cut & ~dead, choice.column[~cut & ~dead]] = True
         tried[cut] = False
         starts, tried = new, tried[owner]
-    return classes
+    return classes if own is None else classes[own]
 
 
 def _choose(

@@ -151,7 +151,7 @@ class Release:
         return {
             "method": self.method,
             "asked": {name: value for name, value in asdict(self.asked).items() if value is not None},
-            "options": asdict(self.options),
+            "options": {name: value for name, value in asdict(self.options).items() if name != "jobs"},
             "quasi_identifiers": list(self.original.quasi_identifiers),
             "sensitive": list(self.original.sensitive),
             "person": self.original.person,

@@ -60,6 +60,9 @@ class CodesAsked(CodeColumns):
     )
     rules: Path | None = option(None, "rbat: lines PUBLIC CODES -> SENSITIVE CODES.", "--ps-rules", panel=_HIDDEN)
     confidence: float = option(0.5, "Greatest probability of a sensitive code (h, c, rho).", metavar="P", panel=_HIDDEN)
+    attacked: int = option(
+        2_000, "Persons that are attacked before and after, drawn at random; 0: none.", panel=_KNOWN, minimum=0
+    )
     known: int | None = option(
         None, "rho-uncertainty: most codes that the attacker knows; any by default.", "--known-codes", panel=_HIDDEN
     )
@@ -122,7 +125,7 @@ def release_codes(frame: pd.DataFrame, asked: CodesAsked, *, linked: bool = Fals
     studies = read_policy(asked.phenotypes, data.transactions.labels, "phenotypes") if asked.phenotypes else {}
     return anonymize_codes(
         data, asked.of(data, tree, studies), asked.method, hierarchy=tree, columns=asked.columns,
-        cells=_cells(frame, data, asked.columns), phenotypes=studies,
+        cells=_cells(frame, data, asked.columns), phenotypes=studies, attacked=asked.attacked,
     )  # fmt: skip
 
 

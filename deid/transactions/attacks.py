@@ -179,7 +179,14 @@ def _outcome(attacker: str, counts: IntArray, most: int, draws: Sequence[int] | 
 
 
 def attack_codes(
-    original: CodedRecords, released: Transactions, *, m: int = 2, draws: int = 20, most: int = 5, seed: int = 0
+    original: CodedRecords,
+    released: Transactions,
+    *,
+    m: int = 2,
+    draws: int = 20,
+    most: int = 5,
+    seed: int = 0,
+    targets: int | None = None,
 ) -> list[Attack]:
     """Attack a release with what is true of the original records.
 
@@ -197,6 +204,8 @@ def attack_codes(
         Up to so many candidates count as few.
     seed : int
         Seed of the draws.
+    targets : int, optional
+        So many persons, and visits, are attacked, drawn at random; all by default.
 
     Returns
     -------
@@ -211,6 +220,7 @@ def attack_codes(
     if m < 1 or draws < 1:
         raise ConfigError("m and the number of draws are at least 1", "for example m = 2")
     full = [frozenset(row) for row in sorted(original.transactions.texts()) if row]  # draws do not tell their order
+    full = list(_some(full, targets, seed))
     found = [_outcome("all codes of a person", distinguishability(released, full), most)]
     rng = np.random.default_rng(seed)
     parts: list[frozenset[str]] = []
@@ -222,8 +232,19 @@ def attack_codes(
     drawn = [draws if len(codes) > m else 1 for codes in full]
     found.append(_outcome(f"{m} random codes of a person", distinguishability(released, parts), most, drawn))
     if original.visits:
-        found.append(_outcome("codes of one visit", distinguishability(released, original.visits), most))
+        visits: Sequence[frozenset[str]] = original.visits
+        if targets is not None and len(visits) > targets:
+            visits = _some(sorted(visits, key=sorted), targets, seed)
+        found.append(_outcome("codes of one visit", distinguishability(released, visits), most))
     return found
+
+
+def _some(known: Sequence[frozenset[str]], targets: int | None, seed: int) -> Sequence[frozenset[str]]:
+    """Return what is known of some persons, drawn without replacement; of all where there are no more."""
+    if targets is None or len(known) <= targets:
+        return known
+    chosen = np.random.default_rng([seed, 1]).choice(len(known), targets, replace=False)
+    return [known[place] for place in np.sort(chosen).tolist()]
 
 
 def two_step(

@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+import numpy as np
+
+from deid.base.arrays import BoolArray, IndexArray, IntArray
 from deid.base.errors import ConfigError, require
 from deid.transactions.suppression import require_records
 from deid.transactions.transactions import Transactions, without
@@ -47,39 +50,60 @@ def minimal_moles(
     ConfigError
         When more sets occur than can be searched (`MOST_SETS`).
     """
-    hidden = [bits for label, bits in zip(data.labels, data.bits, strict=True) if label in sensitive]
-    public = [i for i, label in enumerate(data.labels) if label not in sensitive and data.bits[i]]
+    hidden = np.array([label in sensitive for label in data.labels], dtype=bool)
     moles: list[tuple[int, ...]] = []
-
-    def violates(bits: int) -> bool:
-        count = bits.bit_count()
-        return count < k or any((bits & other).bit_count() > max_prob * count + 1e-9 for other in hidden)
-
-    good: dict[tuple[int, ...], int] = {}
-    for item in public:
-        if violates(data.bits[item]):
-            moles.append((item,))
-        else:
-            good[(item,)] = data.bits[item]
-    singles = [items[0] for items in good]
+    # every set that is no mole, with the records that hold it; at first the empty one
+    good: dict[tuple[int, ...], IndexArray] = {(): np.arange(len(data))}
+    singles = np.ones(len(data.labels), dtype=bool)
     steps = 0
-    for _ in range(1, p):
-        level: dict[tuple[int, ...], int] = {}
-        for items, bits in good.items():
-            for other in singles:
-                if other <= items[-1] or not (both := bits & data.bits[other]):
-                    continue
-                steps += 1
-                require(steps <= MOST_SETS, f"more than {MOST_SETS:,} sets of public codes occur", "choose a smaller p")
+    for size in range(1, p + 1):
+        level: dict[tuple[int, ...], IndexArray] = {}
+        for items, records in good.items():
+            part = data.take(records)
+            counts, told = _counts(part, hidden)
+            later = np.arange(len(counts)) > (items[-1] if items else -1)
+            others = np.flatnonzero((counts > 0) & ~hidden & later & singles)
+            bad = (counts < k) | (told > max_prob * counts + 1e-9)
+            steps += len(others) if items else 0
+            require(steps <= MOST_SETS, f"more than {MOST_SETS:,} sets of public codes occur", "choose a smaller p")
+            for other in others.tolist():
                 new = (*items, other)
-                if any(new[:i] + new[i + 1 :] not in good for i in range(len(new) - 1)):
+                if size > 2 and any(new[:i] + new[i + 1 :] not in good for i in range(size - 1)):
                     continue  # holds a smaller mole
-                if violates(both):
+                if bad[other]:
                     moles.append(new)
                 else:
-                    level[new] = both
+                    level[new] = records[:0]
+            if size < p and level:
+                _hold(level, items, part, records)
+        if size == 1:
+            singles = np.array([(item,) in level for item in range(len(data.labels))], dtype=bool)
         good = level
     return moles
+
+
+def _counts(part: Transactions, hidden: BoolArray) -> tuple[IntArray, IntArray]:
+    """Return for each item how many records hold it, and the most that hold it together with one hidden item."""
+    size = len(hidden)
+    counts = np.bincount(part.items, minlength=size)
+    told = np.zeros(size, dtype=np.int64)
+    secret = np.flatnonzero(hidden[part.items])
+    by_code = secret[np.argsort(part.items[secret], kind="stable")]
+    for places in np.split(by_code, np.flatnonzero(np.diff(part.items[by_code])) + 1) if len(by_code) else ():
+        both = part.take(part.record_of[places])
+        np.maximum(told, np.bincount(both.items, minlength=size), out=told)
+    return counts, told
+
+
+def _hold(
+    level: dict[tuple[int, ...], IndexArray], items: tuple[int, ...], part: Transactions, records: IndexArray
+) -> None:
+    """Set the records of the sets of a level that are ``items`` and one more."""
+    order = np.argsort(part.items, kind="stable")
+    ends = np.cumsum(np.bincount(part.items, minlength=len(part.labels)))
+    for item in np.unique(part.items).tolist():
+        if (new := (*items, item)) in level:
+            level[new] = records[part.record_of[order[ends[item] - part.supports[item] : ends[item]]]]
 
 
 def coherence(

@@ -49,6 +49,8 @@ class CodesRelease:
         Diseases whose studies are judged.
     seconds : float
         CPU seconds of the search.
+    attacked : int or None
+        Persons that are attacked before and after, drawn at random; None for all.
     """
 
     original: CodedRecords
@@ -63,6 +65,7 @@ class CodesRelease:
     told: Mapping[str, int] = field(default_factory=dict)
     phenotypes: Mapping[str, frozenset[str]] = field(default_factory=dict)
     seconds: float = 0.0
+    attacked: int | None = None
 
     @cached_property
     def loss(self) -> CodeLoss | None:
@@ -78,11 +81,18 @@ class CodesRelease:
 
     @cached_property
     def attacks(self) -> tuple[list[Attack], list[Attack]]:
-        """Attacks on the original and on the release; none on chunks."""
-        before = attack_codes(self.original, self.original.transactions, m=self.asked.m, most=max(self.asked.k - 1, 1))
-        if self.published is None:
-            return before, []
-        return before, attack_codes(self.original, self.published, m=self.asked.m, most=max(self.asked.k - 1, 1))
+        """Attacks on the original and on the release; none on chunks, and none where nobody is to be attacked."""
+        if self.attacked == 0:
+            return [], []
+        before, after = (
+            []
+            if found is None
+            else attack_codes(
+                self.original, found, m=self.asked.m, most=max(self.asked.k - 1, 1), targets=self.attacked
+            )
+            for found in (self.original.transactions, self.published)
+        )
+        return before, after
 
     def table(self, column: str) -> pd.DataFrame:
         """Return what may leave, in an order that tells nothing: the codes, and the columns published with them."""
@@ -131,6 +141,7 @@ def anonymize_codes(
     columns: Sequence[str] = (),
     cells: Sequence[Cells] = (),
     phenotypes: Mapping[str, frozenset[str]] | None = None,
+    attacked: int | None = None,
 ) -> CodesRelease:
     """Make codes publishable.
 
@@ -150,6 +161,8 @@ def anonymize_codes(
         Their cells, a tuple a record.
     phenotypes : mapping of str to frozenset of str, optional
         Diseases whose studies are judged.
+    attacked : int, optional
+        Persons that are attacked before and after, drawn at random; all by default, 0 for none.
 
     Returns
     -------
@@ -196,6 +209,7 @@ def anonymize_codes(
         found.told,
         phenotypes or {},
         seconds,
+        attacked,
     )
 
 

@@ -58,7 +58,7 @@ def write_codes_report(path: Path, release: CodesRelease, made: Section) -> None
     figures = [_fitting(release)]
     if release.published is not None:
         figures.append(_supports(release.original.transactions, release.published))
-    sections = [_done(release), _protection(release), _attacks(release)]
+    sections = [_done(release), _protection(release), *([_attacks(release)] if release.attacks[0] else [])]
     if release.loss is not None:
         sections.append(_loss(release))
     if release.studies:

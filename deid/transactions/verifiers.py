@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deid.base.arrays import IntArray
+from deid.base.arrays import BoolArray, FloatArray, IntArray
 from deid.transactions.transactions import Transactions
 
 
@@ -207,24 +207,44 @@ def verify_coherence(
         Level: the greatest probability of a sensitive item; where the model fails, that of the first set that fails.
     """
     hidden = np.array([bool(members & sensitive) for members in published.members], dtype=bool)
-    worst: tuple[bool, float, tuple[int, ...]] = (True, 0.0, ())
     stack: list[tuple[tuple[int, ...], IntArray]] = [
         ((item,), records) for item, records in enumerate(_with(published)) if len(records) and not hidden[item]
     ]
+    level = 0.0
     while stack:
         items, records = stack.pop()
         counts = _together(published, records)
         confidence = float(counts[hidden].max(initial=0)) / len(records)
-        good = len(records) >= k and confidence <= max_prob + 1e-12
-        if not good and worst[0]:
-            worst = (False, confidence, items)
-        if worst[0]:
-            worst = (True, max(worst[1], confidence), ())
-        if len(items) < p:
-            others = [o for o in np.flatnonzero(counts).tolist() if o > items[-1] and not hidden[o]]
-            held = _with(published.take(records)) if others else []
-            stack.extend(((*items, other), records[held[other]]) for other in others)
-    return TransactionVerdict(worst[0], worst[1], _names(published, worst[2]))
+        if len(records) < k or confidence > max_prob + 1e-12:
+            return TransactionVerdict(False, confidence, _names(published, items))
+        level = max(level, confidence)
+        others = np.flatnonzero((counts > 0) & ~hidden & (np.arange(len(counts)) > items[-1]))
+        if len(items) == p or not len(others):
+            continue
+        part = published.take(records)
+        if len(items) < p - 1:
+            held = _with(part)
+            stack.extend(((*items, other), records[held[other]]) for other in others.tolist())
+            continue
+        # the largest sets, all at once: nothing is looked for beyond them
+        told = _greatest_share(part, hidden, counts)[others]
+        bad = np.flatnonzero((counts[others] < k) | (told > max_prob + 1e-12))
+        if len(bad):
+            first = int(bad[-1])
+            return TransactionVerdict(False, float(told[first]), _names(published, (*items, int(others[first]))))
+        level = max(level, float(told.max()))
+    return TransactionVerdict(True, level, ())
+
+
+def _greatest_share(part: Transactions, hidden: BoolArray, counts: IntArray) -> FloatArray:
+    """Return for each item, shape [items], the greatest share of its records that hold one hidden item."""
+    most = np.zeros(len(hidden), dtype=np.int64)
+    secret = hidden[part.items]
+    for code in np.unique(part.items[secret]).tolist():
+        holding = np.zeros(len(part), dtype=bool)
+        holding[part.record_of[part.items == code]] = True
+        most = np.maximum(most, np.bincount(part.items[holding[part.record_of]], minlength=len(hidden)))
+    return most / np.maximum(counts, 1)
 
 
 def verify_rules(

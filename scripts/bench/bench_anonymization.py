@@ -3,6 +3,7 @@
     python scripts/bench/bench_anonymization.py adult      # local, Mondrian, full-domain, l, t; against ARX's figures
     python scripts/bench/bench_anonymization.py cluster    # clustering against Mondrian, and its growing cost
     python scripts/bench/bench_anonymization.py million    # 1,000,000 rows x 9 columns: search, verification, memory
+    python scripts/bench/bench_anonymization.py jobs       # local recoding by two processes against one
     python scripts/bench/bench_anonymization.py growth --plot growth.svg [--rows 10000000]
 
 Needs the folder of the Adult data (``--data``). ARX's figures are constants: ARX 3.9.2, CPU seconds of its main thread
@@ -219,6 +220,28 @@ def bench_million(folder: Path, rows: int, methods: Sequence[str] = ("mondrian",
         )
 
 
+def bench_jobs(folder: Path, rows: int, jobs: int) -> None:
+    """Print local recoding by one process and by several: CPU seconds, those that nobody can share, and the clock."""
+    frame = perturbed(folder, rows)
+    coded = encode(Microdata(frame, dict.fromkeys(frame.columns, "quasi-identifier")))
+    print(f"local recoding of {rows:,} rows x {len(coded.columns)}, k = 50; the clock counts other work of the machine")
+    found, base = [], 0.0
+    for number in (1, jobs):
+        before, clock = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+        classes, own = timed(lambda n=number: local_recoding(coded, KAnonymity(50), jobs=n))
+        after, clock = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - clock
+        shared = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        longest = own + shared / number
+        base = base or longest
+        found.append(classes)
+        print(
+            f"{number} processes: NCP {mean_loss(coded, classes):.4f}; {own:.2f} + {shared:.2f} CPU s, "
+            f"clock {clock:.1f} s; {base / longest:.2f} times as fast where each has a core",
+            flush=True,
+        )
+    assert np.array_equal(*found)
+
+
 def bench_growth(folder: Path, most: int, plot: Path | None) -> None:
     """Print CPU seconds of Mondrian from 10,000 rows to ``most``, and draw them."""
     sizes = [rows for rows in (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000) if rows <= most]
@@ -248,12 +271,18 @@ def bench_growth(folder: Path, most: int, plot: Path | None) -> None:
         plot.write_bytes(image(figure, plot.suffix.lstrip(".")))
 
 
+_PARTS = ("adult", "cluster", "million", "growth", "jobs")
+
+
 def main() -> None:
     """Run the parts that are named."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", default=["adult"], choices=["adult", "cluster", "million", "growth"])
+    parser.add_argument(
+        "parts", nargs="*", default=["adult"], choices=["adult", "cluster", "million", "growth", "jobs"]
+    )
     parser.add_argument("--data", type=Path, default=Path("../shared/data/adult"))
     parser.add_argument("--rows", type=int, default=0, help="million: rows; growth: most rows")
+    parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--plot", type=Path)
     options = parser.parse_args()
     if "adult" in options.parts:
@@ -262,6 +291,8 @@ def main() -> None:
         bench_cluster(options.data)
     if "million" in options.parts:
         bench_million(options.data, options.rows or 1_000_000)
+    if "jobs" in options.parts:
+        bench_jobs(options.data, options.rows or 1_000_000, options.jobs)
     if "growth" in options.parts:
         bench_growth(options.data, options.rows or 1_000_000, options.plot)
 

@@ -61,6 +61,15 @@ def test_a_release_with_manifest_and_report(table: Path, tmp_path: Path) -> None
     assert "250.00" not in text
 
 
+def test_attacks_on_request(table: Path, tmp_path: Path) -> None:
+    asked = ("anonymize", table, "--codes", "code", "--person", "mrn", "--k", 2, "--m", 1)
+    for number, targets in ((0, []), (4, [4, 4])):
+        out, told = tmp_path / f"{number}.csv", tmp_path / f"{number}.json"
+        call(*asked, "-o", out, "--attacked", number, "--json", told, "--report", tmp_path / f"{number}.html")
+        found = json.loads(told.read_text())["attacks_after"]
+        assert [attack["targets"] for attack in found] == targets
+
+
 def test_policies_from_visits_and_phenotypes(table: Path, tmp_path: Path) -> None:
     (tmp_path / "phenotypes.txt").write_text("hypertension: 401.*\ndiabetes: 250.*\n")
     result = call(

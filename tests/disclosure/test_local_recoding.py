@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deid.disclosure import local_recoding as search
 from deid.disclosure.complementing import join_complements
-from deid.disclosure.constraints import All, DistinctL, EntropyL, KAnonymity, TCloseness
+from deid.disclosure.constraints import All, Constraint, DistinctL, EntropyL, KAnonymity, TCloseness
 from deid.disclosure.encoding import encode
 from deid.disclosure.groups import groups_of
 from deid.disclosure.local_recoding import group_loss, local_recoding, mean_loss
@@ -67,6 +68,15 @@ def test_joining_complements_makes_all_groups_close(seed: int, t: float) -> None
     joined = join_complements(coded, fine, model)
     assert model.satisfied(groups_of(coded, joined, int(joined.max()) + 1)).all()
     assert len(set(zip(fine.tolist(), joined.tolist(), strict=True))) == len(set(fine.tolist()))  # only whole groups
+
+
+@pytest.mark.parametrize("model", [KAnonymity(5), All((KAnonymity(4), DistinctL(2, "disease")))])
+def test_processes_find_what_one_finds(model: Constraint, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "_ROWS_FOR_ALL", 300)
+    coded = encode(random_table(900, 4))
+    alone, shared = (local_recoding(coded, model, jobs=jobs) for jobs in (1, 2))
+    assert (alone == shared).all()
+    assert model.satisfied(groups_of(coded, shared, int(shared.max()) + 1)).all()
 
 
 @pytest.mark.parametrize(

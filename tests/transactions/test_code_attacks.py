@@ -81,3 +81,14 @@ def test_a_study_is_supported_when_cases_stay_cases() -> None:
     ]
     gone = parse_published([[], ["493.1", "250"], ["250"], ["401"]])
     assert [s.supported for s in supported_studies(original, gone, phenotypes)] == [False, True, False]
+
+
+def test_some_persons_are_attacked_like_all_of_them() -> None:
+    data = letters(*["ab"] * 40, *["ac"] * 30, *["bd"] * 20, "cd", "d")
+    records = CodedRecords(data, tuple((i,) for i in range(len(data))))
+    everyone = attack_codes(records, data, m=1)
+    drawn = attack_codes(records, data, m=1, targets=60)
+    assert [attack.targets for attack in drawn] == [60, 60]
+    assert drawn == attack_codes(records, data, m=1, targets=60)
+    assert [abs(a.unique - b.unique) < 0.05 for a, b in zip(everyone, drawn, strict=True)] == [True, True]
+    assert attack_codes(records, data, m=1, targets=500) == everyone

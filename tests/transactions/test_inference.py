@@ -50,6 +50,24 @@ def test_coherence_holds_and_removes_public_codes_only(data: Transactions, most:
     assert sum(int(data.supports[data.place[c]]) for c in gone) >= min(costs)
 
 
+@settings(max_examples=80)
+@given(records(least=1), st.sampled_from([0.3, 0.5, 1.0]), st.integers(1, 3), st.integers(1, 3))
+def test_coherence_is_verified_set_by_set(data: Transactions, most: float, k: int, p: int) -> None:
+    public = [item for item, code in enumerate(data.labels) if code not in SECRET]
+    hidden = [item for item, code in enumerate(data.labels) if code in SECRET]
+    holds, level = True, 0.0
+    for size in range(1, p + 1):
+        for items in itertools.combinations(public, size):
+            if count := data.support(items):
+                told = max((data.support((*items, item)) / count for item in hidden), default=0.0)
+                holds &= count >= k and told <= most
+                level = max(level, told)
+    verdict = verify_coherence(data, SECRET, max_prob=most, k=k, p=p)
+    assert verdict.holds == holds
+    if holds:
+        assert verdict.level == pytest.approx(level)
+
+
 @given(records(), st.integers(1, 3))
 def test_minimal_moles_are_those_of_the_definition(data: Transactions, p: int) -> None:
     def is_mole(items: tuple[int, ...]) -> bool:
