@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -14,7 +14,7 @@ from deid.base.errors import ConfigError, one_line
 from deid.base.keys import load_key
 from deid.base.options import argument, option
 from deid.cli.common import EXIT_LEFT_OUT, Summary, growing
-from deid.cli.option_groups import WorkOptions, command
+from deid.cli.option_groups import DriftOptions, WorkOptions, command
 from deid.pipeline.options import PipelineOptions
 from deid.streaming.options import RecordOptions
 
@@ -30,7 +30,7 @@ _KEEPING = "Watching over the feed"
 
 
 @dataclass(frozen=True)
-class MetricsOptions:
+class MetricsOptions(DriftOptions):
     """How others see how a feed is doing."""
 
     PANEL: ClassVar[str] = _KEEPING
@@ -40,8 +40,8 @@ class MetricsOptions:
 
 
 @dataclass(frozen=True)
-class FeedOptions(MetricsOptions):
-    """How a feed is watched over."""
+class ManifestOptions:
+    """What proves what a feed did."""
 
     PANEL: ClassVar[str] = _KEEPING
     manifest: Path | None = option(None, "Write a signed manifest to F (F.2, F.3 when it is there already).")
@@ -51,6 +51,13 @@ class FeedOptions(MetricsOptions):
         """Refuse a manifest without a place."""
         if self.manifest_every and self.manifest is None:
             raise ConfigError("--manifest-every without --manifest", "name the file of the manifest")
+
+
+@dataclass(frozen=True)
+class FeedOptions(MetricsOptions, ManifestOptions):
+    """How a feed is watched over."""
+
+    PANEL: ClassVar[str] = _KEEPING
 
 
 @dataclass
@@ -222,7 +229,8 @@ def feeding(
         if feed.metrics_port is not None:
             chosen = stack.enter_context(serve_metrics(feed.metrics_port, totals))
             tell(f"metrics: http://127.0.0.1:{chosen}/metrics")
-        crew = stack.enter_context(Crew(recipe, shape, work.processes))
+        stack.enter_context(feed.watching(totals, tell))
+        crew = stack.enter_context(Crew(recipe, replace(shape, drift=feed.drift is not None), work.processes))
         yield _Feed(key, shape, totals, proof, stop, crew)
 
 

@@ -34,7 +34,8 @@ import importlib
 import inspect
 import os
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -50,6 +51,7 @@ from deid.detection.options import PeopleOptions
 if TYPE_CHECKING:
     from deid.base.keys import Key
     from deid.replacement.vault import Vault
+    from deid.streaming.totals import Totals
 
 
 SOURCE_VARIABLE = "DEID_SOURCE"
@@ -127,6 +129,30 @@ class VaultKeeping:
 
         own = self.vault_key_file
         return Vault.open(refuse_password(self.vault), load_key(own, create=False)[0] if own else key)
+
+
+@dataclasses.dataclass(frozen=True)
+class DriftOptions:
+    """Whether what comes is compared with what came in the weeks before."""
+
+    PANEL: ClassVar[str] = "Watching over the feed"
+    drift: Path | None = option(
+        None, "Keep rates by source and week in F (counts, no text); tell when one is not what it was."
+    )
+
+    @contextmanager
+    def watching(self, totals: Totals, tell: Callable[[str], object]) -> Iterator[None]:
+        """Let totals compare what comes while the block runs, if it is asked for."""
+        if self.drift is None:
+            yield
+            return
+        from deid.streaming.drift import Drift
+
+        totals.drift = Drift(self.drift, tell)
+        try:
+            yield
+        finally:
+            totals.drift.finish()
 
 
 @dataclasses.dataclass(frozen=True)

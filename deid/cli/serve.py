@@ -12,8 +12,9 @@ from deid.base.errors import ConfigError, require
 from deid.base.keys import load_key
 from deid.base.options import option, size_of, store_of
 from deid.cli.common import Summary
+from deid.cli.filter import ManifestOptions, tell
 from deid.cli.listening_options import CertificateOptions
-from deid.cli.option_groups import VaultKeeping, WorkOptions, command
+from deid.cli.option_groups import DriftOptions, VaultKeeping, WorkOptions, command
 from deid.cli.run_manifest import model_facts, models_of, policy_facts
 from deid.pipeline.options import PipelineOptions
 
@@ -82,6 +83,8 @@ def serve(
     limits: LimitOptions,
     keeping: VaultKeeping,
     work_on: JobOptions,
+    comparing: DriftOptions,
+    proving: ManifestOptions,
 ) -> int:
     """Replace the PHI in notes and records that come over HTTP.
 
@@ -93,6 +96,7 @@ def serve(
     from deid.base.network import Address
     from deid.base.pool import Pool
     from deid.base.store import refuse_password
+    from deid.streaming.proof import Proof
     from deid.streaming.totals import Totals
     from deid.streaming.work import PipelineRecipe
     from deid.web.jobs import JobRecipe, Jobs
@@ -130,8 +134,14 @@ def serve(
     with ExitStack() as stack:
         vault = stack.enter_context(keeping.opened(key))
         sessions = stack.enter_context(closing(Sessions(key, pipeline.language, vault)))
-        pool = stack.enter_context(Pool(WorkerRecipe(recipe, limits.timeout), work.processes, silent=True))
-        jobs = None
+        made = WorkerRecipe(recipe, limits.timeout, comparing.drift is not None)
+        pool = stack.enter_context(Pool(made, work.processes, silent=True))
+        totals, jobs, proof = Totals(), None, None
+        if proving.manifest is not None:
+            first = proving.manifest
+            proof = Proof(lambda: told.begin(first, key, first), facts, totals, proving.manifest_every)
+            proof.begin_at()
+        stack.enter_context(comparing.watching(totals, tell))
         if work_on.job_store is not None:
             store = refuse_password(work_on.job_store)
             folders = tuple(folder.resolve() for folder in work_on.job_folder)
@@ -143,5 +153,8 @@ def serve(
         plan = Plan(
             place.hosts, access, limits.queue, limits.max_body, certificate is not None, models_of(pipeline.recognizer)
         )
-        run(service(pool, plan, Totals(), sessions, jobs), place)
+        run(service(pool, plan, totals, sessions, jobs, proof), place)
+        if proof is not None:
+            proof.finish(None, None, complete=True)
+            told.places += [f"manifest: {one}" for one in proof.places[-1:]]
     return 0

@@ -334,6 +334,8 @@ class _Run:
         if stretch.records:
             totals.unmet = stretch.unmet if totals.unmet is None else totals.unmet & stretch.unmet
         totals.spans.update(stretch.spans)
+        if totals.drift is not None and stretch.drift is not None:
+            totals.drift.take("", stretch.drift)
         totals.read += stretch.length
         totals.written += len(stretch.output)
         if self.proof is not None:

@@ -69,9 +69,14 @@ class Proof:
         self._written.update(data)
         assert self._from is not None
         if self._every and self._totals.records + self._totals.failed >= self._due():
-            self._end({"complete": False})
-            self._start()
-            self.begin_at()
+            self.turn()
+
+    def turn(self) -> None:
+        """Write the manifest of what was so far, and begin the next."""
+        self.begin_at()
+        self._end({"complete": False})
+        self._start()
+        self.begin_at()
 
     def finish(self, source: Path | None, target: Path | None, *, complete: bool) -> None:
         """Write the last manifest.

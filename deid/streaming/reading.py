@@ -19,6 +19,7 @@ from deid.streaming.letters import DeadLetter, RecordTooLong, RecordTruncated, r
 from deid.streaming.work import FilePlace, Reply, Request, Shape
 
 if TYPE_CHECKING:
+    from deid.streaming.drift import Sums
     from deid.streaming.people import Before, People
 
 HEAD_BYTES = 1 << 16
@@ -42,6 +43,8 @@ class Stretch:
     spans: Mapping[str, int] = field(default_factory=dict)
     unmet: frozenset[str] = field(default=frozenset(), repr=False)
     """See `deid.streaming.work.Reply.unmet`."""
+    drift: Sums | None = field(default=None, repr=False)
+    """See `deid.streaming.work.Reply.drift`."""
     before: Before | None = None
     """See `deid.streaming.work.Request.before`."""
     single: bool = False
@@ -64,7 +67,7 @@ class Stretch:
     def fill(self, reply: Reply) -> None:
         """Take over a worker's answer."""
         self.output, self.records, self.letters, self.spans = reply.output, reply.records, reply.letters, reply.spans
-        self.unmet, self.data = reply.unmet, None
+        self.unmet, self.drift, self.data = reply.unmet, reply.drift, None
 
     def give_up(self, letter: DeadLetter) -> None:
         """Leave the record out."""

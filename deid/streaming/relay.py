@@ -55,6 +55,12 @@ _IDENTITY = 24
 """Hexadecimal digits by which a message is known."""
 
 
+def sender_of(message: bytes) -> str:
+    """Return who sends a message: application and facility, MSH-3 and MSH-4."""
+    head = message[:_CHUNK].partition(b"\r")[0]
+    return b"|".join(head.split(head[3:4] or b"|")[2:4]).decode("latin-1")
+
+
 @dataclass(frozen=True, slots=True)
 class Relay:
     """What a relay does."""
@@ -487,6 +493,8 @@ class _Server:
             if outcome != "accepted":
                 return outcome, await self._left_out(ReceiverRefused(), frame, offset)
         await self._ledger.note(item)
+        if self._totals.drift is not None and reply.drift is not None:
+            self._totals.drift.take(sender_of(frame.content), reply.drift)
         return "accepted", ""
 
     async def _scrubbed(self, data: bytes, offset: int) -> Reply:

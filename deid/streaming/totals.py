@@ -6,7 +6,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from deid.streaming.drift import Drift
 
 
 @dataclass(slots=True)
@@ -34,6 +37,8 @@ class Totals:
     """Called with each new reason as it comes."""
     note: Callable[[str], object] | None = field(default=None, repr=False)
     """Called with what is no error, but good to know: what an input was taken for."""
+    drift: Drift | None = field(default=None, repr=False)
+    """Compares what comes with the weeks before, where that is wanted."""
     unmet: frozenset[str] | None = field(default=None, repr=False)
     """Fields that the user named and that no record has had; None before the first record."""
 

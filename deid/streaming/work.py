@@ -25,6 +25,7 @@ from deid.streaming.letters import DeadLetter, RecordTooLong, record_mac
 
 if TYPE_CHECKING:
     from deid.pipeline import Pipeline
+    from deid.streaming.drift import Sums
     from deid.streaming.people import Before
     from deid.streaming.records import Fields
 
@@ -77,6 +78,8 @@ class Reply:
     """Replaced spans by category."""
     unmet: frozenset[str] = field(default=frozenset(), repr=False)
     """Fields that the user named and that no record of this worker has had (`deid.streaming.records.Fields`)."""
+    drift: Sums | None = field(default=None, repr=False)
+    """Sums over the records, where the shape asks for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,8 @@ class Shape:
     """What is taken instead for an input that begins as their content does."""
     places: Path | None = None
     """A site's lines on what stands where in messages (`deid.records.tables.load_table`)."""
+    drift: bool = False
+    """Whether replies tell what `deid.streaming.drift` compares."""
     records_alone: bool = False
     """Whether only records of a hospital's systems say whom they are about, and that must be told."""
 
@@ -244,14 +249,17 @@ class Work:
     """A pipeline and the shape of the records, in a worker."""
 
     def __init__(self, recipe: Recipe, shape: Shape) -> None:
+        from deid.streaming.drift import Gauge, Sums
         from deid.streaming.records import CONTENTS
 
+        self._sums = Sums
         self._ways = {s.content: (s, s.fields(), CONTENTS[s.content]) for s in (shape, *shape.others)}
         self.pipeline = recipe.pipeline()
         self.pipeline.prepare()
         self.notes = self.pipeline.notes
         """What whoever releases the output must know."""
         self.mac = record_mac(recipe.key)
+        self._gauge = Gauge(self.pipeline.language) if shape.drift else None
         self._file: tuple[FilePlace, int] | None = None
 
     def __call__(self, request: Request) -> Reply:
@@ -268,6 +276,7 @@ class Work:
         letters: list[DeadLetter] = []
         spans: Counter[str] = Counter()
         records = 0
+        sums = self._sums() if self._gauge else None
         if request.before is not None:
             fields.know(request.before)
         for start, end, after in shape.framing.split(data):
@@ -290,12 +299,14 @@ class Work:
                 spans.update(edit.category for edit in scrubbed.edits)
                 if scrubbed.unexamined:
                     spans[UNEXAMINED] += scrubbed.unexamined
+                if self._gauge is not None and sums is not None:
+                    self._gauge.take(sums, scrubbed)
                 if scrubbed.other_language:
                     spans[OTHER_LANGUAGE + scrubbed.other_language] += 1
         if shape.timeout:
             signal.setitimer(signal.ITIMER_REAL, 0)
         unmet = frozenset(fields.unmet)
-        return Reply(request.number, b"".join(output), records, tuple(letters), dict(spans), unmet)
+        return Reply(request.number, b"".join(output), records, tuple(letters), dict(spans), unmet, sums)
 
     def letter(self, offset: int, content: bytes, error: Exception) -> DeadLetter:
         """Return the dead letter of a record: its offset in bytes, its content and why it failed."""

@@ -7,6 +7,7 @@ are told to come again; so is one whose worker died. What cannot be processed is
 from __future__ import annotations
 
 import asyncio
+import datetime
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -19,6 +20,7 @@ from deid.base.async_pool import AsyncPool, Busy, WorkerLost
 from deid.base.errors import FormatError
 from deid.base.pool import Pool
 from deid.streaming.metrics import exposition
+from deid.streaming.proof import Proof
 from deid.streaming.totals import Totals
 from deid.web import interface as form
 from deid.web.guard import Application, Guard, Served
@@ -78,6 +80,7 @@ class Desk:
     plan: Plan
     pool: Pool[Task, Outcome]
     totals: Totals
+    proof: Proof | None = None
     requests: Counter[tuple[str, int]] = field(default_factory=Counter)
     seconds: float = 0.0
     streams: int = 0
@@ -105,7 +108,7 @@ class Desk:
         self.seconds += one.seconds
         self.totals.read += one.received
 
-    async def ask(self, task: Task, *, patient: bool = False) -> Outcome:
+    async def ask(self, task: Task, caller: str, *, patient: bool = False) -> Outcome:
         """Return what a worker made of a task, counted.
 
         Raises
@@ -118,6 +121,11 @@ class Desk:
         totals.spans.update(outcome.spans)
         totals.errors.update(outcome.failed)
         totals.written += len(outcome.body)
+        if self.proof is not None:
+            self.proof.read(task.body)
+            self.proof.wrote(outcome.body)
+        if totals.drift is not None and outcome.drift is not None:
+            totals.drift.take(caller, outcome.drift)
         if outcome.error is not None:
             totals.errors[type(outcome.error).__name__] += 1
         return outcome
@@ -125,6 +133,8 @@ class Desk:
     def exposition(self, gauges: Mapping[str, int]) -> str:
         """Return the counts in Prometheus' text format."""
         self.totals.restarts = self.pool.restarts
+        if self.totals.drift is not None:
+            self.totals.gauges["drift_alarms"] = len(self.totals.drift.alarms)
         self.totals.gauges.update(gauges, waiting=self.workers.waiting, working=self.workers.working)
         lines = ["# TYPE deid_requests_total counter"]
         for (route, status), count in sorted(self.requests.items()):
@@ -134,7 +144,12 @@ class Desk:
 
 
 def service(
-    pool: Pool[Task, Outcome], plan: Plan, totals: Totals, sessions: Sessions, jobs: Jobs | None = None
+    pool: Pool[Task, Outcome],
+    plan: Plan,
+    totals: Totals,
+    sessions: Sessions,
+    jobs: Jobs | None = None,
+    proof: Proof | None = None,
 ) -> Application:
     """Return the service as an application.
 
@@ -149,22 +164,26 @@ def service(
         Of masking.
     jobs : Jobs, optional
         Asynchronous ones; without them there are no routes for them.
+    proof : Proof, optional
+        Writes manifests: one a day (UTC), beside those that it writes by itself.
     """
     from fastapi import Request, Response
     from fastapi.staticfiles import StaticFiles
 
     # a route finds the kinds of its parameters by their names
     globals().update(Request=Request, Response=Response)
-    desk = Desk(plan, pool, totals)
+    desk = Desk(plan, pool, totals, proof)
 
     @asynccontextmanager
     async def lifespan(_: object) -> AsyncIterator[None]:
         async with desk.working():
-            at_work = asyncio.create_task(jobs.work()) if jobs else None
+            beside = [asyncio.create_task(jobs.work())] if jobs else []
+            beside += [asyncio.create_task(_daily(proof))] if proof else []
             yield
-            if at_work is not None:
-                at_work.cancel()
-                await asyncio.wait([at_work])
+            for task in beside:
+                task.cancel()
+            if beside:
+                await asyncio.wait(beside)
 
     app = application("deid", lifespan=lifespan, openapi_url="/openapi.json")
     _notes(app, desk)
@@ -184,6 +203,15 @@ def service(
         endless=_is_stream,
         log=desk.served,
     )
+
+
+async def _daily(proof: Proof) -> None:
+    """Write a manifest when a day ends, in UTC."""
+    while True:
+        now = datetime.datetime.now(datetime.UTC)
+        midnight = datetime.datetime.combine(now.date() + datetime.timedelta(days=1), datetime.time(), datetime.UTC)
+        await asyncio.sleep((midnight - now).total_seconds())
+        proof.turn()
 
 
 def _is_stream(head: Head) -> bool:
@@ -212,7 +240,7 @@ def _lost(error: Busy | WorkerLost) -> tuple[int, str]:
     return (504, "it took too long") if error.timed_out else (503, "the worker of this request died")
 
 
-async def _done(desk: Desk, task: Task) -> Outcome:
+async def _done(desk: Desk, task: Task, caller: Caller) -> Outcome:
     """Return what a worker made of a request's body.
 
     Raises
@@ -225,7 +253,7 @@ async def _done(desk: Desk, task: Task) -> Outcome:
     from fastapi import HTTPException
 
     try:
-        outcome = await desk.ask(task)
+        outcome = await desk.ask(task, caller.name)
     except (Busy, WorkerLost) as error:
         status, why = _lost(error)
         raise HTTPException(status, why, _LATER if status == 503 else None) from None
@@ -234,18 +262,18 @@ async def _done(desk: Desk, task: Task) -> Outcome:
     return outcome
 
 
-async def _stretch(desk: Desk, verb: str, lines: bytes, first: int) -> bytes:
+async def _stretch(desk: Desk, caller: Caller, verb: str, lines: bytes, first: int) -> bytes:
     """Return the answers to some lines of a stream; one of which a worker dies costs itself alone."""
     from fastapi import HTTPException
 
     try:
-        return (await desk.ask(Task(verb, "json", lines, first), patient=first > 1)).body
+        return (await desk.ask(Task(verb, "json", lines, first), caller.name, patient=first > 1)).body
     except Busy as error:
         raise HTTPException(*_lost(error), _LATER) from None
     except WorkerLost as error:
         single = lines.splitlines(keepends=True)
         if len(single) > 1:
-            return b"".join([await _stretch(desk, verb, line, first + n) for n, line in enumerate(single)])
+            return b"".join([await _stretch(desk, caller, verb, line, first + n) for n, line in enumerate(single)])
         desk.totals.errors[type(error).__name__] += 1
         return refused_line(problem(*_lost(error)), first) + b"\n"
 
@@ -267,7 +295,7 @@ def _notes(app: FastAPI, desk: Desk) -> None:
                 desk.streams -= 1
 
     async def answered(request: Request, verb: str, role: str, kinds: Iterable[str]) -> Response:
-        _may(request, role)
+        caller = _may(request, role)
         given = _type(request.headers.get("content-type", "text/plain"))
         if given not in kinds:
             raise HTTPException(415, f"bodies are of the types {', '.join(kinds)}")
@@ -276,13 +304,13 @@ def _notes(app: FastAPI, desk: Desk) -> None:
                 raise HTTPException(503, "more streams are under way than may", _LATER)
             return Streamed(
                 LineStream(
-                    lambda lines, first: _stretch(desk, verb, lines, first),
+                    lambda lines, first: _stretch(desk, caller, verb, lines, first),
                     _LINES,
                     longest=desk.plan.max_body,
                     under_way=2 * desk.pool.jobs,
                 )
             )
-        outcome = await _done(desk, Task(verb, KINDS[given], await request.body()))
+        outcome = await _done(desk, Task(verb, KINDS[given], await request.body()), caller)
         told = given if verb == "scrub" and given != "text/plain" else _JSON
         if verb == "scrub" and given == "text/plain":
             told = "text/plain; charset=utf-8"
@@ -339,7 +367,7 @@ def _masking(app: FastAPI, desk: Desk, sessions: Sessions) -> None:
         text, named = values["text"], values.get("session")
         if named is not None and not sessions.has(caller.name, named):
             raise HTTPException(404, "there is no such session")
-        outcome = await _done(desk, Task("mask", "text", text.encode("utf-8", "surrogatepass")))
+        outcome = await _done(desk, Task("mask", "text", text.encode("utf-8", "surrogatepass")), caller)
         assert outcome.masked is not None
         session, masked = await sessions.mask(caller.name, named, text, outcome.masked)
         return _said({"text": masked, "session": session})

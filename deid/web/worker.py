@@ -20,6 +20,7 @@ from deid.document import Document, Span
 from deid.pipeline.edit_log import LoggedEdits, logged_edits
 from deid.pipeline.masking import Piece, pieces_of
 from deid.pipeline.verification import verify_document
+from deid.streaming.drift import Gauge, Sums
 from deid.streaming.records import CONTENTS, Fields
 from deid.streaming.work import UNEXAMINED, PipelineRecipe
 from deid.web.problems import problem_of
@@ -72,6 +73,8 @@ class Outcome:
     """Notes or records that were dealt with."""
     failed: Mapping[str, int] = field(default_factory=dict)
     """Lines of a stream that were left out, by class of the error."""
+    drift: Sums | None = field(default=None, repr=False)
+    """Sums over the notes (`deid.streaming.drift`), where they are asked for."""
     masked: list[Piece] | None = field(default=None, repr=False)
 
 
@@ -83,23 +86,27 @@ class Worker:
     recipe : PipelineRecipe
     timeout : float
         Seconds that a request, or a line of a stream, may take; then the process ends.
+    drift : bool
+        Whether outcomes tell what `deid.streaming.drift` compares.
     """
 
-    def __init__(self, recipe: PipelineRecipe, timeout: float) -> None:
+    def __init__(self, recipe: PipelineRecipe, timeout: float, drift: bool = False) -> None:
         self._pipeline = recipe.pipeline()
         self._pipeline.prepare()
         self._timeout = timeout
         self._spans: Counter[str] = Counter()
         self._count = 0
+        self._gauge = Gauge(self._pipeline.language) if drift else None
+        self._sums = Sums()
         self.notes = self._pipeline.notes
         """What whoever releases the output must know."""
 
     def __call__(self, task: Task) -> Outcome:
         """Do what a request asks for; what fails is told, and nothing of it is answered."""
-        self._spans, self._count = Counter(), 0
+        self._spans, self._count, self._sums = Counter(), 0, Sums()
         if task.line:
             body, failed = self._lines(task)
-            return Outcome(body, None, dict(self._spans), self._count, dict(failed))
+            return Outcome(body, None, dict(self._spans), self._count, dict(failed), self._drift)
         try:
             with self._limited():
                 if task.verb == "mask":
@@ -108,7 +115,11 @@ class Worker:
                 body = self._answer(task)
         except Exception as error:
             return Outcome(error=_told(error))
-        return Outcome(body, None, dict(self._spans), self._count)
+        return Outcome(body, None, dict(self._spans), self._count, {}, self._drift)
+
+    @property
+    def _drift(self) -> Sums | None:
+        return self._sums if self._gauge else None
 
     @contextmanager
     def _limited(self) -> Iterator[None]:
@@ -177,6 +188,8 @@ class Worker:
     def _take(self, scrubbed: Scrubbed) -> None:
         self._count += 1
         self._spans.update(edit.category for edit in scrubbed.edits)
+        if self._gauge is not None:
+            self._gauge.take(self._sums, scrubbed)
         if scrubbed.unexamined:
             self._spans[UNEXAMINED] += scrubbed.unexamined
 
@@ -214,10 +227,11 @@ class WorkerRecipe:
 
     recipe: PipelineRecipe
     timeout: float
+    drift: bool = False
 
     def __call__(self) -> Worker:
         """Return it, with model and policy loaded."""
-        return Worker(self.recipe, self.timeout)
+        return Worker(self.recipe, self.timeout, self.drift)
 
 
 def refused_line(problem: Answer, number: int) -> bytes:

@@ -20,6 +20,8 @@ from served import Served, serving
 import deid
 from deid.base.keys import Key
 from deid.cli.run_manifest import models_of
+from deid.manifest import log_of
+from deid.manifest.content import read_manifest
 from deid.replacement.vault import Vault
 
 pytest.importorskip("uvicorn", reason="the extra web is not installed")
@@ -338,3 +340,59 @@ def test_sessions_in_the_vault_go_on_after_a_restart_and_leave_a_trail(tmp_path:
     assert lines.count(("all", "the answer is for the ward")) == 1
     assert ("all", "asked again") in lines
     assert {who for who, _ in lines} == {"all"}
+
+
+def test_a_day_is_proved_and_compared_with_the_weeks_before(tmp_path: Path) -> None:
+    asked = ("--manifest", "day.json", "--manifest-every", "40", "--drift", "drift.json", "--jobs", "1")
+    with serving(tmp_path, *asked) as one, one.client("") as client:
+        assert client.post("/scrub", content=NOTE, headers={"content-type": "text/plain"}).status_code == 200
+        assert client.post("/scrub", json=[{"text": f"{NOTE} {n}"} for n in range(60)]).status_code == 200
+        assert client.post("/scrub", content="{", headers={"content-type": "application/json"}).status_code == 422
+        assert client.post("/tag", json={"text": NOTE}).status_code == 200
+    told = [read_manifest(path) for _, path in log_of(tmp_path / "day.json")]
+    assert [m.run["documents"] for m in told] == [61, 1]
+    assert sum(m.run["failed"] for m in told) == 1
+    assert told[0].run["categories"]["PATIENT"] == 61
+    kept = json.loads((tmp_path / "drift.json").read_text())["sources"]
+    assert [[sums[0] for sums in weeks.values()] for weeks in kept.values()] == [[61]]
+    for file in ("day.json", "drift.json"):
+        assert "Quartermain" not in (tmp_path / file).read_text()
+
+
+def test_what_a_client_does_not_finish_keeps_nobody_waiting(served: Served) -> None:
+    head = f"POST /scrub HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nAuthorization: Bearer {served.tokens['all']}\r\n"
+    bodies = {
+        "text/plain": b"Content-Length: 90000\r\n\r\nMr. Zebulon",
+        "application/x-ndjson": b'Transfer-Encoding: chunked\r\n\r\n17\r\n{"text": "Mr. Zebulon"}',
+    }
+    for _ in range(20):
+        for kind, body in bodies.items():
+            with socket.create_connection(("127.0.0.1", served.port)) as line:
+                line.sendall(f"{head}Content-Type: {kind}\r\n".encode() + body)
+    with served.client() as client:
+        for _ in range(100):
+            if "deid_streams 0" in (told := client.get("/metrics").text):
+                break
+        assert re.search(r"^deid_streams 0$", told, re.MULTILINE)
+        assert re.search(r"^deid_waiting 0$", told, re.MULTILINE)
+        assert client.post("/scrub", json={"text": NOTE}).status_code == 200
+
+
+def test_a_stream_outlives_its_workers(served: Served) -> None:
+    lines = [json.dumps({"id": f"n{n}", "text": f"{NOTE} {n}"}) for n in range(1500)]
+
+    def body() -> Iterator[bytes]:
+        for n, line in enumerate(lines):
+            if n in (300, 900):
+                for worker in served.workers():
+                    os.kill(worker, signal.SIGKILL)
+            yield f"{line}\n".encode()
+
+    with served.client() as client:
+        answer = client.post("/scrub", content=body(), headers={"content-type": "application/x-ndjson"})
+    written = [json.loads(line) for line in answer.text.splitlines()]
+    assert len(written) == 1500
+    assert not re.search("Zebulon|Quartermain", answer.text)
+    lost = [one["problem"] for one in written if "problem" in one]
+    assert {one["status"] for one in lost} <= {503}
+    assert len(lost) <= 2

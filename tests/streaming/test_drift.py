@@ -1,0 +1,139 @@
+"""Drift: rates with the errors that they have, alarms for what changed and none for what did not, in every feed."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from senders import Sender, message, relay
+
+from deid.base.errors import FormatError
+from deid.base.keys import Key
+from deid.pipeline import PipelineOptions, build_pipeline
+from deid.streaming.drift import Drift, Gauge, Sums
+
+RULES = ("--model", "none")
+NOTE = "Mr. Zebulon Quartermain saw Dr. Alice Baker on 3 May 2019. The cough was better and there was no fever."
+OTHER = "Le patient se plaint d'une toux depuis quelques jours, sans fièvre ni douleur thoracique ce matin, dit-il."
+DAY = datetime.date(2026, 11, 23)
+
+
+def sums(rate: float, notes: int, seed: int, measure: str = "PHI") -> Sums:
+    found, draws = Sums(), np.random.default_rng(seed)
+    for words, spread in zip(draws.integers(50, 400, notes), draws.gamma(4, 1 / 4, notes), strict=True):
+        found.note(int(words), {measure: int(draws.poisson(rate * words * spread))})
+    return found
+
+
+def test_the_error_of_a_rate_is_what_resampled_notes_show() -> None:
+    draws = np.random.default_rng(5)
+    words, counts = draws.integers(50, 400, 300), draws.poisson(4, 300)
+    found = Sums()
+    for n, x in zip(words.tolist(), counts.tolist(), strict=True):
+        found.note(n, {"PHI": x})
+    rate, variance = found.rate("PHI")
+    assert rate == pytest.approx(counts.sum() / words.sum())
+    chosen = draws.integers(0, 300, (4000, 300))
+    rates = counts[chosen].sum(axis=1) / words[chosen].sum(axis=1)
+    assert np.sqrt(variance) == pytest.approx(rates.std(), rel=0.1)
+    halves = Sums()
+    for half in (slice(0, 150), slice(150, 300)):
+        part = Sums()
+        for n, x in zip(words[half].tolist(), counts[half].tolist(), strict=True):
+            part.note(n, {"PHI": x})
+        halves.add(part)
+    assert halves == found == Sums.of_list(json.loads(json.dumps(found.as_list())))
+
+
+def weeks(folder: Path, *rates: float, notes: int = 400) -> list[str]:
+    """Return the alarms of a source whose rate is another in the last week, a run a week."""
+    told: list[str] = []
+    for week, rate in enumerate(rates):
+        day = DAY + datetime.timedelta(weeks=week)
+        drift = Drift(folder / "drift.json", told.append, lambda day=day: day)
+        drift.take("ward", sums(rate, notes, week))
+        drift.finish()
+    return told
+
+
+def test_a_change_is_told_once_and_chance_is_not(tmp_path: Path) -> None:
+    for n in range(20):
+        (tmp_path / str(n)).mkdir()
+        assert not weeks(tmp_path / str(n), 0.03, 0.03, 0.03, 0.03, 0.03)
+    (told,) = weeks(tmp_path, 0.03, 0.03, 0.03, 0.015)
+    assert re.fullmatch(r"drift: source 1: PHI per 1,000 words 1[3-7](\.\d)? this week, (29|3\d)(\.\d)? before", told)
+    assert (tmp_path / "drift.json").stat().st_mode & 0o077 == 0
+    (tmp_path / "few").mkdir()
+    assert not weeks(tmp_path / "few", 0.03, 0.01, notes=40)
+
+
+def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
+    for text in ("", "[]", '{"sources": {"a": {"2026-W01": [1, "x", 3, {}]}}}', '{"sources": 7}'):
+        (tmp_path / "f").write_text(text)
+        with pytest.raises(FormatError, match="no file of rates"):
+            Drift(tmp_path / "f", print)
+
+
+def test_words_are_counted_outside_of_what_was_replaced() -> None:
+    pipeline = build_pipeline(Key(b"k" * 32), PipelineOptions(model="none"))
+    gauge, known, strange = Gauge("en"), Sums(), Sums()
+    gauge.take(known, pipeline(NOTE))
+    gauge.take(strange, pipeline(OTHER))
+    assert known.measures["PHI"][0] == known.measures["NAME"][0] + known.measures["DATE"][0] == 3
+    assert known.measures.get("unknown words", (0,))[0] <= 2  # the titles
+    assert strange.measures["unknown words"][0] > 8
+
+
+def aged(place: Path) -> None:
+    """Make this week's rates those of the week before."""
+    values: dict[str, Any] = json.loads(place.read_text())
+    for source in values["sources"].values():
+        ((week, kept),) = source.items()
+        year, number = int(week[:4]), int(week[6:])
+        day = datetime.date.fromisocalendar(year, number, 1) - datetime.timedelta(weeks=1)
+        source.clear()
+        source[f"{day.isocalendar()[0]}-W{day.isocalendar()[1]:02}"] = kept
+    place.write_text(json.dumps(values))
+
+
+def test_a_filter_tells_that_its_feed_changed(tmp_path: Path) -> None:
+    def run(text: str) -> str:
+        lines = "".join(json.dumps({"id": f"n{n}", "text": f"{text} {n}"}) + "\n" for n in range(60))
+        command = [sys.executable, "-m", "deid", "filter", "--from", "ndjson", *RULES, "--drift", "drift.json"]
+        done = subprocess.run(command, cwd=tmp_path, input=lines, capture_output=True, text=True, check=True)
+        return done.stderr
+
+    assert "drift" not in run(NOTE)
+    assert "drift" not in run(NOTE)
+    aged(tmp_path / "drift.json")
+    said = run(OTHER)
+    assert "drift: source 1: share of unknown words" in said
+    assert "PHI per 1,000 words" in said
+
+
+def test_a_relay_compares_each_sender_with_itself(tmp_path: Path) -> None:
+    place = tmp_path / "drift.json"
+
+    def run(texts: dict[str, str]) -> str:
+        with relay(tmp_path, "--output", tmp_path / "out", "--drift", place) as one:
+            for sender, text in texts.items():
+                with Sender(one.port) as line:
+                    for n in range(55):
+                        line.ask(message(n, sender, f"{text} {n}", id=f"{sender}{n}{text[:3]}"))
+            one.end()
+        return str(one.said)
+
+    run({"LAB": NOTE, "RAD": NOTE})
+    assert list(json.loads(place.read_text())["sources"]) == ["LAB|NORTHFIELD CLINIC", "RAD|NORTHFIELD CLINIC"]
+    aged(place)
+    said = run({"LAB": NOTE + " ", "RAD": OTHER})
+    assert "drift: source 2: share of unknown words" in said
+    assert "source 1" not in said
+    assert "NORTHFIELD" not in said
