@@ -51,7 +51,13 @@ _VALUES = 2_000_000
 """Most distinct values of a column whose values matter."""
 _CELL_BYTES = 600
 """Bytes that a combination takes, roughly, while a worker cuts its part."""
+_ROW_BYTES = 2_000
+"""Bytes that a row takes, roughly, while it is sorted and written."""
 _LEAST_PART = 20_000
+_PYTHON_MEMORY = 160 << 20
+"""What Python and its libraries take beside the engine."""
+_LEAST_MEMORY = 96 << 20
+_THREAD_MEMORY = 256 << 20
 
 
 @dataclass(frozen=True)
@@ -126,7 +132,7 @@ def anonymize_on_disk(
         "whether rows are persons is not looked at in a table on disk",
         "say --each-row-a-person, if each is one",
     )
-    with part_folder(out) as folder, _opened(source, memory // 2, folder) as table:
+    with part_folder(out) as folder, _opened(source, memory, folder) as table:
         roles = _roles(table.names, schema, drop_rest)
         wanted = [name for name in table.names if roles[name] in ("quasi-identifier", "sensitive")]
         domains = _Domains.of(table, wanted, schema, folder)
@@ -138,10 +144,13 @@ def anonymize_on_disk(
         cells.count()
         most = max(_LEAST_PART, memory // 2 // (_CELL_BYTES * jobs))
         parts = cells.first_cuts(most)
+        table.limit(memory // 2)  # the parts that are cut need the other half
         classes, lost = cells.cut_on(parts, jobs)
+        table.limit(memory)
         part = folder / "out.parquet"
-        rows = table.write(part, cells.published(roles))
-        with _opened(part, memory // 2, folder, "check") as written:
+        rows = cells.write(part, roles, max(_LEAST_PART, memory // _ROW_BYTES))
+        table.limit(_LEAST_MEMORY)  # it has done its work
+        with _opened(part, memory, folder, "check") as written:
             findings = _assess(written, data.quasi_identifiers, data.sensitive, asked)
         failed = [finding.name for finding in findings if finding.failed]
         if failed or rows != table.rows:
@@ -219,9 +228,9 @@ class _Table:
         self.ask(f"INSERT INTO {name} SELECT * FROM given" if more else f"CREATE TABLE {name} AS SELECT * FROM given")
         self.con.unregister("given")
 
-    def write(self, path: Path, query: str) -> int:
-        """Write what a query gives as Parquet; return its rows."""
-        return int(self.ask(f"COPY ({query}) TO {_text(str(path))} (FORMAT parquet)")[0][0])
+    def limit(self, memory: int) -> None:
+        """Say how many bytes of memory the engine may use from now on."""
+        self.ask(f"SET memory_limit = '{_engine_memory(memory)}B'")
 
 
 @contextmanager
@@ -229,6 +238,7 @@ def _opened(source: Path, memory: int, folder: Path, name: str = "work") -> Iter
     """Open a table of Parquet; ``folder`` takes what the engine puts aside, which holds the table's values."""
     try:
         import duckdb
+        import pyarrow.parquet
     except ImportError:
         raise ConfigError("DuckDB is not installed", "pip install 'clinical-deid[link]'") from None
     files = sorted(source.rglob("*.parquet")) if source.is_dir() else [source]
@@ -238,22 +248,25 @@ def _opened(source: Path, memory: int, folder: Path, name: str = "work") -> Iter
         raise ConfigError("the name of the table has a sign that DuckDB takes for a pattern", "rename it: no * ? [")
     place = folder / f"{name}.duckdb"
     settings: dict[str, Any] = {
-        "memory_limit": f"{max(memory, 64 << 20)}B",
+        "memory_limit": f"{_engine_memory(memory)}B",
         "temp_directory": str(folder / f"{name}.tmp"),
         "preserve_insertion_order": "false",
         "autoinstall_known_extensions": "false",
-        "threads": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1),
+        # each thread of the engine needs room of its own
+        "threads": str(max(1, min(os.cpu_count() or 1, memory // _THREAD_MEMORY))),
     }
     con = duckdb.connect(str(place), config=settings)
     try:
         listed = ", ".join(_text(str(file)) for file in files)
         con.execute(f"CREATE VIEW source AS SELECT * FROM read_parquet([{listed}])").fetchall()
         names = tuple(row[0] for row in con.execute("DESCRIBE source").fetchall())
+        if list(names) != pyarrow.parquet.read_schema(files[0]).names:  # it has renamed some
+            raise InputError("two columns have names that differ in capitals alone", "rename one", str(source))
         rows = con.execute("SELECT count(*) FROM source").fetchall()[0][0]
         if not rows:
             raise InputError("the table has no rows", "name a table with rows", str(source))
         yield _Table(con, names, rows)
-    except duckdb.Error as error:
+    except (duckdb.Error, pyarrow.ArrowException) as error:
         # the engine's messages quote values
         kind = type(error).__name__
         if isinstance(error, duckdb.OutOfMemoryException):
@@ -262,6 +275,11 @@ def _opened(source: Path, memory: int, folder: Path, name: str = "work") -> Iter
     finally:
         con.close()
         place.unlink(missing_ok=True)
+
+
+def _engine_memory(memory: int) -> int:
+    """Return what the engine may use, of all the memory."""
+    return max(memory - _PYTHON_MEMORY, _LEAST_MEMORY)
 
 
 def _name(text: str) -> str:
@@ -375,20 +393,19 @@ class _Cells:
         self.codes = [f"c{at}" for at in range(len(self.qi))]
         self.values = [f"s{at}" for at in range(len(self.sensitive))]
 
-    def _joined(self) -> str:
-        """Return the source with its codes."""
+    def _joined(self, names: Sequence[str]) -> str:
+        """Return the source with the codes of its first columns."""
         joins = [
             f"JOIN domain_{at} ON source.{_name(name)} IS NOT DISTINCT FROM domain_{at}.v"
-            for at, name in enumerate([*self.qi, *self.sensitive])
+            for at, name in enumerate(names)
         ]
         return f"source {' '.join(joins)}"
 
     def count(self) -> None:
         """Count the combinations."""
-        told = [f"domain_{at}.c AS {code}" for at, code in enumerate([*self.codes, *self.values])]
-        self.table.ask(
-            f"CREATE TABLE cells AS SELECT {', '.join(told)}, count(*)::BIGINT AS n FROM {self._joined()} GROUP BY ALL"
-        )
+        told = ", ".join(f"domain_{at}.c AS {code}" for at, code in enumerate([*self.codes, *self.values]))
+        joined = self._joined([*self.qi, *self.sensitive])
+        self.table.ask(f"CREATE TABLE cells AS SELECT {told}, count(*)::BIGINT AS n FROM {joined} GROUP BY ALL")
 
     def first_cuts(self, most: int) -> list[str]:
         """Cut until no part has more combinations than ``most``, or can be cut; return the tables of the parts."""
@@ -506,19 +523,49 @@ class _Cells:
             yield self.table.arrays(f"SELECT * FROM {part}")
             self.table.ask(f"DROP TABLE {part}")
 
-    def published(self, roles: dict[str, str]) -> str:
-        """Return the query of what is published."""
-        shown = []
-        for name in self.table.names:
-            if name in self.qi:
-                shown.append(f"classes.p{self.qi.index(name)} AS {_name(name)}")
-            elif FATES[roles[name]] != "dropped":
-                shown.append(f"source.{_name(name)}")
-        on = " AND ".join(f"combinations.{code} = domain_{at}.c" for at, code in enumerate(self.codes))
-        return (
-            f"SELECT {', '.join(shown)} FROM {self._joined()} JOIN combinations ON {on} "
-            "JOIN classes ON classes.class = combinations.class ORDER BY ALL"
+    def write(self, path: Path, roles: dict[str, str], most: int) -> int:
+        """Write what is published, about ``most`` rows at a time, in the order of the cells; return the rows.
+
+        An order that a release has tells nothing but what the rows say (`deid.disclosure.release.content_order`).
+        Rows are sorted class by class: a sort of the whole would need more memory than the table has.
+        """
+        import pyarrow.parquet
+
+        kept = [name for name in self.table.names if name not in self.qi and FATES[roles[name]] != "dropped"]
+        cells = ", ".join(f"p{at}" for at in range(len(self.qi)))
+        codes = ", ".join(self.codes)
+        ask = self.table.ask
+        ask(f"CREATE TABLE ranked AS SELECT *, row_number() OVER (ORDER BY {cells}, class) AS place FROM classes")
+        ask("DROP TABLE classes")
+        ask(f"CREATE TABLE located AS SELECT {codes}, place FROM combinations JOIN ranked USING (class)")
+        ask("DROP TABLE combinations")
+        on = " AND ".join(f"located.{code} = domain_{at}.c" for at, code in enumerate(self.codes))
+        others = "".join(f", source.{_name(name)} AS k{at}" for at, name in enumerate(kept))
+        ask(f"CREATE TABLE placed AS SELECT located.place{others} FROM {self._joined(self.qi)} JOIN located ON {on}")
+        ask("DROP TABLE located")
+        shown = ", ".join(
+            f"p{self.qi.index(name)} AS {_name(name)}" if name in self.qi else f"k{kept.index(name)} AS {_name(name)}"
+            for name in self.table.names
+            if name in self.qi or name in kept
         )
+        order = ", ".join(["place", *(f"k{at}" for at in range(len(kept)))])
+        classes = ask("SELECT count(*) FROM ranked")[0][0]
+        step = max(1, classes * most // self.table.rows)
+        rows, writer = 0, None
+        try:
+            for first in range(1, classes + 1, step):
+                between = f"BETWEEN {first} AND {first + step - 1}"
+                found = self.table.con.sql(
+                    f"SELECT {shown} FROM (SELECT * FROM placed WHERE place {between}) AS placed"
+                    f" JOIN (SELECT * FROM ranked WHERE place {between}) AS ranked USING (place) ORDER BY {order}"
+                ).to_arrow_table()
+                writer = writer or pyarrow.parquet.ParquetWriter(path, found.schema)
+                writer.write_table(found)
+                rows += found.num_rows
+        finally:
+            if writer is not None:
+                writer.close()
+        return rows
 
 
 def _typed(columns: dict[str, list[str | None]]) -> dict[str, Any]:

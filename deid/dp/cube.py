@@ -57,8 +57,8 @@ def plan_cube(
 
     ``auto`` is ``marginals`` where slices are named and ``forest`` from 5 columns on. Below, it goes by the noise that
     cells would have, cells x rows between neighbours / epsilon: up to 5,000 ``cells``, up to 15,000 ``dpcube``, above
-    it ``forest``, and beyond 45,000 ``privtree`` where most cells come from columns with an order (docs/cube.md says how
-    well that does).
+    it ``forest``, and beyond 45,000 ``privtree`` where most cells come from columns with an order (docs/cube.md says
+    how well that does).
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ TREE = hierarchy_from_rows([(city, state, "*") for city, state in CITIES.items()
 
 
 def frame(rows: int, seed: int = 7) -> pd.DataFrame:
-    """Return made-up persons, with values that are missing and quotes in a name of a column."""
+    """Return made-up persons; values are missing, and columns are called as the engine's own, or have quotes."""
     rng = random.Random(seed)
 
     def person(number: int) -> dict[str, Any]:
@@ -36,10 +36,10 @@ def frame(rows: int, seed: int = 7) -> pd.DataFrame:
             "age": int(rng.triangular(0, 99, 60)),
             "born": None if rng.random() < 0.03 else born.isoformat(),
             'the "city"': rng.choice([*CITIES, None]) if rng.random() < 0.5 else "Boston",
-            "sex": rng.choice("FM"),
+            "class": rng.choice("FM"),
             "weight": round(rng.gauss(75, 12), 1),
             "disease": rng.choice(["flu", "asthma", "cold", "gout", None]) if rng.random() < 0.8 else "flu",
-            "ward": rng.choice("ABC"),
+            "place": rng.choice("ABC"),
             "mrn": f"{number:07}",
         }
 
@@ -51,9 +51,9 @@ SCHEMA = Schema(
         "age": Column("quasi-identifier"),
         "born": Column("quasi-identifier"),
         'the "city"': Column("quasi-identifier", hierarchy=TREE),
-        "sex": Column("quasi-identifier"),
+        "class": Column("quasi-identifier"),
         "disease": Column("sensitive"),
-        "ward": Column("other"),
+        "place": Column("other"),
         "weight": Column("dropped"),
         "mrn": Column("identifier"),
     },
@@ -126,11 +126,11 @@ def test_a_folder_of_parts_is_one_table(table: Path) -> None:
 def test_levels_are_those_of_the_verifiers_in_memory(tmp_path: Path, seed: int) -> None:
     """Of a published table with cells of any kind, classes of one, and values that are nowhere recorded."""
     rng = random.Random(seed)
-    published = frame(300, seed)[["sex", "disease", "ward"]]
+    published = frame(300, seed)[["class", "disease", "place"]]
     published["age"] = [rng.choice(["[0-29]", "*", "31", None]) for _ in range(300)]
-    published["empty"] = [None if row["ward"] == "A" else row["disease"] for _, row in published.iterrows()]
+    published["empty"] = [None if row["place"] == "A" else row["disease"] for _, row in published.iterrows()]
     published.to_parquet(tmp_path / "out.parquet", index=False)
-    schema = Schema({name: Column("quasi-identifier") for name in ("age", "sex", "ward")}).over(
+    schema = Schema({name: Column("quasi-identifier") for name in ("age", "class", "place")}).over(
         Schema({name: Column("sensitive") for name in ("disease", "empty")})
     )
     asked = Requirements(k=2, l=2, t=0.3, alpha=0.9, entropy_l=1.1, beta=2.0)
@@ -160,6 +160,14 @@ def test_what_cannot_be_kept_is_refused_and_nothing_is_written(
     with pytest.raises(ConfigError, match=said):
         anonymize_on_disk(table, schema, asked, table.with_name("out.parquet"), memory=MEMORY)
     assert [path.name for path in table.parent.iterdir()] == ["in.parquet"]
+
+
+def test_names_that_differ_in_capitals_alone_are_refused(tmp_path: Path) -> None:
+    """The engine takes them for one."""
+    pd.DataFrame({"age": [1, 2], "Age": [3, 4]}).to_parquet(tmp_path / "in.parquet", index=False)
+    schema = Schema({"age": Column("quasi-identifier"), "Age": Column("dropped")}, each_row_a_person=True)
+    with pytest.raises(DeidError, match="capitals"):
+        anonymize_on_disk(tmp_path / "in.parquet", schema, Requirements(k=2), tmp_path / "out.parquet", memory=MEMORY)
 
 
 def test_a_damaged_table_is_told_without_its_values(tmp_path: Path) -> None:

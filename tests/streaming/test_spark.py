@@ -229,6 +229,15 @@ def test_the_job_writes_what_the_command_writes(
         assert word not in log + said.err + one
 
 
+@pytest.mark.night
+def test_a_hundred_thousand_notes_are_those_of_the_command(engine: Any, tmp_path: Path, key: Path) -> None:
+    path = write(tmp_path / "in.parquet", 100_000)
+    given = (*OPTIONS, "--key-file", str(key))
+    assert call("scrub", str(path), str(tmp_path / "plain.parquet"), *given, "--jobs", "2") == 0
+    assert call("spark", "scrub", str(path), str(tmp_path / "out.parquet"), *given) == 0
+    assert pq.read_table(tmp_path / "out.parquet").equals(pq.read_table(tmp_path / "plain.parquet"))
+
+
 @pytest.mark.slow
 def test_a_frame_is_scrubbed_again_to_the_same_bytes_when_a_task_dies(engine: Any, tmp_path: Path, key: Path) -> None:
     """A worker is killed in the middle of its task; Spark works on the part again."""
