@@ -207,8 +207,8 @@ class _Table:
     """A table of Parquet, and the engine that looks at it."""
 
     con: Any
-    names: tuple[str, ...]
-    rows: int
+    names: tuple[str, ...] = field(repr=False)
+    rows: int = field(repr=False)
 
     def ask(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """Return the rows of a query. (What is not fetched whole keeps the connection busy.)"""

@@ -60,7 +60,7 @@ class _Body:
 class _Message:
     """A message while it is cut into parts."""
 
-    data: str
+    data: str = field(repr=False)
     """Its bytes, one character each."""
     attached: Callable[[bytes], Record | None]
     bodies: list[_Body] = field(default_factory=list)

@@ -77,7 +77,7 @@ class KeyPlace:
 class _Batches:
     """Works on the notes of record batches."""
 
-    names: tuple[str, ...]
+    names: tuple[str, ...] = field(repr=False)
     """Columns of the batches."""
     columns: Columns
     """Which of them hold text, id and annotations (`columns_of`)."""

@@ -197,7 +197,7 @@ class JobRecipe:
     recipe: PipelineRecipe
     place: str
     folders: tuple[Path, ...]
-    facts: Mapping[str, Any]
+    facts: Mapping[str, Any] = field(repr=False)
 
     def __call__(self) -> JobWorker:
         """Return it; model and policy are loaded by the first job."""

@@ -88,7 +88,7 @@ ROLES = ("--qi", "age,sex,zip", "--sensitive", "dx")
 
 @pytest.mark.parametrize("method", ["auto", *METHODS])
 def test_tables(tmp_path: Path, method: str) -> None:
-    more = ("--l", 2) if method not in ("kk", "cells", "mdav") else ()
+    more = ("--l", 2) if method not in ("kk", "cells", "mdav", "r-gather") else ()
     same_for_every_order(
         tmp_path,
         PATIENTS,
