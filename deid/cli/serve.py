@@ -29,7 +29,9 @@ class AskingOptions:
     PANEL: ClassVar[str] = _WHO
     tokens: Path | None = option(None, "Bearer tokens (mode 0600): NAME ROLE[,ROLE] sha256:HEX.")
     new_token: str | None = option(
-        None, "Add a token to --tokens, print it, and end; roles: scrub, tag, re-identify, all.", metavar="NAME=ROLES"
+        None,
+        "Add a token to --tokens, print it, and end; roles: scrub, tag, re-identify, jobs, all.",
+        metavar="NAME=ROLES",
     )
 
     def __post_init__(self) -> None:

@@ -20,7 +20,7 @@ STRETCH = 16 << 10
 """Bytes of lines that are given to a worker at once; a longer line goes by itself."""
 _IN_MEMORY = 1 << 20
 _PIECE = 64 << 10
-_UNREAD = 1 << 30
+_UNREAD = 256 << 20
 
 
 class LineStream:
@@ -38,6 +38,8 @@ class LineStream:
         Stretches that are dealt with at once.
     unread : int
         Bytes of answers that may wait for a client that does not read.
+    patience : float
+        Seconds to wait for a client that has sent all, and takes nothing.
     """
 
     def __init__(
@@ -48,9 +50,11 @@ class LineStream:
         longest: int,
         under_way: int,
         unread: int = _UNREAD,
+        patience: float = 60.0,
     ) -> None:
         self._answer, self._media_type = answer, media_type
         self._longest, self._under_way, self._unread = longest, under_way, unread
+        self._patience = patience
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the stream.
@@ -59,14 +63,17 @@ class LineStream:
         ------
         FormatError
             When a line is too long.
+        ConnectionError
+            When the client went away, or does not take its answers.
         """
+        came = asyncio.Event()
         asked: asyncio.Queue[asyncio.Task[bytes] | None] = asyncio.Queue(self._under_way)
         with closing(_Spool(self._unread)) as spool:
             try:
                 async with asyncio.TaskGroup() as group:
-                    group.create_task(self._read(receive, asked, group))
+                    group.create_task(self._read(receive, asked, group, came))
                     group.create_task(_collect(asked, spool))
-                    group.create_task(self._write(send, spool))
+                    group.create_task(self._write(send, spool, came))
             except* Exception as errors:
                 error: BaseException = errors
                 while isinstance(error, BaseExceptionGroup):
@@ -74,7 +81,11 @@ class LineStream:
                 raise error from None
 
     async def _read(
-        self, receive: Receive, asked: asyncio.Queue[asyncio.Task[bytes] | None], group: asyncio.TaskGroup
+        self,
+        receive: Receive,
+        asked: asyncio.Queue[asyncio.Task[bytes] | None],
+        group: asyncio.TaskGroup,
+        came: asyncio.Event,
     ) -> None:
         held, number, more = bytearray(), 1, True
         while more:
@@ -88,13 +99,14 @@ class LineStream:
                 await asked.put(group.create_task(_awaited(self._answer(stretch, number))))
                 number += stretch.count(b"\n")
             self._check(len(held))
+        came.set()
         await asked.put(None)
 
     def _check(self, size: int) -> None:
         if size > self._longest:
             raise FormatError(f"a line has more than {self._longest} bytes", "cut it, or raise --max-body")
 
-    async def _write(self, send: Send, spool: _Spool) -> None:
+    async def _write(self, send: Send, spool: _Spool, came: asyncio.Event) -> None:
         start: MutableMapping[str, Any] = {
             "type": "http.response.start",
             "status": 200,
@@ -103,11 +115,22 @@ class LineStream:
         begun = False
         while (piece := await spool.take()) or not begun:
             if not begun:  # nothing before the first answer: until then a status can tell what is wrong
-                await send(start)
+                await self._sent(send(start), came)
                 begun = True
             if piece:
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
+                await self._sent(send({"type": "http.response.body", "body": piece, "more_body": True}), came)
+        await self._sent(send({"type": "http.response.body", "body": b""}), came)
+
+    async def _sent(self, sending: Awaitable[None], came: asyncio.Event) -> None:
+        """Wait until the client takes something, and for ever only while it sends: that has a limit of its own."""
+        task = asyncio.ensure_future(sending)
+        try:
+            while not (await asyncio.wait([task], timeout=self._patience))[0]:
+                if came.is_set():
+                    raise ConnectionAbortedError
+            task.result()
+        finally:
+            task.cancel()
 
 
 async def _awaited(answer: Awaitable[bytes]) -> bytes:

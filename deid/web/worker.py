@@ -133,6 +133,8 @@ class Worker:
     def _lines(self, task: Task) -> tuple[bytes, Counter[str]]:
         written, failed = [], Counter[str]()
         for number, line in enumerate(task.body.split(b"\n"), task.line):
+            if number == 1:
+                line = line.removeprefix(b"\xef\xbb\xbf")
             if not line.strip():
                 continue
             try:
