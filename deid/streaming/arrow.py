@@ -247,7 +247,7 @@ class TagBatch(_Batches):
         return self.columns.spans or "spans"
 
     def _row(self, result: Any) -> dict[str, Any]:
-        spans: Sequence[Span] = result[0].spans
+        spans: Sequence[Span] = result.document.spans
         return {self.spans: list(map(span_struct, spans))}
 
     def _known(self, failure: Failure) -> dict[str, Any]:
