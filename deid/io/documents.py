@@ -17,7 +17,7 @@ from deid.io import pdf
 from deid.io.encoding import check_encoding, decode, encode, refuse_binary, settle
 from deid.io.formats import DocumentFormat, Options, Parts
 from deid.io.xml_parts import whole
-from deid.records import html_pages, mail, office
+from deid.records import html_pages, mail, office, rtf
 from deid.records.record import Record
 from deid.records.tables import load_table
 from deid.records.zip_members import Member, read_members, unpacked
@@ -25,7 +25,7 @@ from deid.records.zip_members import Member, read_members, unpacked
 _ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ODT = b"application/vnd.oasis.opendocument.text"
 _SAVE = "save it as DOCX, ODT or text with the program that wrote it"
-_PDF = b"%PDF-"
+_PDF, _RTF = b"%PDF-", b"{\\rtf"
 _HEAD = 4096
 _HTML = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]{0,100}\?>\s*|<!--.{0,2000}?-->\s*){0,9}<(?:!doctype\s+html|html|head|body)[\s>]",
@@ -35,7 +35,7 @@ _CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w.:-]{2,40})", r
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _HEADER = re.compile(rb"^([!-9;-~]+)[ \t]*:", re.MULTILINE)
 _HEADERS = re.compile(rb"(?:[!-9;-~]+[ \t]*:[^\r\n]*(?:\r?\n|\Z)(?:[ \t][^\r\n]*(?:\r?\n|\Z))*)*")
-_SUFFIXES = (".docx", ".odt", ".html", ".htm", ".eml", ".pdf")
+_SUFFIXES = (".docx", ".odt", ".html", ".htm", ".eml", ".rtf", ".pdf")
 _REFUSED = (
     *(
         ".docm",
@@ -120,6 +120,8 @@ def read(data: bytes, options: Options) -> Document:
         return Document("", pdf.text(data))
     if _is_page(data):
         return _document(_page(data, options))
+    if data.startswith(_RTF):
+        return _document(rtf.read(data, load_table("rtf", options.places)))
     if _is_message(data):
         return _document(_message(data, options))
     return Document("", decode(data, options.encoding))
@@ -162,6 +164,8 @@ def _suffix(data: bytes) -> str:
     """Return the suffix of a document that was written."""
     if data.startswith(_ZIP):
         return ".odt" if data[:200].find(_ODT) > 0 else ".docx"
+    if data.startswith(_RTF):
+        return ".rtf"
     return ".eml" if _is_message(data) else ".html"
 
 
@@ -185,7 +189,7 @@ def begins(head: bytes) -> bool:
     """Tell whether bytes begin as a document does that is read here."""
     if head.startswith(_ZIP):
         return b"word/" in head or _ODT in head[:200]
-    return head.startswith(_PDF) or _is_page(head) or _is_message(head)
+    return head.startswith((_PDF, _RTF)) or _is_page(head) or _is_message(head)
 
 
 DOCUMENTS = DocumentFormat(

@@ -32,14 +32,14 @@ from deid.records.zip_members import Member, packed, unpacked
 _VALUE, _LABEL, _HEAD, _COUNT, _MEMBER, _TARGET = "value", "label", "head", "count", "member", "target"
 REMOVED, _INSTANT, _INSTRUCTION, _DELETED, _SETTING = "removed", "instant", "instruction", "deleted", "setting"
 _NUMBER = r"[-+]?(?:[0-9]{1,10}(?:\.[0-9]*)?|\.[0-9]+)(?:%|[a-z]{1,2})?"
-_SHAPED = re.compile(
+SHAPED = re.compile(
     rf"{_NUMBER}(?:[\s,;]+{_NUMBER})*"
     r"|#?[0-9A-Fa-f]{1,8}|\{?[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\}?"
     r"|[a-z]{1,30}(?:[A-Z0-9][a-z0-9]{0,30}){0,8}|[A-Za-z]|r?[Ii]d[0-9]{1,6}|[a-z]{2,3}-[A-Z]{2}|[^A-Za-z0-9]{1,8}"
 )
 """Numbers with units, colours, ids, and words of a standard: one word, small at its beginning."""
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_FIELD = re.compile(
+FIELD = re.compile(
     r"\s*(?:(?:PAGE|NUMPAGES|NUMWORDS|NUMCHARS|SECTION|SECTIONPAGES|DATE|TIME|TOC|FORMTEXT|FORMCHECKBOX|FORMDROPDOWN"
     r"|REF|PAGEREF|NOTEREF|SEQ|LISTNUM|AUTONUM|CREATEDATE|SAVEDATE|PRINTDATE|EDITTIME|AUTHOR|TITLE|SUBJECT|LASTSAVEDBY"
     r"|FILENAME|HYPERLINK|MERGEFORMAT|Arabic|roman|Table|Figure|_(?:Toc|Ref|Hlk)[0-9]+"
@@ -357,7 +357,7 @@ class Reader:
                 kind = str(rule)
             if kind != KEEP:
                 kinds.append(Attribute(kind, shown, raw, start, at, at + len(raw), double))
-        attributes_ = tuple([a for a in kinds if not (a.kind == _VALUE and _SHAPED.fullmatch(a.raw))])
+        attributes_ = tuple([a for a in kinds if not (a.kind == _VALUE and SHAPED.fullmatch(a.raw))])
         element = rules.get("#element")
         text = rules.get("#text") or (BLOCKED if unknown else None)
         found = Tag(name, attributes_, said, spaces, text, element)
@@ -422,7 +422,7 @@ class Reader:
         if kind == _COUNT:
             return (KEEP if re.fullmatch(r"[0-9]{1,4}|true|false", text.strip()) else "IDNUM"), text
         if kind in (_VALUE, _SETTING):
-            if _SHAPED.fullmatch(text.strip()) or not text.strip() or self._of_program(text):
+            if SHAPED.fullmatch(text.strip()) or not text.strip() or self._of_program(text):
                 return KEEP, text
             return (TEXT if kind == _VALUE else BLOCKED), text
         if kind == _MEMBER:
@@ -431,7 +431,7 @@ class Reader:
         if kind == _TARGET:
             return self._target(text, said)
         if kind == _INSTRUCTION:
-            return (KEEP if _FIELD.fullmatch(text) else BLOCKED), text
+            return (KEEP if FIELD.fullmatch(text) else BLOCKED), text
         return kind, text
 
     def _of_program(self, uri: str) -> bool:
@@ -529,7 +529,7 @@ class Reader:
 
     def _codes(self, codes: Sequence[tuple[int, int]]) -> None:
         """Block the instructions of a paragraph's fields where one of them says something of its own."""
-        if codes and not _FIELD.fullmatch(" ".join([decoded(self.source[a:b], SPECIAL_INSIDE)[0] for a, b in codes])):
+        if codes and not FIELD.fullmatch(" ".join([decoded(self.source[a:b], SPECIAL_INSIDE)[0] for a, b in codes])):
             for start, end in codes:
                 self._block("#instruction", start, end)
 
