@@ -96,7 +96,7 @@ class LineStream:
             more = message.get("more_body", False)
             while stretch := _cut(held, min(STRETCH, self._longest), last=not more):
                 self._check(len(stretch))
-                await asked.put(group.create_task(_awaited(self._answer(stretch, number))))
+                await asked.put(group.create_task(_awaited(self._answer, stretch, number)))
                 number += stretch.count(b"\n")
             self._check(len(held))
         came.set()
@@ -133,8 +133,8 @@ class LineStream:
             task.cancel()
 
 
-async def _awaited(answer: Awaitable[bytes]) -> bytes:
-    return await answer
+async def _awaited(answer: Callable[[bytes, int], Awaitable[bytes]], lines: bytes, first: int) -> bytes:
+    return await answer(lines, first)
 
 
 async def _collect(asked: asyncio.Queue[asyncio.Task[bytes] | None], spool: _Spool) -> None:

@@ -327,3 +327,23 @@ def test_sigterm_lets_what_was_begun_be_finished(tmp_path):
 def established(port: int) -> bool:
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     return any(row[1].endswith(f":{port:04X}") and row[3] == "01" for row in rows)
+
+
+def test_a_head_that_does_not_come_in_time_ends_its_connection():
+    program = SERVER.replace("place.hosts), place)", "place.hosts), place, patience=0.5)")
+    server = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, cwd=Path.cwd())
+    try:
+        origin = server.stdout.readline().strip()
+        port = int(origin.rpartition(":")[2])
+        for sent in (b"", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"):  # nothing, and a part of a head
+            with socket.create_connection(("127.0.0.1", port), timeout=30) as line:
+                line.sendall(sent)
+                assert line.recv(100) == b""
+        with httpx.Client(base_url=origin, trust_env=False, timeout=30) as client:
+            assert (
+                client.get("/slow").status_code == client.get("/slow").status_code == 200
+            )  # one that is answered stays
+    finally:
+        server.terminate()
+        server.wait(timeout=30)
+        server.stdout.close()

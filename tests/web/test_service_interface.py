@@ -18,7 +18,10 @@ BROWSER = "/usr/bin/chromium"
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(tmp_path_factory.mktemp("interface"), "--jobs", "1", roles={"all": "all"}) as one:
+    folder = tmp_path_factory.mktemp("interface")
+    (folder / "data").mkdir()
+    jobs = ("--job-folder", "data", "--job-store", "jobs.db")
+    with serving(folder, "--jobs", "1", *jobs, roles={"all": "all"}) as one:
         yield one
 
 
