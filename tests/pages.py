@@ -177,7 +177,9 @@ class Session:
         from deid.dp.noise import OpenDPNoise, SeededNoise
 
         seeded = SeededNoise(20)
-        answers = {verb: getattr(seeded, verb) for verb in ("discrete_laplace", "laplace", "choose")}
+        answers = {
+            verb: getattr(seeded, verb) for verb in ("discrete_laplace", "discrete_gaussian", "laplace", "choose")
+        }
         return mock.patch.multiple(OpenDPNoise, **{v: staticmethod(own) for v, own in answers.items()})
 
     def run(self, step: Step) -> str:

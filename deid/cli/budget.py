@@ -59,6 +59,11 @@ def init(
     place: str | None = LEDGER,
     epsilon: float = option(..., "All that may ever be spent on the table.", metavar="E"),
     whom: PrivacyUnit,
+    delta: float = option(
+        0.0,
+        "Accept that with this probability more is lost: many releases cost less, Gaussian noise is allowed.",
+        metavar="D",
+    ),
     budget: str = BUDGET,
     note: str = option("", "Which table it is for.", metavar="TEXT"),
 ) -> None:
@@ -68,10 +73,11 @@ def init(
     """
     from deid.dp.budget import Ledger
 
-    ledger = Ledger.create(_place(place), epsilon, whom, budget=budget, note=note)
+    ledger = Ledger.create(_place(place), epsilon, whom, budget=budget, note=note, delta=delta)
     told.notes = _others(ledger)
     ledger.close()
-    told.notes.append(f"budget {budget}: epsilon {epsilon:g} for each {whom}")
+    said = f"epsilon {epsilon:g}{f' at delta {delta:g}' if delta else ''}"
+    told.notes.append(f"budget {budget}: {said} for each {whom}")
     told.notes.append("the ledger and its total cannot be changed; keep it with the table, and use no other for it")
 
 
@@ -89,10 +95,15 @@ def show(told: Summary, *, place: str | None = LEDGER, budget: str = BUDGET) -> 
     typer.echo(f"budget     {account.name}{f' ({account.note})' if account.note else ''}")
     typer.echo(f"protects   {account.unit}{f', by the column {person}' if person else ''}")
     for name, value in amounts.items():
-        typer.echo(f"{name:<10} {show_nano(value)}")
+        shown = f"epsilon {account.epsilon(value):.6g}, rho {show_nano(value)}" if account.delta else show_nano(value)
+        typer.echo(f"{name:<10} {shown}")
+    if account.delta:
+        typer.echo(f"delta      {account.delta:g}")
     typer.echo(f"ledger     {ledger.id}")
     told.notes = _others(ledger)
-    numbers = {name: value / NANO for name, value in amounts.items()}
+    numbers: dict[str, float] = {name: account.epsilon(value) for name, value in amounts.items()}
+    if account.delta:
+        numbers |= {"delta": account.delta, **{f"rho_{name}": value / NANO for name, value in amounts.items()}}
     told.extra = {"budget": account.name, "ledger": ledger.id, "person": person, **numbers, **asdict(account.unit)}
 
 
@@ -104,7 +115,8 @@ def history(told: Summary, *, place: str | None = LEDGER, budget: str = BUDGET) 
     """
     from deid.dp.epsilon import NANO
 
-    lines = _open(place, budget).history()
+    ledger = _open(place, budget)
+    lines, cost = ledger.history(), "rho" if ledger.account().delta else "epsilon"
     for line in lines:
         values = {
             "line": line.line,
@@ -113,7 +125,7 @@ def history(told: Summary, *, place: str | None = LEDGER, budget: str = BUDGET) 
             "request": line.request,
             "purpose": line.purpose,
             "part": "/".join(f"{partition}={part}" for partition, part in line.path),
-            "epsilon": line.asked / NANO,
+            cost: line.asked / NANO,
             "charged": line.charged / NANO,
             "answered": line.answer is not None,
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -37,9 +38,12 @@ class CubeOptions(DomainOptions):
     method: str = option(
         "auto", "auto, or one of the methods in docs/cube.md: marginals, adaptive, privtree, forest, cells, ..."
     )
+    gaussian: bool = option(
+        False, "Gaussian noise, for named slices and cells: much less for many slices. Needs a budget with --delta."
+    )
     nonnegative: bool = option(True, "Project onto non-negative counts where that is a step of its own.")
 
-    def plan(self, read: Any, epsilon: float, unit: Any, **whom: Any) -> CubePlan:
+    def plan(self, read: Any, epsilon: float, unit: Any, *, delta: float = 0.0, **whom: Any) -> CubePlan:
         """Return the plan; see `plan_cube`."""
         from deid.dp.cube import plan_cube
         from deid.table.microdata import column_names
@@ -48,7 +52,7 @@ class CubeOptions(DomainOptions):
         parts = [(self.dimensions([column], read)[0], cell) for column, cell in map(parse_condition, self.part)]
         return plan_cube(
             self.dimensions(column_names(self.dims), read), epsilon, unit, method=self.method, slices=named,
-            weights=weights, nonnegative=self.nonnegative, part=parts, **whom,
+            weights=weights, nonnegative=self.nonnegative, part=parts, delta=delta, **whom,
         )  # fmt: skip
 
 
@@ -75,7 +79,8 @@ def cube(
     from deid.dp.release import write_release
 
     release_paid(
-        told, source, paying, whom, place, counts.plan,
+        told, source, paying, whom, place,
+        functools.partial(counts.plan, delta=paying.delta()) if counts.gaussian else counts.plan,
         lambda plan: forecast_sections(plan, wanted_error), release_cube, write_release,
     )  # fmt: skip
 

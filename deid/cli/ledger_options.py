@@ -57,6 +57,16 @@ class PayingOptions:
         place = ledger_place(self.ledger)
         return Ledger.open(place, budget=self.budget) if place else None
 
+    def delta(self) -> float:
+        """Return the delta of the ledger, for Gaussian noise."""
+        from deid.base.errors import ConfigError
+
+        ledger = self.open()
+        found = ledger.account().delta if ledger is not None else 0.0
+        if not found:
+            raise ConfigError("Gaussian noise needs a budget with a delta", "run: deid budget init --delta 1e-6")
+        return found
+
     @property
     def noise(self) -> Noise:
         """What draws the noise."""

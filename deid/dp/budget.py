@@ -23,18 +23,21 @@ import datetime
 import getpass
 import hashlib
 import json
+import math
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sql
 
-from deid.base.errors import ConfigError, DeidError, StoreError
+from deid.base.errors import ConfigError, DeidError, StoreError, require
 from deid.base.store import Store, made_whole, open_store
-from deid.dp.epsilon import from_nano, show_nano, to_nano
+from deid.dp.epsilon import NANO, from_nano, show_nano, to_nano
 from deid.dp.unit import PrivacyUnit
+from deid.dp.zcdp import epsilon_of, nano_rho_of_pure, rho_of
 
 TABLES = sql.MetaData()
 _BUDGET = sql.Table(
@@ -87,7 +90,7 @@ _PIN = sql.Table(  # what all requests of a budget must have in common, since th
     sql.Column("name", sql.String(40), primary_key=True),
     sql.Column("value", sql.Text, nullable=False),
 )
-_VERSION = 2
+_VERSION, _WITH_DELTA = 2, 3  # an older program would take rhos for epsilons
 
 Part = tuple[str, str]
 """A partition of the table and one of its parts: a column (or another name for the split) and a declared value."""
@@ -99,7 +102,7 @@ class BudgetExceeded(DeidError):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The state of a budget; amounts in nano-epsilons."""
+    """The state of a budget; amounts in nano-epsilons, or in nano-rhos where it has a delta."""
 
     name: str
     total: int
@@ -108,14 +111,23 @@ class Account:
     note: str
     created: str
     """UTC, ISO 8601."""
+    delta: float = 0.0
+    """Above 0 where the budget counts rhos (`deid.dp.zcdp`): all of it is (epsilon, delta)-DP."""
 
     @property
     def remaining(self) -> int:
-        """What is left, in nano-epsilons."""
+        """What is left, in nano-epsilons or nano-rhos."""
         return self.total - self.spent
 
+    def epsilon(self, nanos: int) -> float:
+        """Return an amount as an epsilon: with a delta, that of one release with Gaussian noise."""
+        return epsilon_of(nanos / NANO, self.delta) if self.delta else nanos / NANO
+
     def left(self) -> str:
-        """Return what is left as text, exactly."""
+        """Return what is left as text: exactly, or as what one release with Gaussian noise may cost."""
+        if self.delta:
+            left, total = (self.epsilon(own) for own in (self.remaining, self.total))
+            return f"epsilon {left:.4g} of {total:.4g} at delta {self.delta:g} is left"
         return f"{show_nano(self.remaining)} of {show_nano(self.total)} is left"
 
 
@@ -127,7 +139,7 @@ class Charge:
     line: int
     """1, 2, ... in the order of the charges."""
     asked: int
-    """The question's own cost in nano-epsilons."""
+    """The question's own cost, in the budget's nano-epsilons or nano-rhos."""
     charged: int
     """What it added to the spent total: less than ``asked`` where other disjoint parts had spent more already."""
     path: tuple[Part, ...]
@@ -140,7 +152,7 @@ class Charge:
 
     @property
     def epsilon(self) -> float:
-        """What noise may be drawn with: the cost as a floating-point number, rounded down."""
+        """What noise may be drawn with, of a budget without delta: the cost as a number, rounded down."""
         return from_nano(self.asked)
 
 
@@ -163,7 +175,14 @@ class Ledger:
 
     @classmethod
     def create(
-        cls, place: str | Path, epsilon: float, unit: PrivacyUnit, *, budget: str = "main", note: str = ""
+        cls,
+        place: str | Path,
+        epsilon: float,
+        unit: PrivacyUnit,
+        *,
+        budget: str = "main",
+        note: str = "",
+        delta: float = 0.0,
     ) -> Ledger:
         """Set up a budget.
 
@@ -179,6 +198,9 @@ class Ledger:
             Name, for databases that hold several.
         note : str
             Which table it is for.
+        delta : float
+            Above 0 for a budget that counts rhos (`deid.dp.zcdp`): all that is ever released is (epsilon, delta)-DP.
+            Requests with a pure epsilon cost epsilon**2 / 2, those with Gaussian noise their rho.
 
         Returns
         -------
@@ -194,7 +216,7 @@ class Ledger:
             raise ConfigError("a budget needs a name of at most 200 characters", "for example: --budget main")
         row = {
             "name": budget,
-            "total": to_nano(epsilon, up=False),
+            "total": to_nano(epsilon, up=False) if not delta else math.floor(rho_of(epsilon, delta) * NANO),
             "spent": 0,
             "unit": unit.name,
             "relation": unit.relation,
@@ -210,8 +232,16 @@ class Ledger:
                         "there is a budget of this name already; a budget is never set up twice",
                         "see it with: deid budget show; a budget for another table needs another file or --budget NAME",
                     )
+                if not row["total"]:
+                    raise ConfigError("epsilon is too small for this delta", "give more epsilon")
                 connection.execute(_BUDGET.insert(), row)
-        return cls(store, budget)
+                if delta:
+                    connection.execute(_PIN.insert(), {"budget": budget, "name": "delta", "value": repr(float(delta))})
+        ledger = cls(store, budget)
+        if delta:
+            with store.writing() as connection:
+                connection.execute(_LEDGER.update(), {"version": _WITH_DELTA})
+        return ledger
 
     @classmethod
     def open(cls, place: str | Path, *, budget: str = "main") -> Ledger:
@@ -254,10 +284,10 @@ class Ledger:
     def person(self) -> str | None:
         """Return the column by which all requests enforce the unit's bound; None while none has."""
         with self._store.reading() as connection:
-            return self._pinned(connection)
+            return self._pinned(connection, "person")
 
-    def _pinned(self, connection: sql.Connection) -> str | None:
-        query = sql.select(_PIN.c.value).where(_PIN.c.budget == self._budget, _PIN.c.name == "person")
+    def _pinned(self, connection: sql.Connection, name: str) -> str | None:
+        query = sql.select(_PIN.c.value).where(_PIN.c.budget == self._budget, _PIN.c.name == name)
         return connection.execute(query).scalar()
 
     def receipt(self, charge: Charge) -> dict[str, Any]:
@@ -275,7 +305,8 @@ class Ledger:
         if row is None:
             raise StoreError("there is no such budget in this database", "run: deid budget init", self._store.shown)
         unit = PrivacyUnit(row.unit, row.relation, row.max_rows)
-        return Account(row.name, row.total, row.spent, unit, row.note, row.created)
+        delta = float(self._pinned(connection, "delta") or 0.0)
+        return Account(row.name, row.total, row.spent, unit, row.note, row.created, delta)
 
     def charge(
         self,
@@ -287,6 +318,7 @@ class Ledger:
         question: Any = None,
         path: Sequence[Part] = (),
         person: str | None = None,
+        rho: float | None = None,
         who: str | None = None,
     ) -> Charge:
         """Pay for a question before it is answered.
@@ -308,6 +340,8 @@ class Ledger:
         person : str, optional
             The column by which the unit's bound is enforced. The first one that a budget sees is the only one that it
             takes: a person by one column is not one by another.
+        rho : float, optional
+            What Gaussian noise costs, for a budget with a delta; ``epsilon`` is then said, not charged.
         who : str, optional
             Who asks; the account by default.
 
@@ -324,13 +358,14 @@ class Ledger:
             When the id was used for another question, or was charged and never answered, or the unit or the column
             of the person differs.
         """
-        asked = to_nano(epsilon)
+        to_nano(epsilon)
         route = tuple((str(partition), str(part)) for partition, part in path)
         if not request.strip() or len(request) > 200:
             raise ConfigError("a request needs an id of at most 200 characters", "leave it out for a new one")
-        fingerprint = _digest([asked, route, question])
         with self._store.writing() as connection:
             account = self._account(connection, lock=True)
+            asked = _cost(account, epsilon, rho)
+            fingerprint = _digest([asked, route, question])
             if unit != account.unit:
                 raise ConfigError(
                     f"the question is calibrated for another unit than the budget's: {account.unit}",
@@ -342,8 +377,9 @@ class Ledger:
             self._pin_person(connection, account, person)
             rise = self._rise(connection, route, asked)
             if rise > account.remaining:
+                of = "the budget's rho" if account.delta else "the budget"
                 raise BudgetExceeded(
-                    f"the request costs {show_nano(rise)} and {show_nano(account.remaining)} of the budget is left",
+                    f"the request costs {show_nano(rise)} and {show_nano(account.remaining)} of {of} is left",
                     "ask with less epsilon; nothing was charged",
                 )
             connection.execute(_BUDGET.update().where(_BUDGET.c.name == self._budget), {"spent": account.spent + rise})
@@ -366,7 +402,7 @@ class Ledger:
 
     def _pin_person(self, connection: sql.Connection, account: Account, person: str | None) -> None:
         """Refuse another column of the person than the first; the transaction undoes the pin of a request refused."""
-        pinned = self._pinned(connection)
+        pinned = self._pinned(connection, "person")
         if pinned is None and person is not None:
             connection.execute(_PIN.insert(), {"budget": self._budget, "name": "person", "value": person})
         if pinned is not None and person != pinned and not (person is None and account.unit.name == "row"):
@@ -436,6 +472,20 @@ class Ledger:
             return [_charge(row) for row in connection.execute(query).mappings()]
 
 
+def _cost(account: Account, epsilon: float, rho: float | None) -> int:
+    """Return what a request costs in the budget's nanos, rounded up."""
+    if not account.delta:
+        require(
+            rho is None, "this budget counts pure epsilon, which Gaussian noise has none of",
+            "leave out --gaussian, or set up a budget with deid budget init --delta",
+        )  # fmt: skip
+        return to_nano(epsilon)
+    if rho is None:
+        return nano_rho_of_pure(epsilon)
+    require(math.isfinite(rho) and rho > 0, "the cost must be a positive number", "for example: --epsilon 0.5")
+    return max(math.ceil(Fraction(rho) * NANO), 1)
+
+
 def _replayed(row: Any, fingerprint: str) -> Charge:
     if row["question"] != fingerprint:
         raise ConfigError("this request id was used for another question", "use a new id for each question")
@@ -472,7 +522,7 @@ def _identify(store: Store) -> str:
             if row is None:
                 connection.execute(_LEDGER.insert(), {"id": secrets.token_hex(16), "version": _VERSION})
                 row = connection.execute(sql.select(_LEDGER)).one()
-    if row.version > _VERSION:
+    if row.version > _WITH_DELTA:
         raise StoreError("the ledger was made by a newer version", "update this program", store.shown)
     return str(row.id)
 

@@ -26,6 +26,7 @@ from deid.dp.payment import check_payer, partition_name, row_key, table_mark
 from deid.dp.plan import Terms
 from deid.dp.release import RESERVED, CubeRelease
 from deid.dp.unit import PrivacyUnit, bounded_rows
+from deid.dp.zcdp import check_delta
 from deid.table.microdata import check_columns
 
 _MAX_DENSE = 20_000_000
@@ -51,6 +52,7 @@ def plan_cube(
     weights: Sequence[float] = (),
     nonnegative: bool = True,
     part: Sequence[tuple[Dimension, str]] = (),
+    delta: float = 0.0,
     **terms: Any,
 ) -> CubePlan:
     """Check what is asked and choose the method, without looking at the data.
@@ -78,6 +80,9 @@ def plan_cube(
         Whether to project onto non-negative counts, for methods where that is a step of its own.
     part : sequence of (Dimension, str)
         Only the rows in these cells.
+    delta : float
+        Above 0 for Gaussian noise, with which the release by itself is (epsilon, delta)-DP; for ``marginals`` and
+        ``cells``, and for a ledger with a delta.
     terms
         Level, person, report and bound: see `deid.dp.plan.Terms.checked`.
 
@@ -117,7 +122,10 @@ def plan_cube(
     for own, cell in part:
         if own.place(cell) < 0:
             raise ConfigError(f"the domain of {own.name!r} has no such cell", "a part is one cell of a declared column")
+    if delta and method not in ("marginals", "cells"):
+        raise ConfigError(f"{method} draws no Gaussian noise", "name slices, or use --method cells")
     plan = CubePlan(
+        delta=check_delta(delta) if delta else 0.0,
         dimensions=tuple(dimensions),
         epsilon=epsilon,
         method=method,
@@ -188,8 +196,8 @@ def _rehearse(plan: CubePlan) -> None:
     few = tuple(replace(own, labels=own.labels[:1]) for own in plan.dimensions)
     small = replace(plan, dimensions=few, nonnegative=False)
     distance = plan.unit.distance
-    for _, epsilon in plan.measured() if plan.method == "marginals" else ():
-        laplace_scale(distance, epsilon)
+    for _, share in plan.measured() if plan.method == "marginals" else ():
+        plan.variance(share)
     if plan.method == "privelet":
         laplace_scale(wavelet_of(plan).sensitivity * distance, plan.measuring)
     measure(Rows(np.zeros((0, len(small.shape)), np.int64), small.shape), small, SeededNoise(0))
@@ -289,6 +297,7 @@ def release_cube(
     receipt = plan.charge(ledger, noise, request, purpose or f"cube over {columns} by {plan.method}", path)
     model, notes = measure(rows, plan, noise)
     own = {
+        **({"delta": plan.delta} if plan.delta else {}),
         "slices": [[plan.dimensions[axis].name for axis in axes] for axes in plan.slices],
         "part": [[dimension.name, cell] for dimension, cell in plan.part],
         "notes": [*notes, *([model.caveat] if model.caveat else [])],

@@ -19,7 +19,6 @@ from deid.base.reports import Section
 from deid.dp.marginals import Axes, query_weights
 from deid.dp.methods import CubePlan
 from deid.dp.models import clamp_bias
-from deid.dp.noise import laplace_variance
 
 _LARGEST = 300.0  # beyond, the noise's variance is no longer a number above 0
 
@@ -53,7 +52,7 @@ def expected_deviation(variance: float, draws: float) -> float:
 def _marginals(plan: CubePlan, axes: Axes) -> tuple[float, float] | None:
     if not plan.slices:
         return None
-    tables = [(own, laplace_variance(plan.unit.distance, share)) for own, share in plan.measured()]
+    tables = [(own, plan.variance(share)) for own, share in plan.measured()]
     covering = [own for own, _ in tables if set(axes) <= set(own)]
     if not covering:
         return None
@@ -66,7 +65,7 @@ def _marginals(plan: CubePlan, axes: Axes) -> tuple[float, float] | None:
             weight[0] = 1.0
         weights.append(weight)
     variance, draws = query_weights(tables, plan.shape, table, weights)
-    return expected_deviation(variance, draws), 0.0
+    return expected_deviation(variance, math.inf if plan.delta else draws), 0.0
 
 
 def _summed(plan: CubePlan, axes: Axes) -> int:
@@ -75,11 +74,13 @@ def _summed(plan: CubePlan, axes: Axes) -> int:
 
 def _cells(plan: CubePlan, axes: Axes) -> tuple[float, float]:
     summed = _summed(plan, axes)
-    variance = laplace_variance(plan.unit.distance, plan.measuring)
-    return expected_deviation(summed * variance, summed), 0.0
+    variance = plan.variance(plan.shares([1.0])[0])
+    return expected_deviation(summed * variance, math.inf if plan.delta else summed), 0.0
 
 
-def _cells_clamped(plan: CubePlan, axes: Axes) -> tuple[float, float]:
+def _cells_clamped(plan: CubePlan, axes: Axes) -> tuple[float, float] | None:
+    if plan.delta:
+        return None
     bias = _summed(plan, axes) * clamp_bias(plan.unit.distance, plan.measuring)
     return max(bias, _cells(plan, axes)[0]), bias
 
@@ -177,7 +178,7 @@ def forecast_sections(plan: CubePlan, wanted: float | None = None) -> tuple[list
     forms = {"slice": "{0.slice}", "method": "{0.method}", "numbers": "{0.cells}", "error a number": "{0.per_cell:.4g}"}
     sections = [
         Section.of(
-            f"Expected error at epsilon {plan.epsilon:g}, {plan.unit}",
+            f"Expected error at epsilon {plan.epsilon:g}{f', delta {plan.delta:g}' if plan.delta else ''}, {plan.unit}",
             lines,
             forms | {"error of the slice (L1)": "{0.per_slice:.4g}", "bias, at most": "{0.bias:.4g}"},
             "Nothing was read and nothing was charged. privtree, forest and dpcube depend on the data and have no "

@@ -15,26 +15,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from deid.base.arrays import IntArray
+from deid.base.arrays import FloatArray, IntArray
 from deid.dp.adaptive import Measured, adaptive_pairs, measure_adaptive
 from deid.dp.boxes import Boxes, simplex
 from deid.dp.diffgen import diffgen
 from deid.dp.domain import Dimension, count_cells
 from deid.dp.dpcube import dpcube
-from deid.dp.epsilon import split_epsilon
+from deid.dp.epsilon import from_nano, split_epsilon, to_nano
 from deid.dp.forest import fit_forest, measure_forest
 from deid.dp.marginals import Axes, Marginal, choose_cuboids, least_squares, nonnegative
 from deid.dp.models import BoxModel, ForestModel, MarginalTable, Model, TableModel, WaveletModel
-from deid.dp.noise import Noise, laplace_variance
+from deid.dp.noise import Noise, gaussian_variance, laplace_variance
 from deid.dp.plan import ReleasePlan
 from deid.dp.privelet import Wavelet, privelet
 from deid.dp.privtree import privtree
+from deid.dp.zcdp import rho_of, split_rho
 
 LARGEST_PAIR = 100_000
 """Cells of a pair of columns that ``adaptive`` may choose."""
@@ -77,6 +79,8 @@ class CubePlan(ReleasePlan):
         Whether to project onto non-negative counts, for methods where that is a step of its own.
     part : tuple of (Dimension, str)
         Only the rows in these cells; parts of one dimension are disjoint, and paid for as such.
+    delta : float
+        With Gaussian noise: the release by itself is (epsilon, delta)-DP. 0 for Laplace noise.
     """
 
     dimensions: tuple[Dimension, ...]
@@ -84,6 +88,28 @@ class CubePlan(ReleasePlan):
     weights: tuple[float, ...]
     nonnegative: bool
     part: tuple[tuple[Dimension, str], ...]
+    delta: float = 0.0
+
+    @property
+    def rho(self) -> float | None:
+        """What the release costs where its noise is Gaussian."""
+        return rho_of(self.epsilon, self.delta) if self.delta else None
+
+    def _reporting(self) -> float | None:
+        if self.rho is None or not self.report_share:
+            return super()._reporting()
+        # what has a share of rho may lose as a pure epsilon the root of twice that share
+        return from_nano(to_nano(math.sqrt(2 * self.report_share * self.rho), up=False))
+
+    def variance(self, share: float) -> float:
+        """Return the variance of the noise of a table that costs ``share`` (`measured`)."""
+        of = gaussian_variance if self.delta else laplace_variance
+        return of(self.unit.distance, share)
+
+    def draw(self, noise: Noise, counts: IntArray, share: float) -> FloatArray:
+        """Return true counts with the noise of ``share``: a row touches one cell, d rows move it by at most d in L2."""
+        of = noise.discrete_gaussian if self.delta else noise.discrete_laplace
+        return of(counts, self.unit.distance, share).astype(float)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -91,14 +117,21 @@ class CubePlan(ReleasePlan):
         return tuple(len(dimension) for dimension in self.dimensions)
 
     def measured(self) -> list[tuple[Axes, float]]:
-        """Return the slices that ``marginals`` measures, each with its epsilon; the other named ones follow by summing.
+        """Return the slices that ``marginals`` measures, each with its share; the other named ones follow by summing.
 
-        Where weights differ, the user has decided, and every named slice is measured.
+        Shares are of epsilon, or of rho where noise is Gaussian. Where weights differ, the user has decided, and every
+        named slice is measured.
         """
-        if len(set(self.weights)) > 1:
-            return list(zip(self.slices, split_epsilon(self.measuring, self.weights), strict=True))
-        chosen = choose_cuboids(self.slices, self.shape)
-        return list(zip(chosen, split_epsilon(self.measuring, [1.0] * len(chosen)), strict=True))
+        decided = len(set(self.weights)) > 1
+        chosen = self.slices if decided else choose_cuboids(self.slices, self.shape)
+        weights = self.weights if decided else [1.0] * len(chosen)
+        return list(zip(chosen, self.shares(weights), strict=True))
+
+    def shares(self, weights: Sequence[float]) -> tuple[float, ...]:
+        """Divide what there is for measuring: of epsilon, or of rho where noise is Gaussian."""
+        if self.rho is None:
+            return split_epsilon(self.measuring, weights) if len(weights) > 1 else (self.measuring,)
+        return split_rho((1 - self.report_share) * self.rho, weights)
 
     def question(self) -> dict[str, Any]:
         """Return all that defines the release, as JSON values."""
@@ -108,7 +141,7 @@ class CubePlan(ReleasePlan):
             "slices": self.slices,
             "weights": self.weights,
             "nonnegative": self.nonnegative,
-            **self.questioned("level", "person", "report_share"),
+            **self.questioned("level", "person", "report_share", *(["delta"] if self.delta else [])),
             "part": [[own.name, own.declaration, cell] for own, cell in self.part],
         }
 
@@ -117,15 +150,21 @@ class CubePlan(ReleasePlan):
         return " x ".join(self.dimensions[axis].name for axis in axes) or "total"
 
 
+def _table(plan: CubePlan, axes: Axes, unbiased: FloatArray, shown: FloatArray, share: float) -> MarginalTable:
+    return (
+        MarginalTable(axes, unbiased, shown, 0.0, share) if plan.delta else MarginalTable(axes, unbiased, shown, share)
+    )
+
+
 def _reconciled(measured: Sequence[Measured], plan: CubePlan) -> tuple[TableModel, list[str]]:
     """Make measured tables agree, and non-negative where that is asked."""
     distance = plan.unit.distance
-    marginals = [Marginal(axes, table, laplace_variance(distance, own)) for axes, table, own in measured]
+    marginals = [Marginal(axes, table, plan.variance(own)) for axes, table, own in measured]
     fitted = least_squares(marginals, plan.shape)
     unbiased = {axes: fitted.table(axes) for axes, _, _ in measured}
     variances = [(marginal.axes, marginal.variance) for marginal in marginals]
     shown = nonnegative(fitted, variances) if plan.nonnegative else unbiased
-    tables = tuple(MarginalTable(axes, unbiased[axes], shown[axes], own) for axes, _, own in measured)
+    tables = tuple(_table(plan, axes, unbiased[axes], shown[axes], own) for axes, _, own in measured)
     notes = ["slices were reconciled by inverse-variance least squares, which is unbiased"]
     if plan.nonnegative:
         notes.append(
@@ -136,11 +175,7 @@ def _reconciled(measured: Sequence[Measured], plan: CubePlan) -> tuple[TableMode
 
 
 def _marginals(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
-    distance = plan.unit.distance
-    measured = [
-        (axes, noise.discrete_laplace(rows.counts(axes), distance, own).astype(float), own)
-        for axes, own in plan.measured()
-    ]
+    measured = [(axes, plan.draw(noise, rows.counts(axes), own), own) for axes, own in plan.measured()]
     model, notes = _reconciled(measured, plan)
     if len(measured) < len(plan.slices):
         of = "; ".join(plan.names(axes) for axes, _, _ in measured)
@@ -159,8 +194,9 @@ def _adaptive(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str
 
 def _cells(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
     axes = tuple(range(len(plan.shape)))
-    drawn = noise.discrete_laplace(rows.counts(), plan.unit.distance, plan.measuring).astype(float)
-    table = MarginalTable(axes, drawn, drawn, plan.measuring)
+    (share,) = plan.shares([1.0])
+    drawn = plan.draw(noise, rows.counts(), share)
+    table = _table(plan, axes, drawn, drawn, share)
     return TableModel(plan.shape, (table,), plan.unit.distance), ["counts are as drawn: unbiased, some are negative"]
 
 

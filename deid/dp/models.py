@@ -19,9 +19,9 @@ from deid.base.arrays import FloatArray, IntArray
 from deid.base.errors import ConfigError
 from deid.dp.boxes import Boxes
 from deid.dp.forest import Forest, fit_forest
-from deid.dp.intervals import discrete_half_width, half_width
+from deid.dp.intervals import discrete_half_width, half_width, standard_half_width
 from deid.dp.marginals import Axes, query_weights
-from deid.dp.noise import laplace_scale, laplace_variance
+from deid.dp.noise import gaussian_variance, laplace_scale, laplace_variance
 from deid.dp.privelet import Wavelet, weight_sums
 
 Chosen = Sequence[IntArray | None]
@@ -49,6 +49,15 @@ class MarginalTable:
     counts: FloatArray
     """What is shown: the same, or its projection onto non-negative counts."""
     epsilon: float
+    """What it cost; 0 for Gaussian noise."""
+    rho: float | None = None
+    """What Gaussian noise cost (`deid.dp.zcdp`); None for Laplace noise."""
+
+    def variance(self, distance: int) -> float:
+        """Return the variance of the noise of its cells, with that many rows between neighbours."""
+        if self.rho is not None:
+            return gaussian_variance(distance, self.rho)
+        return laplace_variance(distance, self.epsilon)
 
 
 def clamp_bias(distance: int, epsilon: float) -> float:
@@ -148,10 +157,12 @@ class TableModel:
     def _half_width(self, table: MarginalTable, axes: Axes, chosen: Chosen, level: float) -> tuple[float, int]:
         weights = _query(self.shape, axes, table.axes, chosen)
         summed = round(math.prod(float(weight.sum()) for weight in weights))
-        if len(self.tables) == 1:
+        if len(self.tables) == 1 and table.rho is None:
             return discrete_half_width(self.distance, table.epsilon, summed, level), summed
-        measured = [(own.axes, laplace_variance(self.distance, own.epsilon)) for own in self.tables]
+        measured = [(own.axes, own.variance(self.distance)) for own in self.tables]
         variance, draws = query_weights(measured, self.shape, table.axes, weights)
+        if table.rho is not None:  # sums of Gaussian draws are Gaussian; whole numbers lie half a step from their law
+            return standard_half_width(math.inf, level) * math.sqrt(variance) + 0.5, summed
         return float(half_width(variance, draws, level)), summed
 
 

@@ -71,6 +71,15 @@ class Noise(Protocol):
         """
         ...
 
+    def discrete_gaussian(self, values: npt.ArrayLike, sensitivity: int, rho: float) -> IntArray:
+        """Return integers with discrete Gaussian noise; rho-zCDP when the L2 sensitivity is right.
+
+        The noise k has probability proportional to exp(-k**2 / (2 s**2)), s = sensitivity / sqrt(2 rho) (Canonne,
+        Kamath and Steinke 2020, "The discrete Gaussian for differential privacy", theorem 4). Arguments and errors as
+        those of `discrete_laplace`, in the measure of `deid.dp.zcdp`.
+        """
+        ...
+
     def laplace(self, values: npt.ArrayLike, scale: float) -> FloatArray:
         """Return numbers with continuous Laplace noise; for thresholds whose proof needs a density (PrivTree).
 
@@ -135,6 +144,27 @@ def laplace_variance(sensitivity: float, epsilon: float) -> float:
     return max(2 * math.exp(-rate) / math.expm1(-rate) ** 2, _LEAST_VARIANCE)
 
 
+def gaussian_scale(sensitivity: float, rho: float) -> float:
+    """Return the least scale, up to rounding upwards, whose loss ``sensitivity**2 / (2 scale**2)`` is at most rho.
+
+    Raises
+    ------
+    ConfigError
+        When rho or the sensitivity is not positive and finite, or rho so small that noise would overflow.
+    """
+    require(math.isfinite(rho) and rho > 0, "the cost must be a positive number", "for example: --epsilon 0.5")
+    if not (math.isfinite(sensitivity) and sensitivity > 0):
+        raise ConfigError("the sensitivity must be a positive number", "bound what one unit can change")
+    scale = sensitivity / math.sqrt(2 * rho) * (1 + 1e-12)
+    require(scale <= _GREATEST_SCALE, "epsilon is too small for what is asked", "give more epsilon")
+    return scale
+
+
+def gaussian_variance(sensitivity: float, rho: float) -> float:
+    """Return the square of the scale, which the variance of a discrete Gaussian is hardly below; at least 1e-12."""
+    return max(gaussian_scale(sensitivity, rho) ** 2, _LEAST_VARIANCE)
+
+
 def _integers(values: npt.ArrayLike) -> IntArray:
     array = np.asarray(values)
     if array.dtype.kind not in "iu":
@@ -166,6 +196,25 @@ class OpenDPNoise:
         narrow = largest < _INT32  # twice as fast; OpenDP saturates instead of overflowing, so keep well inside
         measurement = _laplace("i32" if narrow else "i64", scale)
         if not measurement.map(sensitivity) <= epsilon:
+            raise DeidError("the noise library did not confirm the privacy loss", "report this; nothing was released")
+        if not array.size:
+            return array
+        drawn = measurement(array.ravel().astype(np.int32 if narrow else np.int64))
+        return np.asarray(drawn, np.int64).reshape(array.shape)
+
+    def discrete_gaussian(self, values: npt.ArrayLike, sensitivity: int, rho: float) -> IntArray:
+        """Return integers with discrete Gaussian noise; see `Noise`. About 20,000 values a second.
+
+        Raises
+        ------
+        DeidError
+            When the library does not confirm that the loss is at most rho; nothing was drawn.
+        """
+        array = _integers(values)
+        scale = gaussian_scale(sensitivity, rho)
+        narrow = int(np.abs(array).max(initial=0)) + _TAIL * scale < _INT32
+        measurement = _gaussian("i32" if narrow else "i64", scale)
+        if not measurement.map(float(sensitivity)) <= rho:
             raise DeidError("the noise library did not confirm the privacy loss", "report this; nothing was released")
         if not array.size:
             return array
@@ -208,6 +257,14 @@ def _laplace(atom: str, scale: float) -> Any:
     return dp.m.make_laplace(dp.vector_domain(domain), dp.l1_distance(T=atom), scale=scale)
 
 
+@functools.lru_cache(maxsize=256)
+def _gaussian(atom: str, scale: float) -> Any:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    return dp.m.make_gaussian(dp.vector_domain(dp.atom_domain(T=atom)), dp.l2_distance(T="f64"), scale=scale)
+
+
 @functools.lru_cache(maxsize=64)
 def _noisy_max(scale: float) -> Any:
     import opendp.prelude as dp
@@ -245,6 +302,17 @@ class SeededNoise:
         first = self._generator.geometric(success, array.shape)
         second = self._generator.geometric(success, array.shape)
         return np.asarray(array + first - second, np.int64)
+
+    def discrete_gaussian(self, values: npt.ArrayLike, sensitivity: int, rho: float) -> IntArray:
+        """Return integers with discrete Gaussian noise, by its probabilities; see `Noise`."""
+        array = _integers(values)
+        scale = gaussian_scale(sensitivity, rho)
+        if scale > 1e5:  # the law is smooth on whole numbers
+            return np.asarray(array + np.rint(self._generator.normal(0.0, scale, array.shape)), np.int64)
+        reach = math.ceil(12 * scale) + 1
+        steps = np.arange(-reach, reach + 1)
+        chances = np.exp(-(steps.astype(float) ** 2) / (2 * scale * scale))
+        return np.asarray(array + self._generator.choice(steps, array.shape, p=chances / chances.sum()), np.int64)
 
     def laplace(self, values: npt.ArrayLike, scale: float) -> FloatArray:
         """Return numbers with continuous Laplace noise; see `Noise`."""

@@ -135,6 +135,7 @@ class Terms:
         purpose: str,
         question: dict[str, Any],
         path: Sequence[Part] = (),
+        rho: float | None = None,
     ) -> dict[str, Any] | None:
         """Charge a ledger for a question; arguments as those of `Ledger.charge`.
 
@@ -160,7 +161,7 @@ class Terms:
             return None
         charge = ledger.charge(
             epsilon, request, unit=self.unit, purpose=purpose, question=question | {"noise": noise.private}, path=path,
-            person=self.person,
+            person=self.person, rho=rho,
         )  # fmt: skip
         receipt = ledger.receipt(charge)
         if charge.answer is not None:
@@ -190,13 +191,22 @@ class ReleasePlan(Terms, ABC):
         """Epsilon of the measurements, without the report on what was left out."""
         return self.split(self.epsilon)[0]
 
+    @property
+    def rho(self) -> float | None:
+        """What it costs where its noise is Gaussian (`deid.dp.zcdp`); None where it costs a pure epsilon."""
+        return None
+
+    def _reporting(self) -> float | None:
+        """Return the epsilon of the report on what was left out."""
+        return self.split(self.epsilon)[1]
+
     @abstractmethod
     def question(self) -> dict[str, Any]:
         """Return all that defines the release, as JSON values."""
 
     def tell_left_out(self, left_out: IntArray, noise: Noise, *, of_part: bool = False) -> dict[str, Any]:
         """Return what the release says of what it left out; see `Terms.left_out`."""
-        return self.left_out(left_out, self.split(self.epsilon)[1], noise, of_part=of_part)
+        return self.left_out(left_out, self._reporting(), noise, of_part=of_part)
 
     def rehearse_report(self) -> None:
         """Draw the report with test noise: an epsilon too small for it is refused here."""
@@ -206,7 +216,9 @@ class ReleasePlan(Terms, ABC):
         self, ledger: Ledger | None, noise: Noise, request: str, purpose: str, path: Sequence[Part] = ()
     ) -> dict[str, Any] | None:
         """Charge a ledger for the release; see `Terms.pay`."""
-        return self.pay(ledger, noise, self.epsilon, request, purpose=purpose, question=self.question(), path=path)
+        return self.pay(
+            ledger, noise, self.epsilon, request, purpose=purpose, question=self.question(), path=path, rho=self.rho
+        )
 
     def metadata(
         self, noise: Noise, receipt: Mapping[str, Any] | None, request: str, own: Mapping[str, Any]
@@ -237,6 +249,7 @@ class ReleasePlan(Terms, ABC):
             "noise": noise.label,
             "level": self.level,
             "request": request,
+            **({} if self.rho is None else {"rho": self.rho}),
             **own,
         }
 

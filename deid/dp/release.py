@@ -151,7 +151,10 @@ def _metadata(release: CubeRelease) -> dict[str, Any]:
     if isinstance(model, BoxModel):
         told["spread"] = model.boxes.spread
     else:
-        told["tables"] = [{"axes": list(table.axes), "epsilon": table.epsilon} for table in model.tables]
+        told["tables"] = [
+            {"axes": list(table.axes), "epsilon": table.epsilon} | ({} if table.rho is None else {"rho": table.rho})
+            for table in model.tables
+        ]
     if isinstance(model, TableModel):
         told["clamped"] = model.clamped
     if isinstance(model, WaveletModel):
@@ -219,7 +222,8 @@ def _model(
         rows = frame.iloc[start : start + int(np.prod(own_shape))]
         start += len(rows)
         counts, unbiased = (rows[name].to_numpy(float).reshape(own_shape) for name in ("count", "unbiased"))
-        tables.append(MarginalTable(axes, unbiased, counts, float(entry["epsilon"])))
+        rho = float(entry["rho"]) if "rho" in entry else None
+        tables.append(MarginalTable(axes, unbiased, counts, float(entry["epsilon"]), rho))
     if model["kind"] == "wavelet":
         wavelet = Wavelet(shape, tuple(map(bool, model["transformed"])))
         return WaveletModel(wavelet, tables[0].counts, tables[0].epsilon, distance)

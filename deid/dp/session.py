@@ -136,8 +136,11 @@ class Session:
 
     @property
     def remaining(self) -> float:
-        """What is left of the budget."""
-        return self.ledger.account().remaining / 1e9 if self.ledger is not None else float("inf")
+        """What is left of the budget, as an epsilon."""
+        if self.ledger is None:
+            return float("inf")
+        account = self.ledger.account()
+        return account.epsilon(account.remaining)
 
     def query(self, text: str, epsilon: float, *, request: str | None = None) -> QueryAnswer:
         """Answer a query in the language of `deid.dp.query_language`.

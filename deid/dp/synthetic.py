@@ -34,7 +34,7 @@ from deid.dp.intervals import discrete_half_width
 from deid.dp.marginals import Axes, Marginal
 from deid.dp.mixture import apportion, apportion_groups, fit_mixture
 from deid.dp.models import BoxModel, TableModel
-from deid.dp.noise import Noise, OpenDPNoise, laplace_scale, laplace_variance
+from deid.dp.noise import Noise, OpenDPNoise, laplace_scale
 from deid.dp.payment import AlreadyReleased, check_payer, row_key
 from deid.dp.plan import Terms
 from deid.dp.release import CubeRelease, read_release
@@ -101,10 +101,7 @@ def _cube_drawing(release: CubeRelease) -> Drawing:
         return functools.partial(_from_boxes, model.boxes)
     axes = [table.axes for table in model.tables]
     if isinstance(model, TableModel) and (release.metadata["method"] == "adaptive" or not _junction_tree(axes)):
-        tables = [
-            Marginal(table.axes, table.unbiased, laplace_variance(model.distance, table.epsilon))
-            for table in model.tables
-        ]
+        tables = [Marginal(table.axes, table.unbiased, table.variance(model.distance)) for table in model.tables]
         mixture = fit_mixture(tables, model.shape, total=_total(release))
         held = {axis for own in axes for axis in own}
         return lambda rows, generator: {
