@@ -2,8 +2,8 @@
 """What tokenizers leave whole of annotated spans, and what they cost: default, hide, spaCy's.
 
 A span that begins or ends inside a token cannot be labelled: the tagger would learn, and give back, another span.
-Printed are the share of such spans, tokens a note, and CPU seconds for a million characters, as a ratio to the default's
-in this run.
+Printed are the share of such spans, tokens a note, and CPU seconds for a million characters, also as a ratio to those
+of the default in this run.
 
     python scripts/bench/bench_tokenizers.py corpora/synthetic/dev.jsonl [--language en]
 """
