@@ -59,7 +59,7 @@ def iso_date(
     >>> iso_date("March 14th, 2019"), iso_date("14.3.19", days_first=True), iso_date("3/2019"), iso_date("May 3")
     ('2019-03-14', '2019-03-14', '2019-03', '--05-03')
     """
-    tokens = [t for t in tokenize_date(text, spanish=spanish) or () if t.kind != "W"]
+    tokens = [t for t in tokenize_date(text, language="es" if spanish else "en") or () if t.kind != "W"]
     known = reference.year if reference else None
     try:
         return _read(tokens, days_first, lambda year: full_year(year, known, past=past))

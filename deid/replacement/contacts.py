@@ -88,6 +88,8 @@ def _numbers(choices: Choices, main: str, digits: str, step: int) -> Iterator[st
             yield from (prefix + n for n in _american(choices, national, step))
     elif choices.language.startswith("es") and len(digits) <= 9:
         yield from _permuted(choices, digits, 1, step)
+    elif not choices.language.startswith(("en", "es")):  # areas, and what is mobile, are in the first four digits
+        yield from _permuted(choices, digits, 4 if digits[0] == "0" and len(digits) > 6 else 0, step)
     elif len(digits) == 11 and digits[0] == "1":
         yield from ("1" + n for n in _american(choices, digits[1:], step))
     elif len(digits) in (10, 11) and digits[0] == "0":

@@ -115,14 +115,14 @@ _WORDED = re.compile(
 _JOINED = re.compile(r"-?[^\W\d_]")
 
 
-def tokenize_date(text: str, *, spanish: bool = False) -> tuple[Token, ...] | None:
+def tokenize_date(text: str, *, language: str = "en") -> tuple[Token, ...] | None:
     """Return the parts of a date, in order; None when the text holds something that is no part of a date.
 
     Parameters
     ----------
     text : str
-    spanish : bool
-        How to write months whose abbreviations English and Spanish share.
+    language : str
+        How to write months whose names several languages share; one without names of months is read as English.
     """
     if text.isascii():
         plain = _PLAIN.fullmatch(text)
@@ -131,14 +131,14 @@ def tokenize_date(text: str, *, spanish: bool = False) -> tuple[Token, ...] | No
         if text.isalpha():
             key = name_key(text)
             if text.lower() not in HOLIDAYS_OF_ONE_WORD and key not in NUMERAL_WORDS:
-                word = _of_word(key, text, 0, MONTHS["es" if spanish else "en"])
+                word = _of_word(key, text, 0, MONTHS.get(language[:2], MONTHS["en"]))
                 return (word,) if word is not None else () if key in FILLERS else None
     for pattern, build in _WHOLE if text[:1].isdecimal() else ():
         whole = pattern.fullmatch(text)
         token = build(whole) if whole else None
         if token is not None:
             return (token,)
-    months = MONTHS["es" if spanish else "en"]
+    months = MONTHS.get(language[:2], MONTHS["en"])
     match = _WORDED.fullmatch(text)
     if match is not None:
         worded = _month_in_words(match, months)

@@ -34,8 +34,13 @@ def _table(rows: Sequence[str], skip: Sequence[str] = ()) -> dict[str, Name]:
 
 _WORDS = read_words("writing.toml")
 _EN, _ES, _CALENDAR = _WORDS["months"]["en"], _WORDS["months"]["es"], _WORDS["calendar"]
-MONTHS = {"en": _table(_EN + _ES, _WORDS["months"]["no_english"]), "es": _table(_ES + _EN)}
-"""Months by language; the language decides words that both have (feb, mar, may)."""
+_OTHERS = {language: rows for language, rows in _WORDS["months"].items() if language not in ("en", "es", "no_english")}
+MONTHS = {
+    "en": _table(_EN + _ES, _WORDS["months"]["no_english"]),
+    "es": _table(_ES + _EN),
+    **{language: _table(rows + _EN) for language, rows in _OTHERS.items()},
+}
+"""Months by language; the language decides words that several have (feb, mar, may)."""
 WEEKDAYS, SEASONS = _table(_CALENDAR["weekdays"], _CALENDAR["no_weekdays"]), _table(_CALENDAR["seasons"])
 CLOCK_WORDS, ENDINGS = frozenset(_CALENDAR["clock"].split()), frozenset(_CALENDAR["endings"].split())
 """Words of clock times, and letters behind the number of a day or a decade."""

@@ -353,9 +353,8 @@ class DateShift:
         """
         source = document.text
         texts = [source[s.start : s.end] for s in spans]
-        spanish = scope.language.startswith("es")
-        parsed = {text: tokenize_date(text, spanish=spanish) for text in dict.fromkeys(texts)}
-        day_first = _day_first(texts, spanish) if self.day_first is None else self.day_first
+        parsed = {text: tokenize_date(text, language=scope.language) for text in dict.fromkeys(texts)}
+        day_first = _day_first(texts, not scope.language.startswith("en")) if self.day_first is None else self.day_first
 
         @cache
         def originals() -> Finder:  # most documents need none
@@ -382,13 +381,13 @@ class DateShift:
         return [usual[text] for text in texts]
 
 
-def _day_first(texts: Sequence[str], spanish: bool) -> bool:
-    """Tell from the document's unambiguous dates whether days come first."""
+def _day_first(texts: Sequence[str], usual: bool) -> bool:
+    """Tell from the document's unambiguous dates whether days come first, ``usual`` where they do not tell."""
     votes = 0
     for match in _NUMERIC_ORDER.finditer("\n".join(texts)):
         a, b = int(match[1]), int(match[3])
         votes += (a > 12 >= b) - (b > 12 >= a)
-    return votes > 0 or (votes == 0 and spanish)
+    return votes > 0 or (votes == 0 and usual)
 
 
 def _holds(new: str, originals: Finder) -> bool:

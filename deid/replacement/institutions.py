@@ -40,6 +40,8 @@ TEMPLATES: dict[str, Template] = {
     category: Template(**{name: tuple(lists) for name, lists in said.items()})
     for category, said in read_words("words.toml")["templates"].items()
 }
+_ENDINGS: dict[str, list[str]] = read_words("words.toml")["endings"]
+_COMPOUNDING = ("de", "nl")
 _STAYING_MODIFIERS = ("modifiers", "denominations", "directions", "directions_long", "departments", "departments_es")
 
 
@@ -85,7 +87,11 @@ def replace_by_template(
             end = tokens[i - 1][1]
         if not new and key not in stays:
             word = text[start:end]
-            new = acronyms.get(word, "") or _word(choices, key, word, abbreviated=not capitals or word == text)
+            new = (
+                acronyms.get(word, "")
+                or _compound(choices, category, word)
+                or _word(choices, key, word, abbreviated=not capitals or word == text)
+            )
         if new:
             out += (text[read:start], new)
             read = end
@@ -149,6 +155,18 @@ def _word(choices: Choices, key: str, word: str, *, abbreviated: bool) -> str:
     if abbreviated and len(word) <= 5 and word.isupper() and not choices.names.is_name(key):
         return choices.names.initials(word)
     return choices.names.spelled(key, word)
+
+
+def _compound(choices: Choices, category: str, word: str) -> str:
+    """Return the surrogate of a word whose end says what it names: *Linden|straße*; else nothing."""
+    if choices.language[:2] not in _COMPOUNDING:
+        return ""
+    ending = next((e for e in _ENDINGS.get(category, ()) if word.lower().endswith(e) and len(word) > len(e) + 2), "")
+    own = word[: len(word) - len(ending)].rstrip("-")
+    key = name_key(own)
+    if not ending or len(key) < 3:
+        return ""
+    return choices.names.spelled(key, own) + word[len(own) :]
 
 
 def _numbers(choices: Choices, text: str, step: int) -> str:

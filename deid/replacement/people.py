@@ -13,7 +13,7 @@ from deid.replacement.names import match_case
 from deid.replacement.numerals import NUMERAL, read_numeral, write_numeral
 from deid.replacement.ontology import plural
 from deid.replacement.permutation import Keyed
-from deid.replacement.pools import phrase_key, professions, read_words, term_index
+from deid.replacement.pools import PROFESSIONS_FROM, phrase_key, professions, read_words, term_index
 
 _OLDEST_SHOWN = 89
 _DECADES, _TEENS = read_words("writing.toml")["ages"]["decades"].split(), read_words("writing.toml")["ages"]["teens"]
@@ -88,13 +88,12 @@ def replace_profession(choices: Choices, text: str, step: int = 1) -> str:
     else:
         # the longest ending that is an occupation ("retired bus driver"): another of its group
         ending = next((" ".join(parts[n:]) for n in range(1, len(parts)) if " ".join(parts[n:]) in index), None)
-        spanish = choices.language.startswith("es")
-        group = groups[index[ending][0]] if ending else _any_group(spanish)
+        group = groups[index[ending][0]] if ending else _any_group(choices.language)
         options = choices.hashed("profession", key, group)
 
     def candidates() -> Iterator[str]:
         yield from options
-        yield from choices.hashed("any profession", key, _any_group(choices.language.startswith("es")))
+        yield from choices.hashed("any profession", key, _any_group(choices.language))
 
     new = choices.claim("professions", key, list(candidates())[step - 1 :] if step > 1 else candidates())
     if found is not None and one != key and new:
@@ -111,21 +110,18 @@ def _plurals() -> Mapping[str, str]:
 
 def _several(name: str, group: int) -> str:
     """Return the plural of an occupation, by the language of its group."""
-    if group < _first_spanish():
+    if group < PROFESSIONS_FROM["es"]:
         return plural(name)
     head, of, rest = name.partition(" de ")
     return " ".join(word + ("s" if name_key(word[-1]) in {*"aeio"} else "es") for word in head.split()) + of + rest
 
 
-def _first_spanish() -> int:
-    _, index = professions()
-    return index["medico"][0]
-
-
-@functools.cache
-def _any_group(spanish: bool) -> tuple[str, ...]:
-    groups, first = professions()[0], _first_spanish()
-    return tuple(name for group in (groups[first:] if spanish else groups[:first]) for name in group)
+def _any_group(language: str) -> tuple[str, ...]:
+    """Return all occupations of a language; those of English where none are written in it."""
+    groups = professions()[0]
+    starts = [*PROFESSIONS_FROM.values(), len(groups)]
+    at = list(PROFESSIONS_FROM).index(language[:2] if language[:2] in PROFESSIONS_FROM else "en")
+    return tuple(name for group in groups[starts[at] : starts[at + 1]] for name in group)
 
 
 def replace_other(choices: Choices, category: str, text: str, step: int = 1) -> str:

@@ -23,6 +23,8 @@ from deid.replacement.pools import (
     cities,
     countries,
     country_index,
+    home_cities,
+    home_countries,
     phrase_key,
     same_country,
     states,
@@ -95,6 +97,7 @@ class PlaceMap:
     def __init__(self, choices: Choices, text: str, places: Iterable[Place]) -> None:
         self._choices = choices
         self._spanish = choices.language.startswith("es")
+        self._home = home_cities().get(choices.language[:2], ())
         self._area: dict[int, str] = {}
         self._moved: dict[str, State] = {}
         self._city_area: dict[str, str] = {}
@@ -113,7 +116,7 @@ class PlaceMap:
         if not block:
             return
         area = next(filter(None, [self._state_area(p.text) for p in block if p.category == "STATE"]), "")
-        if not area and not self._spanish:
+        if not area and not self._spanish and not self._home:
             zips = (_ZIP.search(p.text) for p in block if p.category == "ZIP")
             area = next(
                 (f"US-{states()[_zip_index()[z[1][:3]]].code}" for z in zips if z and z[1][:3] in _zip_index()), ""
@@ -215,6 +218,9 @@ class PlaceMap:
         key = phrase_key(place.text)
         if len(place.text) <= 4 and place.text.isupper() and key not in _city_index():
             return self._choices.names.initials(place.text)  # NYC
+        if self._home:
+            at_home = self._choices.hashed("city", key, self._home, 200)
+            return self._choices.claim("cities", key, itertools.islice(at_home, step - 1, None))
         area = self._area_of(place)
         target = self._surrogate_area(area, key)
         group = cities()[target]
@@ -245,7 +251,7 @@ class PlaceMap:
         match = _ZIP.search(text)
         if _POSTCODE.fullmatch(text):
             return self._postcode(text, step)
-        if match is None:
+        if match is None or self._home:
             return scramble(self._choices.keyed, text, "zip", step)
         if self._spanish:
             return text[: match.start()] + self._spanish_code(match.group(), step) + text[match.end() :]
@@ -297,13 +303,17 @@ class PlaceMap:
 
     def _country(self, place: Place, step: int) -> str:
         key = phrase_key(place.text)
-        groups, found = countries(), country_index().get(key)
+        groups, homes = countries(), home_countries()
+        own = homes.get(self._choices.language[:2])
+        found = [(g, i) for g, i in country_index().get(key, ()) if g == own or g not in homes.values()]
+        if own is not None or self._spanish:
+            found.reverse()
         options: Iterator[str]
         if found:
             # a name may stand in several groups; where the first has none that fits (of "United States" the others are
             # the same country, or share its first word), the next one follows
             options = itertools.chain.from_iterable(
-                self._choices.others(f"country {g}", i, groups[g]) for g, i in (found[::-1] if self._spanish else found)
+                self._choices.others(f"country {g}", i, groups[g]) for g, i in found
             )
         else:
             group = groups[country_index()[self._unknown_country()][0][0]]
@@ -314,4 +324,5 @@ class PlaceMap:
 
     def _unknown_country(self) -> str:
         """Return the key of a country whose group a country on no list gets its surrogate from."""
-        return "francia" if self._spanish else "france"
+        home = {"de": "frankreich", "fr": "maroc", "nl": "frankrijk"}
+        return "francia" if self._spanish else home.get(self._choices.language[:2], "france")

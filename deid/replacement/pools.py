@@ -188,6 +188,13 @@ def cities() -> Mapping[str, tuple[str, ...]]:
 
 
 @functools.cache
+def home_cities() -> Mapping[str, tuple[str, ...]]:
+    """Return language -> towns where it is spoken, the largest first; English and Spanish have those of `cities`."""
+    rows = (line.partition("\t") for line in _read("cities_home.txt").splitlines())
+    return {language: tuple(names.split("|")) for language, _, names in rows}
+
+
+@functools.cache
 def countries() -> tuple[tuple[str, ...], ...]:
     """Return groups of countries' names that may replace each other."""
     by_continent: dict[str, list[str]] = {}
@@ -197,8 +204,18 @@ def countries() -> tuple[tuple[str, ...], ...]:
     table = read_words("words.toml")
     return tuple(
         tuple(group)
-        for group in (*table["countries_en"].values(), *by_continent.values(), *table["countries_es"].values())
+        for group in (
+            *(*table["countries_en"].values(), *by_continent.values(), *table["countries_es"].values()),
+            *table["countries_home"].values(),
+        )
     )
+
+
+@functools.cache
+def home_countries() -> Mapping[str, int]:
+    """Return language -> its group of `countries`, of the languages whose countries stand in a group of their own."""
+    languages = read_words("words.toml")["countries_home"]
+    return {language: len(countries()) - len(languages) + i for i, language in enumerate(languages)}
 
 
 @functools.cache
@@ -267,6 +284,10 @@ def term_index() -> Mapping[str, tuple[tuple[str, ...], int]]:
     return found
 
 
+PROFESSIONS_FROM: dict[str, int] = {}
+"""Language -> first of its groups of `professions`, in their order; filled when they are read."""
+
+
 @functools.cache
 def professions() -> tuple[tuple[tuple[str, ...], ...], Mapping[str, tuple[int, int]]]:
     """Return groups of similar professions, and key of a profession -> its group and place.
@@ -276,7 +297,9 @@ def professions() -> tuple[tuple[tuple[str, ...], ...], Mapping[str, tuple[int, 
     """
     groups: list[tuple[str, ...]] = []
     for line in _read("professions.txt").splitlines():
-        if line and not line.startswith("#"):
+        if line.startswith("## "):
+            PROFESSIONS_FROM[line[3:]] = len(groups)
+        elif line and not line.startswith("#"):
             names = [name.strip() for name in line.split(",")]
             vowel = [name for name in names if name[0] in "aeiou" and name[:3] != "uni"]
             other = [name for name in names if name not in vowel]
