@@ -51,8 +51,10 @@ JOBS = sql.Table(
 )
 _OFTEN = 0.5
 """Seconds between looks at whether a job is to be cancelled."""
+_AGAIN = 5.0
+"""Seconds between attempts where the store or the worker fails."""
 _SHOWN = 100
-"""Failures that a result lists."""
+"""Jobs that a caller is told of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,23 +343,32 @@ class Jobs:
         self.store.close()
 
     async def work(self) -> None:
-        """Do what is to be done, until it is cancelled."""
-        workers = AsyncPool(self._pool)
-        try:
-            while True:
-                self._new.clear()
-                for job in await asyncio.to_thread(self.store.left):
-                    now = await asyncio.to_thread(self.store.find, job.id)
-                    if now is None or now.state not in (QUEUED, RUNNING):
-                        continue
-                    try:
-                        await workers.ask(job.id)
-                    except WorkerLost as error:
-                        told = {"detail": error.what, "hint": "it may have run out of memory: cut what it reads"}
-                        await asyncio.to_thread(self.store.end, job.id, FAILED, told)
-                await self._new.wait()
-        finally:
-            workers.close()
+        """Do what is to be done, until it is cancelled; where the store or the worker fails, try again."""
+        while True:
+            workers = AsyncPool(self._pool)
+            try:
+                while True:
+                    self._new.clear()
+                    await self._work(workers)
+                    await self._new.wait()
+            except DeidError:
+                if workers.broken.done():
+                    workers.broken.exception()  # it is the same one
+                self._pool.forget()  # a worker that could not begin has a job in hand, which is asked for again
+                await asyncio.sleep(_AGAIN)
+            finally:
+                workers.close()
+
+    async def _work(self, workers: AsyncPool[str, None]) -> None:
+        for job in await asyncio.to_thread(self.store.left):
+            now = await asyncio.to_thread(self.store.find, job.id)
+            if now is None or now.state not in (QUEUED, RUNNING):
+                continue
+            try:
+                await workers.ask(job.id)
+            except WorkerLost as error:
+                told = {"detail": error.what, "hint": "it may have run out of memory: cut what it reads"}
+                await asyncio.to_thread(self.store.end, job.id, FAILED, told)
 
     def submit(self, caller: str, values: Mapping[str, Any]) -> Job:
         """Add a job of a request.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -14,7 +15,12 @@ from typing import Any
 import pytest
 from served import began, serving
 
+from deid.base.keys import Key
+from deid.base.pool import Pool
 from deid.manifest import check_manifests
+from deid.pipeline import PipelineOptions
+from deid.streaming.work import PipelineRecipe
+from deid.web import jobs
 
 pytest.importorskip("uvicorn", reason="the extra web is not installed")
 pytest.importorskip("httpx", reason="httpx is not installed")
@@ -152,3 +158,31 @@ def test_jobs_outlive_a_killed_service(tmp_path: Path) -> None:
         assert client.get(f"/jobs/{second}/result").json()["documents"] == 150
     scrubbed(tmp_path, source, tmp_path / "same")
     assert files(data / "out") == files(data / "later") == files(tmp_path / "same")
+
+
+def test_jobs_go_on_when_their_store_is_there_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "_AGAIN", 0.3)
+    source, data = notes(tmp_path, 2), (tmp_path / "data").resolve()
+    (tmp_path / "store").mkdir()
+    away = tmp_path / "away" / "jobs.db"  # the worker's way to the store
+    recipe = PipelineRecipe(Key(b"k" * 32), PipelineOptions(model="none"))
+
+    async def run() -> str:
+        with Pool(jobs.JobRecipe(recipe, str(away), (data,), {}), 1, silent=True) as pool:
+            here = jobs.Jobs(pool, tmp_path / "store" / "jobs.db", (data,))
+            id = here.submit("anna", {"source": str(source), "target": str(data / "out")}).id
+            at_work = asyncio.create_task(here.work())
+            await asyncio.sleep(2)
+            (tmp_path / "away").symlink_to(tmp_path / "store")
+            for _ in range(600):
+                found = here.store.find(id)
+                if found is not None and found.ended:
+                    break
+                await asyncio.sleep(0.1)
+            at_work.cancel()
+            await asyncio.wait([at_work])
+            here.close()
+        return found.state if found else ""
+
+    assert asyncio.run(run()) == "done"
+    assert len(list((data / "out").glob("*.txt"))) == 2
