@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+# before NumPy is loaded, here and in what tests start: tests run side by side, and threads of one that wait for each
+# other take the processor from the others
+os.environ |= {name: os.environ.get(name, "1") for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+
 import pytest
 from hypothesis import settings
 from postgresql_server import postgresql

@@ -257,10 +257,15 @@ def test_a_pipe_hears_nothing_and_ctrl_c_leaves_no_torn_file(tmp_path: Path) -> 
     after = {f.name: f.stat().st_mtime_ns for f in (tmp_path / "out").iterdir()}
     assert len(after) == 1500
     assert before.items() <= after.items()
-    subprocess.run([*command[:5], "anew", *command[6:]], cwd=tmp_path, stderr=subprocess.DEVNULL, check=True)
-    assert {f.name: f.read_bytes() for f in (tmp_path / "anew").iterdir()} == {
-        f.name: f.read_bytes() for f in (tmp_path / "out").iterdir()
-    }
+    (tmp_path / "some").mkdir()
+    for n in range(0, 1500, 30):
+        (tmp_path / "in" / f"n{n}.txt").rename(tmp_path / "some" / f"n{n}.txt")
+    anew = [*command[:4], "some", "anew", *command[6:]]
+    subprocess.run(anew, cwd=tmp_path, stderr=subprocess.DEVNULL, check=True)
+    written = {f.name: f.read_bytes() for f in (tmp_path / "out").iterdir()}
+    assert len(set(written.values())) == 1
+    assert {f.name: f.read_bytes() for f in (tmp_path / "anew").iterdir()}.items() <= written.items()
+    assert len(list((tmp_path / "anew").iterdir())) == 50
 
 
 def test_known_patients_are_looked_for_and_unknown_ones_counted(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -63,9 +65,14 @@ def test_what_cannot_be_tried_is_refused(given: list[str], told: str) -> None:
     assert told in str(refused)
 
 
+@functools.cache
+def _site(seed: int) -> pd.DataFrame:
+    return two_sites(4000, seed)[0]
+
+
 @pytest.mark.parametrize("hardening", ["none", "fold", "balance"])
 def test_counting_and_comparing_tell_names_behind_filters_but_not_behind_salted_ones(hardening: str) -> None:
-    persons, public = two_sites(4000, 1)[0], two_sites(4000, 2)[0]
+    persons, public = _site(1), _site(2)
     names, known = (list(side[["last"]].itertuples(index=False, name=None)) for side in (persons, public))
     shares = {}
     for salt in (None, "birth_date"):
