@@ -36,6 +36,7 @@ _STYLE = re.compile(
     r"/\*.*?(?:\*/|\Z)|<!--|-->|url\s*\(.*?(?:\)|\Z)|content\s*:[^;}]*|@import[^;]*;?", re.DOTALL | re.I
 )
 _SHEET = re.compile(r"\s*(?:[^{}<>]{1,500}\{[^{}<>]*(?:\{[^{}<>]*\}[^{}<>]*)*\}\s*)*")
+_BLANKS = " \t\r\n\f"
 _HARMLESS_STYLE = ("<!--", "-->")
 _NONE: dict[str, str] = {}
 
@@ -125,14 +126,19 @@ class HtmlReader(Reader):
     def _text(self, start: int, end: int) -> None:
         if start >= end:
             return
-        if not self.source[start:end].strip():
+        raw = self.source[start:end]
+        words = raw.strip(_BLANKS)
+        if not words or raw[0] in _BLANKS:
             self._sign(" ")
-            return
-        self.paragraph.runs.append(Run(start, end, False, f"{self.name}/{self.count}", False, False))
-        self.paragraph.behind.append("")
+        if words:
+            start += raw.index(words[0]) if raw[0] in _BLANKS else 0
+            run = Run(start, start + len(words), False, f"{self.name}/{self.count}", False, False)
+            self.paragraph.runs.append(run)
+            self.paragraph.behind.append(" " if raw[-1] in _BLANKS else "")
 
     def _sign(self, sign: str) -> None:
-        if self.paragraph.runs:
+        """Put a sign between two stretches of words; of blanks browsers show one."""
+        if self.paragraph.runs and not (sign == " " and self.paragraph.behind[-1][-1:].isspace()):
             self.paragraph.behind[-1] += sign
 
     def _break(self) -> None:

@@ -48,6 +48,8 @@ def test_nothing_planted_is_left_and_the_rest_is_as_it_was(surrogates: Pipeline)
     assert isinstance(found, Record)
     assert isinstance(again, Record)
     assert found.frames(again.source)
+    assert document(written.encode()).text.count("\n") == document(PAGE.encode()).text.count("\n")
+    assert not re.search(r" (?=\n)", document(written.encode()).text), "nor does a blank come or go where a tag went"
 
 
 def test_words_are_read_as_browsers_show_them() -> None:
