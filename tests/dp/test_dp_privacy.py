@@ -177,7 +177,7 @@ def test_empirical_odds_stay_within_e_to_the_epsilon(method: str, size: int) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("times", [1, 3])
 def test_choices_and_tables_of_adaptive_keep_their_epsilon(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three columns, 4,000 releases a side, by their log likelihood ratio in steps of a half, and the first choice.
+    """Three columns, 8,000 releases a side, by their log likelihood ratio in steps of a half, and the first choice.
 
     Three times the epsilon that is said is found out: the positive control. The model, which is public, is the product
     of the single columns.
@@ -191,7 +191,7 @@ def test_choices_and_tables_of_adaptive_keep_their_epsilon(times: int, monkeypat
             return np.multiply.outer(*(self.columns[axis] for axis in axes))
 
     monkeypatch.setattr(adaptive, "fit_mixture", Product)
-    shape, size, pairs = (2, 2, 2), 4000, [(0, 1), (0, 2), (1, 2)]
+    shape, size, pairs = (2, 2, 2), 8000, [(0, 1), (0, 2), (1, 2)]
     cell = (1, 1, 0)
     tables = [as_rows([(0, 0, 0)] + [cell] * count, shape) for count in (1, 2)]
     seen: list[Counter[Any]] = []
