@@ -125,3 +125,12 @@ def test_a_name_that_is_an_eponym_is_found_again_where_it_is_a_persons(text: str
     again = text.rindex(text.split()[1])
     spans = build_recognizer(RecognizerOptions(model="none")).find(Document("1", text))
     assert (again in {span.start for span in spans}) == found
+
+
+@pytest.mark.parametrize(("number", "times"), [("4711", 2), ("471", 1), ("47112", 2)])
+def test_a_number_of_four_digits_is_found_again_without_its_label(number: str, times: int) -> None:
+    """Fewer are too often something else."""
+    text = f"MRN: {number}\nThe sample {number} was drawn.\n"
+    rules = build_recognizer(RecognizerOptions(model="none"))
+    found = [span for span in rules.find(Document("n", text)) if text[span.start : span.end] == number]
+    assert len({span.start for span in found}) == times

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -20,7 +21,7 @@ from deid.base.files import atomic_files, clear_leftovers
 from deid.base.resources import resource_folder
 from deid.cli.main import app
 from deid.io import scan
-from deid.pipeline.resuming import list_line, select_files
+from deid.pipeline.resuming import fingerprint, list_line, select_files
 
 TEXT = "Seen by Dr. Alice Baker on 3 May 2019.\n"
 RULES = ("--model", "none", "--policy", "redact")
@@ -204,3 +205,30 @@ def test_a_run_tells_what_it_removed(notes: Path, key: Path, tmp_path: Path) -> 
     said = run("scrub", notes, tmp_path / "out", *RULES, "--key-file", key)[1]
     assert "1 hidden part files that a killed run had left were removed" in said
     assert not (tmp_path / ".deid-part-xyz").exists()
+
+
+def test_blank_lines_of_a_list_are_skipped_and_all_others_are_names(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name in ("a", "b", "c"):
+        (folder / f"{name}.txt").write_text(TEXT)
+    listed = tmp_path / "listed"
+    listed.write_text(f"\n{folder / 'a.txt'}\n\n  \nc.txt\r\n")
+    assert sorted(select_files(scan(folder), listed).names) == ["a.txt", "c.txt"]
+
+
+def test_a_run_knows_the_files_of_its_options_by_what_they_hold(tmp_path: Path) -> None:
+    """The same list under another name is the same, another list under the same name is not; nothing of it is told."""
+    one, other = tmp_path / "deny.txt", tmp_path / "elsewhere.txt"
+    one.write_text("quorl\n")
+    other.write_text("quorl\n")
+
+    def told(**options: object) -> str:
+        return fingerprint(options, lambda content: hashlib.blake2b(content, key=b"k").hexdigest())
+
+    first = told(deny=(one, "missing"), jobs=2)
+    assert first == told(jobs=2, deny=("missing", str(other)))
+    assert first != told(deny=(one, "missing"), jobs=3)
+    assert "quorl" not in first
+    one.write_text("other\n")
+    assert first != told(deny=(one, "missing"), jobs=2)

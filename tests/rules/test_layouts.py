@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import regex
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deid.detection import RuleRecognizer
@@ -28,6 +28,9 @@ def test_lines_with_separators_are_those_of_the_expression(text: str) -> None:
 
 
 @given(st.lists(PIECES, max_size=14).map("".join), st.sampled_from([0.0, 0.3, 0.5, 0.62, 0.9]))
+@example("Reading, 45501", 0.62)
+@example("went to Reading 45501", 0.62)
+@example("12 Reading (45501", 0.5)
 def test_places_below_the_least_certainty_are_all_that_is_left_out(text: str, least: float) -> None:
     _, scene = RULES.analyse(text)
     sure, every = find_places(scene, least), find_places(scene)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,13 @@ def test_the_shipped_patterns_find_what_a_scan_of_the_whole_text_finds(pieces, c
     sieved = CATALOGUE.search(text)
     haystack = Haystack(text)
     assert sieved == [span for pattern in CATALOGUE.patterns for span in pattern.find(haystack)]
+
+
+@pytest.mark.parametrize("case", [str, str.upper])
+def test_without_a_sieve_the_same_is_found(case):
+    plain = dataclasses.replace(CATALOGUE, sieve=None)
+    for text in map(case, CASES[::9]):
+        assert plain.search(text) == CATALOGUE.search(text)
 
 
 def sieve_of(expression: str, ignore_case: bool = False) -> Any:
