@@ -30,6 +30,7 @@ from deid.records.xml_positions import ATTRIBUTE, SPECIAL_INSIDE, TOKEN, Codec, 
 from deid.records.zip_members import Member, packed, unpacked
 
 _VALUE, _LABEL, _HEAD, _COUNT, _MEMBER, _TARGET = "value", "label", "head", "count", "member", "target"
+_STYLE = "style"
 REMOVED, _INSTANT, _INSTRUCTION, _DELETED, _SETTING = "removed", "instant", "instruction", "deleted", "setting"
 _NUMBER = r"[-+]?(?:[0-9]{1,10}(?:\.[0-9]*)?|\.[0-9]+)(?:%|[a-z]{1,2})?"
 SHAPED = re.compile(
@@ -47,6 +48,7 @@ FIELD = re.compile(
 )
 """Instructions of fields that hold no word of anybody's."""
 _WORD = re.compile(r"[^\W\d_]+")
+_CAMEL = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_a-zA-Z]+")
 _PATH = re.compile(r"/?[\w.\[\]/ -]+")
 _DEPTH = 400
 MOST_PLACES, _MOST_SPACES, _MOST_TAGS = 500_000, 1000, 20_000
@@ -131,6 +133,7 @@ def read(data: bytes, members: Sequence[Member], parts: Mapping[str, Part], tabl
         known=tuple(reader.known),
         patient=None,
         date=None,
+        links=reader.links,
         marks=reader.marks,
     )
 
@@ -227,6 +230,7 @@ class Reader:
         """All that were met: they stay alive, so that no other can come to have the id of one."""
         self.places: list[Place] = []
         self.marks: list[Mark] = []
+        self.links: list[Place] = []
         self.known: dict[tuple[str, str], None] = {}
         self.codec: Codec = codec_of("utf-8")
         self.name = ""
@@ -391,6 +395,8 @@ class Reader:
             self.places.append(Place(path, begin - 1, end + 1, BLOCKED, examined=one.name != "@?"))
         elif kind == BLOCKED:
             self.places.append(Place(path, at, end, BLOCKED, examined=one.kind == BLOCKED and "?" not in one.name))
+        elif kind == _STYLE:
+            self.links.append(Place(path, at, end, "IDNUM", text, encode, starts))
         elif kind == TEXT:
             behind = ": " if one.kind == _HEAD else "\n"
             self.places.append(Place(path, at, end, TEXT, text, encode, starts, behind=behind))
@@ -419,6 +425,8 @@ class Reader:
             return (KEEP if len(re.findall(r"[0-9]", text)) < 10 and self.usual.issuperset(words) else TEXT), text
         if kind == _HEAD:
             return TEXT, text
+        if kind == _STYLE:  # made of the name of the style, without its blanks
+            return (KEEP if self.usual.issuperset(_CAMEL.findall(text)) else kind), text
         if kind == _COUNT:
             return (KEEP if re.fullmatch(r"[0-9]{1,4}|true|false", text.strip()) else "IDNUM"), text
         if kind in (_VALUE, _SETTING):

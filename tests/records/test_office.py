@@ -190,6 +190,17 @@ def test_names_of_programs_and_styles_stay(surrogates: Pipeline) -> None:
     assert "Quigg" not in written
 
 
+def test_ids_of_styles_of_a_site_are_new_and_lead_to_them(surrogates: Pipeline) -> None:
+    """A program makes them of the name of the style: ThornburyLetter."""
+    styles = part("styles", '<w:style w:styleId="ThornburyLetter"/><w:style w:styleId="BodyText2"/>')
+    used = "".join(f'<w:p><w:pPr><w:pStyle w:val="{one}"/></w:pPr></w:p>' for one in ("ThornburyLetter", "BodyText2"))
+    written = contents(scrub(surrogates, docx(used, **{"word/styles.xml": styles})))
+    ids = re.findall(rb'styleId="(\w+)"', written["word/styles.xml"])
+    assert re.findall(rb'pStyle w:val="(\w+)"', written["word/document.xml"]) == ids
+    assert ids[1] == b"BodyText2"
+    assert ids[0] != b"ThornburyLetter"
+
+
 REFUSED = {
     "macros": {"word/vbaProject.bin": b"x"},
     "controls that run programs": {"word/activeX/activeX1.bin": b"x"},
