@@ -106,6 +106,39 @@ def test_answers_reorder_inflect_and_repeat(talk: tuple[deid.Session, str, str],
     assert session.unmask(answer.format(**words)) == unmasked.format(**words)
 
 
+@pytest.mark.parametrize(
+    ("written", "answer", "original"),
+    [
+        ("ZOE RIVAS", "ZOE RIVAS", "MARIA DELGADO"),
+        ("ZOE RIVAS", "Zoe Rivas", "Maria Delgado"),
+        ("ZOE RIVAS", "zoe rivas", "maria delgado"),
+        ("zoe rivas", "Zoe Rivas", "Maria Delgado"),
+        ("Zoe Rivas", "ZOE RIVAS", "MARIA DELGADO"),
+    ],
+)
+def test_an_original_has_the_case_of_the_answer(written: str, answer: str, original: str) -> None:
+    said = "MARIA DELGADO" if written.isupper() else "maria delgado" if written.islower() else "Maria Delgado"
+    known = Substitutes()
+    known.replace(said, [Piece(0, len(said), "PATIENT", written, natural=True)])
+    assert known.restore(f"Seen: {answer}.") == f"Seen: {original}."
+
+
+def test_a_later_text_that_says_what_stands_for_somebody_comes_back_as_it_was() -> None:
+    known = Substitutes()
+    first = known.replace("Maria Delgado came.", [Piece(0, 13, "PATIENT", "Zoe Rivas", natural=True)])
+    assert first == "Zoe Rivas came."
+    text = "At 1220 the ward said Zoe Rivas called, and again at 1305."
+    numbers = [Piece(text.index(n), text.index(n) + 4, "IDNUM", new, natural=True) for n, new in
+               (("1220", "98"), ("1305", "775512"))]  # fmt: skip
+    for pieces in ([], numbers, numbers[:1], numbers[1:]):
+        masked = known.replace(text, pieces)
+        assert "Zoe Rivas" not in masked
+        assert "the ward said [" in masked
+        assert "] called, and again at " in masked
+        assert known.restore(masked) == text
+    assert known.restore(first) == "Maria Delgado came."
+
+
 def test_a_name_that_ends_in_s_keeps_its_possessive() -> None:
     known = Substitutes()
     masked = known.replace("Ann Baker came.", [Piece(0, 9, "PATIENT", "Zoe Rivas", natural=True)])
