@@ -6,22 +6,29 @@ from dataclasses import asdict
 
 import typer
 
+from deid.base.options import option
 from deid.cli.common import EXIT_FAILED, Summary
 from deid.cli.option_groups import KeyOptions, command
 
 
 @command
-def doctor(told: Summary, *, key: KeyOptions) -> int | None:
+def doctor(
+    told: Summary,
+    *,
+    key: KeyOptions,
+    language: str | None = option(None, "Language of notes: check what there is of it instead.", metavar="L"),
+) -> int | None:
     """Check installation, packages, word lists, policies, rules, models and key, and say what to do.
 
     Exit status 1 when something essential is broken.
 
-    Example: deid doctor
+    Example: deid doctor --language de
     """
     from deid.cli.checkup import checkup
+    from deid.cli.language_checkup import language_checkup
 
     findings = []
-    for finding in checkup(key.key_file):
+    for finding in checkup(key.key_file) if language is None else language_checkup(language):
         findings.append(finding)
         typer.echo(f"{finding.state:<8}{finding.subject:<14}{finding.what}")
         if finding.remedy and finding.state != "ok":

@@ -88,6 +88,11 @@ def foreign(counts: Mapping[str, int]) -> str:
     )
 
 
+def classified() -> frozenset[str]:
+    """Return the languages that can be told from a text."""
+    return frozenset(_among(()).labels)
+
+
 def _sample(text: str) -> str | None:
     """Return what is looked at of a text; None where it has too few words."""
     start = max(0, (len(text) - _SAMPLE) // 2)

@@ -1,0 +1,61 @@
+"""The list that whoever adds a language works through."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from deid.base import resources
+from deid.cli.language_checkup import language_checkup
+from deid.cli.main import app
+from deid.reading.vocabulary import languages
+
+
+@pytest.mark.parametrize("language", languages())
+def test_nothing_of_a_shipped_language_is_broken(language: str) -> None:
+    findings = list(language_checkup(language))
+    assert {f.subject for f in findings} >= {"patterns", "cues", "words", "lists", "auto", "surrogates", "model"}
+    assert [f for f in findings if f.state == "broken"] == []
+    assert [f for f in findings if f.subject in ("auto", "surrogates") and f.state != "ok"] == []
+    assert all(f.remedy for f in findings if f.state == "note")
+
+
+def test_the_command_tells_it_and_an_unknown_language_is_refused() -> None:
+    result = CliRunner().invoke(app, ["doctor", "--language", "nl", "--json", "-"])
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout[result.stdout.index("{") :])
+    assert {finding["subject"] for finding in summary["findings"]} >= {"patterns", "model"}
+    assert "python" not in {finding["subject"] for finding in summary["findings"]}
+    from deid.base.errors import ConfigError
+
+    with pytest.raises(ConfigError, match="no rules for the language 'tlh'"):
+        list(language_checkup("tlh"))
+
+
+def test_what_a_new_language_lacks_and_what_is_wrong_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / "dictionaries"
+    shutil.copytree(resources.resource_folder("dictionaries"), own)
+    folder = own / "patterns" / "xx"
+    folder.mkdir()
+    (folder / "words.toml").write_text("[words]\nand = ['ja']\n")
+    good = "[[pattern]]\nname = 'date.one'\ncategory = 'DATE'\nregex = 'on [0-9]{4}'\ncertainty = 0.9\n"
+    for case, state in (("match = ['[[on 2001]]']\n", "ok"), ("match = ['on [[2001]]']\n", "broken")):
+        (folder / "dates.toml").write_text(good + case)
+        for module in ("deid.reading.dictionaries", "deid.reading.vocabulary"):
+            monkeypatch.setattr(f"{module}.resource_folder", lambda name: own if name == "dictionaries" else tmp_path)
+        from deid.reading import vocabulary
+        from deid.rules import catalogue
+
+        vocabulary._load.cache_clear()
+        catalogue._load.cache_clear()
+        findings = list(language_checkup("xx"))
+        assert next(f for f in findings if f.subject == "patterns").state == state
+    told = " ".join(f.what for f in findings)
+    for lacking in ("the months have no names", "function", "occupations (professions.txt)", "unknown to py3langid"):
+        assert lacking in told
+    vocabulary._load.cache_clear()
+    catalogue._load.cache_clear()
