@@ -56,6 +56,8 @@ class Measure:
     candidates: int = 0
     labelled: bool = False
     """Whether the rows of an answer name cells of the column that is asked."""
+    counted: Callable[[IntArray], list[dict[str, Any]]] | None = None
+    """From the numbers of rows of disjoint parts to an answer of one row for each, where that is all that is asked."""
 
 
 def _row(estimate: Estimate | Bounded, cell: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -119,6 +121,7 @@ class Asking:
                 lambda frame: np.zeros(len(frame)),
                 lambda rows: [_row(noisy_count(len(rows), epsilon, noise, distance, level))],
                 1,
+                counted=lambda numbers: [_row(own) for own in noisy_counts(numbers, epsilon, noise, distance, level)],
             )
         assert query.value is not None
         if query.aggregate in ("HISTOGRAM", "TOP", "DISTINCT"):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import json
 import math
 import secrets
@@ -551,11 +552,15 @@ class TableView:
         codes = np.stack([own.codes(self._frame[own.name]) for own in groups])
         inside = (codes >= 0).all(axis=0)
         cells = np.ravel_multi_index(tuple(codes[:, inside]), shape)
+        names = [own.name for own in groups]
+        labels = (dict(zip(names, own, strict=True)) for own in itertools.product(*(own.labels for own in groups)))
+        if measure.counted is not None:  # the noise of all parts is drawn at once
+            answers = measure.counted(np.bincount(cells, minlength=math.prod(shape)))
+            return [{**label, **row} for label, row in zip(labels, answers, strict=True)]
         order = np.argsort(cells, kind="stable")  # once for all parts, whose values then stand together
         values = values[inside][order]
         ends = np.searchsorted(cells[order], np.arange(math.prod(shape) + 1))
         rows = []
-        for place, cell in enumerate(np.ndindex(*shape)):
-            labels = {own.name: own.labels[code] for own, code in zip(groups, cell, strict=True)}
-            rows += [{**labels, **row} for row in measure.answer(values[ends[place] : ends[place + 1]])]
+        for place, label in enumerate(labels):
+            rows += [{**label, **row} for row in measure.answer(values[ends[place] : ends[place + 1]])]
         return rows
