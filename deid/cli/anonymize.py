@@ -32,7 +32,7 @@ class MethodChoice:
     prefix: str | None = option(
         None, "For same-disease: columns published as their common beginning, as ZIP codes.", metavar="A,B"
     )
-    target: str | None = option(None, "Class labels that Mondrian's cuts should tell apart.", metavar="COLUMN")
+    target: str | None = option(None, "Columns of outcomes that Mondrian's cuts should tell apart.", metavar="A,B")
     scheme: Path | None = option(None, "Recode as an earlier release, by its scheme.")
 
 

@@ -16,12 +16,15 @@ from deid.cli.tables import working
 from deid.cli.training_options import OutcomeOptions
 from deid.dp.domain import DomainOptions, parse_slices
 from deid.experiments.conclusions import StudyOptions
+from deid.experiments.models import ModelOptions
 from deid.experiments.outcome import RUNS, RunOptions
 from deid.trajectories.publishing import DiagnosisColumns
 from deid.transactions.asking import CodesAsked
 
 if TYPE_CHECKING:
+    from deid.experiments.cohorts import TablePair
     from deid.experiments.outcome import Outcome
+    from deid.table.microdata import Microdata
 
 
 @dataclass(frozen=True)
@@ -124,13 +127,21 @@ def sequences(
     _compare(told, places, compare)
 
 
+def _pair(truth: Microdata, release: Microdata, made_up: bool) -> TablePair:
+    """Return an original and its release, or rows of nobody, ready for questions."""
+    from deid.experiments.cohorts import TablePair, made_up_rows
+
+    return TablePair(truth, made_up_rows(truth, release) if made_up else release, made_up)
+
+
 @command
 def conclusions(
     told: Summary,
     *,
     source: TableOptions,
-    release: str = argument("The anonymized table, in any order of rows.", metavar="RELEASE"),
+    release: str = argument("The anonymized table, or made-up rows, in any order of rows.", metavar="RELEASE"),
     asked: StudyOptions,
+    made_up: bool = option(False, "RELEASE has rows of nobody, as deid synthesize draws them."),
     roles: SchemaOptions,
     places: OutcomeOptions,
 ) -> None:
@@ -142,13 +153,41 @@ def conclusions(
     Example: deid experiment conclusions patients.csv released.csv --qi age,sex --outcome diagnosis=asthma
     """
 
-    from deid.experiments.cohorts import TablePair
     from deid.experiments.conclusions import conclusions_outcome
 
     places.check(told.said.json)
     truth = roles.open(source.table, source)
-    pair = TablePair(truth, roles.open(release, source, published=True))
+    pair = _pair(truth, roles.open(release, source, published=True), made_up)
     places.show(conclusions_outcome(pair, asked), told)
+
+
+@command
+def models(
+    told: Summary,
+    *,
+    source: TableOptions,
+    release: str = argument("The anonymized table, or made-up rows, in any order of rows.", metavar="RELEASE"),
+    asked: ModelOptions,
+    roles: SchemaOptions,
+    places: OutcomeOptions,
+) -> None:
+    """Compare models trained on released or made-up rows with models trained on the original.
+
+    Classifiers of words, regressions of numbers, survival by proportional hazards; all are tried on the same original
+    rows.
+
+    Example: deid experiment models patients.csv released.csv --qi age,sex,zip --target disease,cost --test later.csv
+    """
+
+    from deid.experiments.models import models_outcome
+
+    places.check(told.said.json)
+    truth = roles.open(source.table, source)
+    pair = _pair(truth, roles.open(release, source, published=True), asked.made_up)
+    others = None if asked.test is None else roles.open(asked.test, source)
+    with working("training"):
+        outcome = models_outcome(pair, asked, others)
+    places.show(outcome, told)
 
 
 @command

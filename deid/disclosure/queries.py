@@ -69,7 +69,15 @@ class PublishedColumn:
     suppressed: np.ndarray  # [cells]
 
     @classmethod
-    def of(cls, original: Microdata, release: Microdata, name: str, rows: np.ndarray | None = None) -> PublishedColumn:
+    def of(
+        cls,
+        original: Microdata,
+        release: Microdata,
+        name: str,
+        rows: np.ndarray | None = None,
+        *,
+        made_up: bool = False,
+    ) -> PublishedColumn:
         """Return a column of a release with what queries need: the interval of each cell and the values that it covers.
 
         Parameters
@@ -79,6 +87,9 @@ class PublishedColumn:
             A column of both.
         rows : int array, optional
             Rows of the release that count; all by default.
+        made_up : bool
+            The release has rows of nobody: words and numbers that no row of the original has meet no condition for
+            words, and are numbers all the same.
 
         Raises
         ------
@@ -89,7 +100,10 @@ class PublishedColumn:
         domain, coded = Domain.of(original, name), release.codes(name)
         bounds = np.array([*(domain.interval(text) for text in coded.values), (np.nan, np.nan)])
         covers = cover_table(coded.values, domain.values, domain.hierarchy)[:, :-1]  # no query asks for NA
-        if not (covers[:-1].any(axis=1) | ~np.isnan(bounds[:-1, 0])).all():
+        known = covers[:-1].any(axis=1) | ~np.isnan(bounds[:-1, 0])
+        if made_up:
+            known |= np.isnan(domain.low)
+        if not known.all():
             raise InputError(
                 "a published cell covers no value of the original",
                 "name the hierarchy that its label is of, or the original that it was made from",

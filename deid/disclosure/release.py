@@ -18,6 +18,7 @@ from deid.base.errors import ConfigError, OutputError, require
 from deid.base.late import pd
 from deid.disclosure.assessment import Finding, Requirements, assess, guards_of
 from deid.disclosure.cells import cover_table
+from deid.disclosure.classes import group_rows
 from deid.disclosure.constraints import (
     All,
     AlphaK,
@@ -40,7 +41,7 @@ from deid.disclosure.recoding import publish
 from deid.disclosure.risk import PopulationRisk, SampleRisk, population_risk, sample_risk
 from deid.disclosure.same_disease import recode_same_disease
 from deid.disclosure.utility import Loss, information_loss
-from deid.table.microdata import NA_CODE, Microdata, check_columns
+from deid.table.microdata import NA_CODE, Microdata, check_columns, column_names
 
 SAME_DISEASE = "same-disease"
 """Name of the method that cuts patients of one disease and their population together (`recode_same_disease`)."""
@@ -249,7 +250,7 @@ def anonymize(
     options : MethodOptions, optional
         Suppression, rounds, seed.
     target : str, optional
-        Column of class labels that Mondrian's cuts should tell apart.
+        Columns of class labels, with commas between, that Mondrian's cuts should tell apart together.
     population : Microdata, optional
         One row a person, ungeneralized, the persons of the table included: for k-map, delta-presence, same-disease.
     prefixes : sequence of str
@@ -374,10 +375,12 @@ def content_order(data: Microdata) -> IndexArray:
 def _labels(data: Microdata, target: str | None, method: str) -> Ints | None:
     if target is None:
         return None
-    check_columns(data.frame, [target])
+    names = column_names(target)
+    check_columns(data.frame, names)
     require(method in ("mondrian", "relaxed"), f"the method {method} takes no target column", "use the method mondrian")
-    codes = data.codes(target).codes
-    return np.where(codes < 0, codes.max(initial=0) + 1, codes).astype(np.int32)
+    coded = [data.codes(name) for name in names]
+    labels, _ = group_rows([(own.codes, len(own.values)) for own in coded], sort=True)
+    return labels.astype(np.int32)
 
 
 def finish(

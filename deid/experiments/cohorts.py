@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from deid.base.late import pd
 from deid.disclosure.queries import PublishedColumn, Query
 from deid.table.microdata import Microdata, check_columns
 
+_SPAN = re.compile(r"^(-?[0-9.]+)-(-?[0-9.]+)$")
 _CONDITION = re.compile(r"\s*(.+?)\s*(<=|>=|=|<|>)\s*(.+?)\s*")
 
 
@@ -77,10 +78,14 @@ class TablePair:
         Ungeneralized, with hierarchies.
     release : Microdata
         Published rows, in any order. Rows of the original that are missing in it count as possible.
+    made_up : bool
+        The rows are of nobody, and any number of them: each stands for its share of the original's rows, and no cell
+        bounds a count.
     """
 
     original: Microdata
     release: Microdata
+    made_up: bool = False
     _columns: dict[str, PublishedColumn] = field(default_factory=dict, init=False, repr=False)
 
     def column(self, name: str) -> PublishedColumn:
@@ -88,8 +93,13 @@ class TablePair:
         if name not in self._columns:
             check_columns(self.original.frame, [name])
             check_columns(self.release.frame, [name])
-            self._columns[name] = PublishedColumn.of(self.original, self.release, name)
+            self._columns[name] = PublishedColumn.of(self.original, self.release, name, made_up=self.made_up)
         return self._columns[name]
+
+    @property
+    def weight(self) -> float:
+        """How many rows of the original a published row stands for."""
+        return len(self.original) / len(self.release) if self.made_up else 1.0
 
     def members(self, query: Query) -> np.ndarray:
         """Tell which rows of the original a query returns; bool array of shape (rows,)."""
@@ -112,6 +122,8 @@ class TablePair:
 
     def bounds(self, query: Query) -> tuple[int, int]:
         """Return the least and the greatest number of rows that a query can return."""
+        if self.made_up:
+            return 0, len(self.original)
         certain = np.ones(len(self.release), dtype=bool)
         possible = certain.copy()
         for name, condition in query.items():
@@ -119,6 +131,16 @@ class TablePair:
             certain &= column.certain(condition)
             possible &= column.share(condition) > 0
         return int(certain.sum()), int(possible.sum()) + max(len(self.original) - len(self.release), 0)
+
+
+def made_up_rows(original: Microdata, rows: Microdata) -> Microdata:
+    """Return rows of nobody as cells of a release: where the original has numbers, ``10-19`` is ``[10-19]``."""
+    columns = {}
+    for name in rows.frame.columns:
+        if name in original.frame.columns and original.kind(name) == "numeric":
+            texts = rows.frame[name].astype(object)
+            columns[name] = [_SPAN.sub(r"[\1-\2]", cell) if isinstance(cell, str) else cell for cell in texts]
+    return replace(rows, frame=rows.frame.assign(**columns), kinds={**rows.kinds, **dict.fromkeys(columns, "nominal")})
 
 
 def count_cohorts(pair: TablePair, queries: Sequence[Query], names: Sequence[str]) -> pd.DataFrame:
@@ -140,7 +162,7 @@ def count_cohorts(pair: TablePair, queries: Sequence[Query], names: Sequence[str
     rows = []
     for name, query in zip(names, queries, strict=True):
         actual = int(pair.members(query).sum())
-        estimate = float(pair.chances(query).sum())
+        estimate = float(pair.chances(query).sum()) * pair.weight
         rows.append(
             (name, actual, estimate, *pair.bounds(query), abs(estimate - actual) / actual if actual else np.nan)
         )

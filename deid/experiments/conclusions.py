@@ -77,7 +77,7 @@ def chi_square(table: FloatArray) -> tuple[float, float]:
     return statistic, float(chi2.sf(statistic, freedom))
 
 
-def logistic_regression(predictors: FloatArray, outcome: FloatArray) -> list[EffectEstimate]:
+def logistic_regression(predictors: FloatArray, outcome: FloatArray, weight: float = 1.0) -> list[EffectEstimate]:
     """Fit a logistic regression without penalty by Newton's method; intervals and p-values are Wald's.
 
     Parameters
@@ -86,6 +86,8 @@ def logistic_regression(predictors: FloatArray, outcome: FloatArray) -> list[Eff
         Without a constant, which is added.
     outcome : float array, shape (n,)
         0 to 1: chances are allowed.
+    weight : float
+        How many patients each row stands for.
 
     Returns
     -------
@@ -109,7 +111,7 @@ def logistic_regression(predictors: FloatArray, outcome: FloatArray) -> list[Eff
             break
     else:
         return [nothing] * predictors.shape[1]
-    errors = np.sqrt(np.diag(inverse))
+    errors = np.sqrt(np.diag(inverse) / weight)
     return [
         nothing
         if free
@@ -134,6 +136,11 @@ class _Study:
     def chances(self, query: Query) -> FloatArray:
         found = self.pair.chances(query) if self.released else self.pair.members(query)
         return np.asarray(found, dtype=np.float64)
+
+    @property
+    def weight(self) -> float:
+        """How many patients a row stands for."""
+        return self.pair.weight if self.released else 1.0
 
     def middles(self, name: str) -> FloatArray:
         """Return numbers, or the middles of cells; the mean where there is none."""
@@ -243,14 +250,15 @@ def _groups(pair: TablePair, name: str) -> list[tuple[str, Query]]:
 def _independence(study: _Study, bins: Sequence[tuple[str, Query]], outcome: Query) -> EffectEstimate:
     has = study.chances(outcome)
     chances = np.array([study.chances(query) for _, query in bins])
-    table = np.column_stack([chances @ has, chances @ (1 - has)])
+    table = study.weight * np.column_stack([chances @ has, chances @ (1 - has)])
     statistic, p = chi_square(table)
     return EffectEstimate(float(np.sqrt(statistic / table.sum())), float("nan"), float("nan"), p)
 
 
 def _odds(study: _Study, group: Query, outcome: Query) -> EffectEstimate:
     has, member = study.chances(outcome), study.chances(group)
-    return odds_ratio(np.array([[member @ has, member @ (1 - has)], [(1 - member) @ has, (1 - member) @ (1 - has)]]))
+    counts = [[member @ has, member @ (1 - has)], [(1 - member) @ has, (1 - member) @ (1 - has)]]
+    return odds_ratio(study.weight * np.array(counts))
 
 
 def _regressions(
@@ -287,7 +295,7 @@ def _regressions(
     if not labels:
         return [], [[], []]
     return labels, [
-        logistic_regression(np.column_stack(into), study.chances(outcome))
+        logistic_regression(np.column_stack(into), study.chances(outcome), study.weight)
         for study, into in zip(studies, columns, strict=True)
     ]
 

@@ -84,7 +84,7 @@ READERS = frozenset(
 """What writes a summary alone, for which `test_laws_of_commands` stands."""
 ALIKE = {
     **dict.fromkeys((f"experiment {name}" for name in ("features", "sampling", "learning-curve", "learners", "hips",
-                     "dp", "sequences", "conclusions", "linkage", "private-linkage", "tables", "codes",
+                     "dp", "sequences", "conclusions", "models", "linkage", "private-linkage", "tables", "codes",
                      "trajectories", "same-disease")), "crossval"),
     **dict.fromkeys(("annotate", "annotate adjudicate", "annotate review"), "annotate import"),
     **dict.fromkeys(("vault rotate", "forget"), "vault init"),

@@ -125,7 +125,7 @@ WRITERS = frozenset(
      "spark scrub", "serve"}
 )  # fmt: skip
 FIGURES = ("crossval", *(f"experiment {name}" for name in ("features", "sampling", "learning-curve", "learners", "hips",
-           "dp", "sequences", "conclusions", "linkage", "private-linkage", "tables", "codes",
+           "dp", "sequences", "conclusions", "models", "linkage", "private-linkage", "tables", "codes",
            "trajectories", "same-disease")))  # fmt: skip
 OTHERS = {
     **dict.fromkeys(FIGURES, "figures"),

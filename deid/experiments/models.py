@@ -1,0 +1,340 @@
+"""Models trained on released or made-up rows, beside models trained on the original: what a release is good for.
+
+A classifier or a regression for every target, and a proportional-hazards model of survival, trained on each table and
+tried on the same original rows. A generalized cell is a distribution: a word counts by its share of the cell's words, a
+number is the cell's middle. What is kept is the share of the original model's gain over knowing nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from deid.base.arrays import FloatArray, IndexArray
+from deid.base.errors import ConfigError, require
+from deid.base.late import pd
+from deid.base.options import option
+from deid.base.plots import COLOURS, Figure, new_figure
+from deid.base.reports import frame_section
+from deid.experiments.cohorts import TablePair
+from deid.experiments.outcome import Outcome
+from deid.table.microdata import NA_CODE, Microdata, check_columns, column_names
+
+_MOST_VALUES = 50
+_MOST_CLASSES = 20
+_ROUNDS = 50
+_RIDGE = 1e-3
+_YES = ("yes", "y", "true", "1", "dead", "died")
+_NOTHING = {"AUC": 0.5, "R2": 0.0, "concordance": 0.5}
+"""What a model scores that knows nothing."""
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """What is predicted, and where models are tried."""
+
+    PANEL: ClassVar[str] = "Models"
+    target: str | None = option(None, "Columns to predict, each by the --qi columns.", metavar="A,B", panel="")
+    survival: str | None = option(
+        None, "Columns of the time and of the event (1, yes or true where it came).", metavar="TIME,EVENT", panel=""
+    )
+    test: str | None = option(
+        None, "Rows that neither table has, to try the models on; by default ORIGINAL itself.", metavar="TABLE"
+    )
+    made_up: bool = option(False, "RELEASE has rows of nobody, as deid synthesize draws them.")
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """A table as models see it: values that are shares of words, and middles of numbers."""
+
+    pair: TablePair
+    released: bool
+
+    def words(self, name: str) -> FloatArray:
+        """Return [rows, values] the share of each row's cell that is each value of the original."""
+        coded = self.pair.original.codes(name)
+        if self.released:
+            column = self.pair.column(name)
+            covered = column.covers / np.maximum(column.covers.sum(axis=1, keepdims=True), 1)
+            return np.asarray(covered[column.codes], dtype=np.float64)
+        return np.asarray(np.eye(len(coded.values) + 1)[coded.codes][:, :-1])
+
+    def numbers(self, name: str) -> FloatArray:
+        """Return the numbers, or the middles of cells, NaN where a cell has none."""
+        if not self.released:
+            return np.asarray(self.pair.original.numbers(name), dtype=np.float64)
+        column = self.pair.column(name)
+        return np.asarray(((column.low + column.high) / 2)[column.codes], dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class _Design:
+    """Predictors of tables: numbers in standard deviations of the original, and indicators of words."""
+
+    names: Sequence[str]
+    original: Microdata
+    centres: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    def of(self, rows: _Rows) -> FloatArray:
+        """Return [rows, predictors]."""
+        columns = []
+        for name in self.names:
+            if self.original.kind(name) == "nominal":
+                if len(self.original.codes(name).values) <= _MOST_VALUES:
+                    columns.append(rows.words(name))
+                continue
+            if name not in self.centres:
+                line = self.original.numbers(name)
+                self.centres[name] = float(np.nanmean(line)), float(np.nanstd(line)) or 1.0
+            centre, spread = self.centres[name]
+            line = (rows.numbers(name) - centre) / spread
+            columns.append(np.nan_to_num(line)[:, None])
+        if not columns:
+            raise ConfigError("no column can predict", f"name columns with at most {_MOST_VALUES} values with --qi")
+        return np.concatenate(columns, axis=1)
+
+
+def hazards(predictors: FloatArray, time: FloatArray, event: FloatArray) -> FloatArray:
+    """Fit a proportional-hazards model by Newton's method, ties as Breslow has them (Cox 1972; Breslow 1974).
+
+    Parameters
+    ----------
+    predictors : float array, shape (rows, d)
+    time : float array, shape (rows,)
+        Until the event, or until nobody looked any more.
+    event : float array, shape (rows,)
+        1 where the event came.
+
+    Returns
+    -------
+    float array, shape (d,)
+        Logarithms of hazard ratios, with a slight ridge for predictors that depend on each other.
+    """
+    order = np.argsort(-time, kind="stable")
+    x, t, e = predictors[order], time[order], event[order]
+    last = np.searchsorted(-t, -t, side="right") - 1  # all that are at risk at this time stand up to here
+    weights = np.zeros(x.shape[1])
+    for _ in range(_ROUNDS):
+        risk = np.exp(np.clip(x @ weights, -30, 30))
+        total = np.cumsum(risk)[last]
+        first = np.cumsum(risk[:, None] * x, axis=0)[last] / total[:, None]
+        gradient = (e[:, None] * (x - first)).sum(axis=0) - _RIDGE * weights
+        # the sum over events of second moments, as each row's risk times the events that it was at risk of
+        shares = np.cumsum((np.bincount(last, e / total, minlength=len(x)))[::-1])[::-1]
+        second = (x * (risk * shares)[:, None]).T @ x - (first * e[:, None]).T @ first
+        step = np.linalg.solve(second + _RIDGE * np.eye(x.shape[1]), gradient)
+        weights += np.clip(step, -2, 2)
+        if np.abs(step).max() < 1e-7:
+            break
+    return np.asarray(weights)
+
+
+def concordance(risk: FloatArray, time: FloatArray, event: FloatArray) -> float:
+    """Return Harrell's concordance: the share of the pairs of known order in which the earlier one has more risk.
+
+    Parameters
+    ----------
+    risk, time, event : float array, shape (rows,)
+        Equal risks count one half. At most 2,000 events, spread over the rows, are compared with all rows.
+    """
+    events = np.flatnonzero(event > 0)
+    if len(events) > 2_000:
+        events = events[:: len(events) // 2_000 + 1]
+    right = pairs = 0.0
+    for row in events.tolist():
+        later = time > time[row]
+        pairs += float(later.sum())
+        right += float((risk[row] > risk[later]).sum()) + 0.5 * float((risk[row] == risk[later]).sum())
+    return right / pairs if pairs else float("nan")
+
+
+def _classify(
+    train: FloatArray, shares: FloatArray, tried: FloatArray, truth: IndexArray
+) -> Mapping[str, Mapping[str, float]]:
+    """Return what classifiers score that learn shares of classes [rows, classes]."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import roc_auc_score
+
+    rows, classes = np.nonzero(shares)
+    x, weight = train[rows], shares[rows, classes]
+    there = np.unique(classes)
+    found = {}
+    for name, model in (
+        ("logistic regression", LogisticRegression(max_iter=300)),
+        ("boosted trees", HistGradientBoostingClassifier(max_iter=100, random_state=0)),
+    ):
+        chance = np.zeros((len(tried), shares.shape[1]))
+        if len(there) < 2:
+            chance[:, there] = 1.0
+        else:
+            chance[:, there] = model.fit(x, classes, sample_weight=weight).predict_proba(tried)
+        scored = [c for c in range(shares.shape[1]) if 0 < (truth == c).sum() < len(truth)]
+        if shares.shape[1] == 2:
+            scored = scored[:1]
+        auc = [float(roc_auc_score(truth == c, chance[:, c])) for c in scored]
+        found[name] = {
+            "AUC": float(np.mean(auc)) if auc else float("nan"),
+            "accuracy": float((chance.argmax(axis=1) == truth).mean()),
+        }
+    return found
+
+
+def _regress(train: FloatArray, line: FloatArray, tried: FloatArray, truth: FloatArray) -> dict[str, dict[str, float]]:
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from sklearn.linear_model import Ridge
+
+    found = {}
+    for name, model in (
+        ("linear regression", Ridge(1e-3)),
+        ("boosted trees", HistGradientBoostingRegressor(max_iter=100, random_state=0)),
+    ):
+        wrong = truth - model.fit(train, line).predict(tried)
+        around = float(((truth - truth.mean()) ** 2).sum())
+        found[name] = {"R2": 1 - float((wrong**2).sum()) / around, "mean error": float(np.abs(wrong).mean())}
+    return found
+
+
+def compare_models(pair: TablePair, said: ModelOptions, test: Microdata | None = None) -> pd.DataFrame:
+    """Train models on an original table and on its release, and try them on the same rows.
+
+    Parameters
+    ----------
+    pair : TablePair
+        The two tables.
+    said : ModelOptions
+        Targets and columns of survival.
+    test : Microdata, optional
+        Rows to try the models on, ungeneralized; the original's by default.
+
+    Returns
+    -------
+    pandas.DataFrame
+        target, model, measure, original, released, and ``kept``: the share of the original model's gain over knowing
+        nothing that the released one has; NaN where the measure has no such point, or the original gains nothing.
+
+    Raises
+    ------
+    ConfigError
+        When nothing is to be predicted, a column is missing, or a target has one value or more than twenty.
+    """
+    original = pair.original
+    targets, survival = column_names(said.target), column_names(said.survival)
+    require(bool(targets or survival), "nothing is to be predicted", "name columns with --target or --survival")
+    require(len(survival) in (0, 2), "--survival needs two columns", "for example: --survival days,died")
+    tables = [original.frame, pair.release.frame, *([] if test is None else [test.frame])]
+    for frame in tables:
+        check_columns(frame, [*targets, *survival])
+    tried = _Rows(pair if test is None else TablePair(_as_original(original, test), pair.release), False)
+    sides = {"original": _Rows(pair, False), "released": _Rows(pair, True)}
+    rows: list[dict[str, object]] = []
+    for target in targets:
+        design = _Design([n for n in original.quasi_identifiers if n not in (target, *survival)], original)
+        found = {}
+        for side, table in sides.items():
+            found[side] = _of_target(design, table, tried, target)
+        rows += _rows(target, found)
+    if survival:
+        design = _Design([name for name in original.quasi_identifiers if name not in survival], original)
+        found = {}
+        for side, table in sides.items():
+            time, event = (_line(table, name) for name in survival)
+            known = ~np.isnan(time) & ~np.isnan(event)
+            weights = hazards(design.of(table)[known], time[known], event[known])
+            time, event = (_line(tried, name) for name in survival)
+            known = ~np.isnan(time) & ~np.isnan(event)
+            score = concordance((design.of(tried) @ weights)[known], time[known], event[known])
+            found[side] = {"proportional hazards": {"concordance": score}}
+        rows += _rows(survival[0], found)
+    return pd.DataFrame(rows)
+
+
+def _as_original(original: Microdata, test: Microdata) -> Microdata:
+    """Return rows to try models on, coded as the original's: values that it does not have are missing."""
+    columns = {}
+    for name in test.frame.columns:
+        if name in original.frame.columns and original.kind(name) == "nominal":
+            coded, known = test.codes(name), set(original.codes(name).values)
+            texts = np.array([*(text if text in known else None for text in coded.values), None], dtype=object)
+            # every value of the original stands in the coding, whoever has it
+            columns[name] = pd.Categorical(texts[coded.codes], categories=list(original.codes(name).values))
+    return Microdata(test.frame.assign(**columns), original.roles, original.hierarchies, kinds=original.kinds)
+
+
+def _of_target(design: _Design, table: _Rows, tried: _Rows, target: str) -> Mapping[str, Mapping[str, float]]:
+    original = design.original
+    x, test = design.of(table), design.of(tried)
+    if original.kind(target) != "nominal":
+        line, truth = table.numbers(target), tried.numbers(target)
+        known, asked = ~np.isnan(line), ~np.isnan(truth)
+        require(bool(np.ptp(truth[asked])), f"{target!r} has one value", "predict another column")
+        return _regress(x[known], line[known], test[asked], truth[asked])
+    count = len(original.codes(target).values)
+    what = f"{target!r} has {count} values"
+    require(2 <= count <= _MOST_CLASSES, what, f"predict a column of 2 to {_MOST_CLASSES} values, or of numbers")
+    shares = table.words(target)
+    known = shares.sum(axis=1) > 0
+    asked_of = tried.pair.original.codes(target)
+    place = {text: at for at, text in enumerate(original.codes(target).values)}
+    codes = np.array([*(place.get(text, NA_CODE) for text in asked_of.values), NA_CODE])[asked_of.codes]
+    asked = codes != NA_CODE
+    return _classify(x[known], shares[known], test[asked], codes[asked].astype(np.intp))
+
+
+def _line(table: _Rows, name: str) -> FloatArray:
+    """Return a column of times or events as numbers; of words, whether they say yes."""
+    if table.pair.original.kind(name) != "nominal":
+        return table.numbers(name)
+    yes = [text.lower() in _YES for text in table.pair.original.codes(name).values]
+    return np.asarray(table.words(name) @ np.array(yes, dtype=float))
+
+
+def _rows(target: str, found: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = []
+    for model, scores in found["original"].items():
+        for measure, score in scores.items():
+            other = found["released"][model][measure]
+            nothing = _NOTHING.get(measure, float("nan"))
+            gain = score - nothing
+            kept = (other - nothing) / gain if gain > 0.005 else float("nan")
+            rows.append(
+                {
+                    "target": target,
+                    "model": model,
+                    "measure": measure,
+                    "original": score,
+                    "released": other,
+                    "kept": float(kept),
+                }
+            )
+    return rows
+
+
+def models_outcome(pair: TablePair, said: ModelOptions, test: Microdata | None = None) -> Outcome:
+    """Return the comparison of models as an outcome; parameters and errors as those of `compare_models`."""
+    found = compare_models(pair, said, test)
+    where = (
+        "Both were tried on rows that neither table has."
+        if test is not None
+        else "Both were tried on the original's own rows, which they have seen: --test TABLE names others."
+    )
+    note = f"{where} Kept: the share of the original model's gain over knowing nothing."
+    section = frame_section("Models trained on each table", found, note, digits=4)
+    settings = {"test": test is not None, "made_up": said.made_up, "rows": len(pair.original)}
+    return Outcome.of_frame("Models from a release", found, section, settings, _plot)
+
+
+def _plot(found: pd.DataFrame) -> Figure:
+    shown = found[found["measure"].isin(list(_NOTHING))]
+    figure, axes = new_figure(6.5, 0.8 + 0.5 * len(shown))
+    places = np.arange(len(shown))
+    for shift, side, colour in ((-0.2, "original", COLOURS[2]), (0.2, "released", COLOURS[1])):
+        axes.barh(places + shift, shown[side], height=0.38, color=colour, label=side)
+    axes.set_yticks(places, [f"{row.target}: {row.model}, {row.measure}" for row in shown.itertuples()])
+    axes.invert_yaxis()
+    axes.legend()
+    return figure

@@ -1,0 +1,189 @@
+"""Models trained on a release, on made-up rows and on the original: fits are optimal, scores those of a plain count."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import minimize
+from typer.testing import CliRunner
+
+from deid.base.errors import ConfigError, InputError
+from deid.cli.main import app
+from deid.disclosure.assessment import Requirements
+from deid.disclosure.release import anonymize
+from deid.experiments.cohorts import TablePair, count_cohorts, made_up_rows, parse_cohort
+from deid.experiments.conclusions import compare_conclusions
+from deid.experiments.models import ModelOptions, compare_models, concordance, hazards
+from deid.table.microdata import Microdata
+
+QUASI = ("age", "sex", "zip")
+ROLES = dict.fromkeys(QUASI, "quasi-identifier") | dict.fromkeys(("dx", "cost", "days", "died"), "sensitive")
+
+
+def patients(rows: int, seed: int) -> pd.DataFrame:
+    """Outcomes that hang on age and sex, and one that hangs on nothing."""
+    rng = np.random.default_rng(seed)
+    age, sex = rng.integers(20, 90, rows), rng.choice(["F", "M"], rows)
+    risk = 0.06 * (age - 55) + 0.8 * (sex == "M")
+    time = np.round(rng.exponential(900 * np.exp(-0.5 * risk))) + 1
+    censored = rng.integers(200, 3000, rows)
+    return pd.DataFrame(
+        {
+            "age": age,
+            "sex": sex,
+            "zip": rng.choice(["a", "b", "c"], rows),
+            "dx": np.where(rng.random(rows) < 1 / (1 + np.exp(-risk)), "yes", "no"),
+            "cost": np.round(100 + 10 * age + rng.normal(0, 100, rows), 2),
+            "days": np.minimum(time, censored),
+            "died": (time <= censored).astype(int),
+        }
+    )
+
+
+def of(frame: pd.DataFrame) -> Microdata:
+    return Microdata(frame, ROLES)
+
+
+def scores(found: pd.DataFrame, target: str, measure: str, model: str) -> tuple[float, float]:
+    row = found[(found["target"] == target) & (found["measure"] == measure) & (found["model"] == model)].iloc[0]
+    return float(row["original"]), float(row["released"])
+
+
+def test_hazards_are_those_of_the_greatest_likelihood_and_ties_are_breslows() -> None:
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(80, 3))
+    time = np.ceil(rng.exponential(6 * np.exp(-x[:, 0]))).astype(float)  # many ties
+    event = (rng.random(80) < 0.7).astype(float)
+
+    def minus_log_likelihood(weights: np.ndarray) -> float:
+        total = 0.0
+        for row in np.flatnonzero(event):
+            risk_set = time >= time[row]
+            total += x[row] @ weights - np.log(np.exp(x[risk_set] @ weights).sum())
+        return float(-total + 1e-3 / 2 * weights @ weights)
+
+    best = minimize(minus_log_likelihood, np.zeros(3), tol=1e-12).x
+    assert hazards(x, time, event) == pytest.approx(best, abs=1e-4)
+
+
+def test_concordance_counts_pairs() -> None:
+    rng = np.random.default_rng(1)
+    risk, time, event = rng.integers(0, 5, 40), rng.integers(1, 15, 40).astype(float), rng.integers(0, 2, 40)
+    right = pairs = 0.0
+    for i in range(40):
+        for j in range(40):
+            if event[i] and time[i] < time[j]:
+                pairs += 1
+                right += 1 if risk[i] > risk[j] else 0.5 if risk[i] == risk[j] else 0
+    assert concordance(risk.astype(float), time, event.astype(float)) == pytest.approx(right / pairs)
+
+
+def test_a_release_keeps_what_it_tells_and_loses_what_it_hides() -> None:
+    original, later = of(patients(900, 1)), of(patients(500, 2))
+    said = ModelOptions(target="dx,cost", survival="days,died")
+    fine = anonymize(original, Requirements(k=5)).published
+    found = compare_models(TablePair(original, fine), said, later)
+    assert set(found["target"]) == {"dx", "cost", "days"}
+    for target, measure, model in (
+        ("dx", "AUC", "logistic regression"),
+        ("cost", "R2", "linear regression"),
+        ("days", "concordance", "proportional hazards"),
+    ):
+        before, after = scores(found, target, measure, model)
+        assert before > 0.6
+        assert after == pytest.approx(before, abs=0.03)
+    hidden = fine.frame.assign(age="*", sex="*")
+    nothing = compare_models(
+        TablePair(original, Microdata(hidden, ROLES, kinds={"age": "nominal", "sex": "nominal"})), said, later
+    )
+    assert scores(nothing, "cost", "R2", "linear regression")[1] < 0.1
+    assert scores(nothing, "dx", "AUC", "logistic regression")[1] < 0.6
+    assert (nothing.loc[nothing["measure"] == "AUC", "kept"] < 0.5).all()
+
+
+def test_the_original_itself_keeps_all() -> None:
+    original = of(patients(400, 5))
+    found = compare_models(TablePair(original, original), ModelOptions(target="dx", survival="days,died"))
+    assert (found["original"] == found["released"]).all()
+
+
+def test_made_up_rows_stand_for_their_share() -> None:
+    frame = patients(800, 3)
+    truth = of(frame)
+    drawn = frame.sample(2400, replace=True, random_state=1)
+    low = drawn["age"] // 10 * 10
+    drawn = drawn.assign(age=[f"{a}-{a + 9}" for a in low], zip=drawn["zip"].replace("c", "elsewhere"))
+    rows = made_up_rows(truth, Microdata(drawn, ROLES, kinds={"age": "nominal"}))
+    with pytest.raises(InputError, match="covers no value"):
+        TablePair(truth, rows).column("zip")
+    pair = TablePair(truth, rows, made_up=True)
+    counts = count_cohorts(pair, [parse_cohort(truth, "sex=F")], ["women"]).iloc[0]
+    assert counts["released"] == pytest.approx((drawn["sex"] == "F").sum() / 3)
+    assert (counts["least"], counts["greatest"]) == (0, 800)
+    found = compare_conclusions(pair, parse_cohort(truth, "dx=yes")).set_index(["analysis", "of"])
+    effect = found.loc[("odds ratio", "sex=M")]
+    assert effect["same"]
+    # three times the rows do not make intervals narrower than the original's
+    width = {side: np.log(effect[f"high_{side}"] / effect[f"low_{side}"]) for side in ("original", "released")}
+    assert width["released"] == pytest.approx(width["original"], rel=0.1)
+    regression = found.loc[("logistic regression", "sex=M against F")]
+    spans = {side: regression[f"high_{side}"] - regression[f"low_{side}"] for side in ("original", "released")}
+    assert spans["released"] == pytest.approx(spans["original"], rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        (ModelOptions(), "nothing is to be predicted"),
+        (ModelOptions(survival="days"), "needs two columns"),
+        (ModelOptions(target="nothing"), "nothing"),
+        (ModelOptions(target="one"), "has 1 values"),
+        (ModelOptions(target="id"), "has 200 values"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(said: ModelOptions, message: str) -> None:
+    frame = patients(200, 1).assign(one="x", id=[f"i{i}" for i in range(200)])
+    data = Microdata(frame, ROLES)
+    with pytest.raises(ConfigError, match=message):
+        compare_models(TablePair(data, data), said)
+
+
+def test_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    patients(400, 1).to_csv("p.csv", index=False)
+    patients(300, 2).to_csv("later.csv", index=False)
+    runner = CliRunner()
+    made = runner.invoke(
+        app,
+        ["anonymize", "p.csv", "--qi", "age,sex,zip", "--sensitive", "dx,cost,days,died", "--k", "5",
+         "--method", "mondrian", "--target", "dx,died", "-o", "r.csv"],
+    )  # fmt: skip
+    assert made.exit_code == 0, (made.output, made.exception)
+    result = runner.invoke(
+        app,
+        ["experiment", "models", "p.csv", "r.csv", "--qi", "age,sex,zip", "--target", "dx", "--survival", "days,died",
+         "--test", "later.csv", "--json", "s.json", "--plot", "m.svg"],
+    )  # fmt: skip
+    assert result.exit_code == 0, (result.output, result.exception)
+    told = json.loads(Path("s.json").read_text())
+    assert {row["model"] for row in told["rows"]} == {"logistic regression", "boosted trees", "proportional hazards"}
+    assert told["settings"]["test"] is True
+    assert Path("m.svg").read_bytes().startswith(b"<?xml")
+
+
+def test_mondrian_tells_several_outcomes_apart() -> None:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"a": rng.integers(0, 100, 400), "b": rng.integers(0, 100, 400)})
+    frame["x"], frame["y"] = np.where(frame["a"] > 70, "u", "v"), np.where(frame["b"] > 30, "u", "v")
+    data = Microdata(frame, {"a": "quasi-identifier", "b": "quasi-identifier", "x": "sensitive", "y": "sensitive"})
+
+    def mixed(target: str | None) -> tuple[int, int]:
+        published = anonymize(data, Requirements(k=20), "mondrian", target=target).published.frame
+        groups = published.groupby(["a", "b"], observed=True)
+        return int((groups["x"].nunique() > 1).sum()), int((groups["y"].nunique() > 1).sum())
+
+    assert sum(mixed("x,y")) < min(sum(mixed(None)), sum(mixed("x")), sum(mixed("y")))
