@@ -184,7 +184,7 @@ def models(
     places.check(told.said.json)
     truth = roles.open(source.table, source)
     pair = _pair(truth, roles.open(release, source, published=True), asked.made_up)
-    others = None if asked.test is None else roles.open(asked.test, source)
+    others = None if asked.test is None else roles.open(str(asked.test), source)
     with working("training"):
         outcome = models_outcome(pair, asked, others)
     places.show(outcome, told)

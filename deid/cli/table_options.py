@@ -74,18 +74,24 @@ class SchemaOptions:
         None, "Roles and hierarchies as deid schema writes them.", metavar="FILE", panel=_ROLES
     )
     hierarchy: tuple[str, ...] = option(
-        (), "Hierarchy of a column, a CSV of ARX's form (repeatable).", metavar="COLUMN=FILE", panel=_ROLES
+        (),
+        "Hierarchy of a column, a CSV of ARX's form, or built of its values: automatic, intervals, dates, prefixes, "
+        "icd-9-cm, icd-10-cm (repeatable).",
+        metavar="COLUMN=FILE",
+        panel=_ROLES,
     )
 
     def stated(self) -> Schema:
         """Return what the options say over what the schema file says."""
         from deid.disclosure.schema import Column, Schema, read_schema
+        from deid.table.hierarchy_builders import BUILDERS
         from deid.table.microdata import named_value
 
         columns = {}
         for pair in self.hierarchy:
             name, file = named_value(pair, "--hierarchy", "for example: --hierarchy zip=zip.csv")
-            columns[name] = Column(None, hierarchy=Path(file))
+            built = file in BUILDERS and not Path(file).exists()
+            columns[name] = Column(None, hierarchy={"kind": file} if built else Path(file))
         roles = Schema.of_roles(**self._roles()).over(Schema(columns))
         return roles.over(read_schema(self.schema) if self.schema is not None else Schema())
 

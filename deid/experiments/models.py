@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from deid.base.arrays import FloatArray, IndexArray
 from deid.base.errors import ConfigError, require
 from deid.base.late import pd
-from deid.base.options import option
+from deid.base.options import option, place_of
 from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import frame_section
 from deid.experiments.cohorts import TablePair
@@ -41,8 +42,8 @@ class ModelOptions:
     survival: str | None = option(
         None, "Columns of the time and of the event (1, yes or true where it came).", metavar="TIME,EVENT", panel=""
     )
-    test: str | None = option(
-        None, "Rows that neither table has, to try the models on; by default ORIGINAL itself.", metavar="TABLE"
+    test: Path | str | None = option(
+        None, "Rows that neither table has, to try the models on; by default ORIGINAL itself.", read=place_of
     )
     made_up: bool = option(False, "RELEASE has rows of nobody, as deid synthesize draws them.")
 

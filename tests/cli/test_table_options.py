@@ -150,3 +150,19 @@ def test_a_preview_takes_no_report_of_risk(table: Path) -> None:
     code, said = run("scrub", "Zebulon.txt", "--preview", "--risk-report", "r.json", "--model", "none")
     assert code == 2
     assert "--preview writes nothing" in said
+
+
+def test_a_hierarchy_is_built_by_name_unless_a_file_has_it(table: Path) -> None:
+    said = ("anonymize", table, "--qi", "dx", "--drop-rest", "--k", "12", "--method", "optimal", "-o")
+    codes = ["250.00", "250.02", "401.1", "401.9"] * 10
+    rows = table.read_text().splitlines()
+    rows[1:] = [row.replace("250.00", c).replace("401.9", c) for row, c in zip(rows[1:], codes, strict=True)]
+    table.write_text("\n".join(rows))
+    assert run(*said, "built.csv", "--hierarchy", "dx=icd-9-cm")[0] == 0
+    assert set(Path("built.csv").read_text().split()) == {"dx", "250.0", "401"}
+    Path("icd-9-cm").write_text("".join(f"{code};all;*\n" for code in sorted(set(codes))))
+    assert run(*said, "file.csv", "--hierarchy", "dx=icd-9-cm")[0] == 0
+    assert set(Path("file.csv").read_text().split()) == {"dx", "all"}
+    code, told = run(*said, "no.csv", "--hierarchy", "dx=icd-9")
+    assert code == 2
+    assert "hierarchy" in told
