@@ -22,7 +22,7 @@ from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import frame_section
 from deid.experiments.cohorts import TablePair
 from deid.experiments.outcome import Outcome
-from deid.table.microdata import NA_CODE, Microdata, check_columns, column_names
+from deid.table.microdata import Microdata, check_columns, column_names
 
 _MOST_VALUES = 50
 _MOST_CLASSES = 20
@@ -50,19 +50,26 @@ class ModelOptions:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """A table as models see it: values that are shares of words, and middles of numbers."""
+    """A table as models see it: values that are shares of words, and middles of numbers.
+
+    The values are those of ``reference``, in its order: others are none.
+    """
 
     pair: TablePair
     released: bool
+    reference: Microdata
 
     def words(self, name: str) -> FloatArray:
         """Return [rows, values] the share of each row's cell that is each value of the original."""
-        coded = self.pair.original.codes(name)
         if self.released:
             column = self.pair.column(name)
             covered = column.covers / np.maximum(column.covers.sum(axis=1, keepdims=True), 1)
             return np.asarray(covered[column.codes], dtype=np.float64)
-        return np.asarray(np.eye(len(coded.values) + 1)[coded.codes][:, :-1])
+        values, coded = self.reference.codes(name).values, self.pair.original.codes(name)
+        place = {text: at for at, text in enumerate(values)}
+        none = len(values)
+        at = np.array([*(place.get(text, none) for text in coded.values), none])
+        return np.asarray(np.eye(none + 1)[at[coded.codes]][:, :-1])
 
     def numbers(self, name: str) -> FloatArray:
         """Return the numbers, or the middles of cells, NaN where a cell has none."""
@@ -230,8 +237,8 @@ def compare_models(pair: TablePair, said: ModelOptions, test: Microdata | None =
     tables = [original.frame, pair.release.frame, *([] if test is None else [test.frame])]
     for frame in tables:
         check_columns(frame, [*targets, *survival])
-    tried = _Rows(pair if test is None else TablePair(_as_original(original, test), pair.release), False)
-    sides = {"original": _Rows(pair, False), "released": _Rows(pair, True)}
+    tried = _Rows(pair if test is None else TablePair(test, pair.release), False, original)
+    sides = {"original": _Rows(pair, False, original), "released": _Rows(pair, True, original)}
     rows: list[dict[str, object]] = []
     for target in targets:
         design = _Design([n for n in original.quasi_identifiers if n not in (target, *survival)], original)
@@ -254,18 +261,6 @@ def compare_models(pair: TablePair, said: ModelOptions, test: Microdata | None =
     return pd.DataFrame(rows)
 
 
-def _as_original(original: Microdata, test: Microdata) -> Microdata:
-    """Return rows to try models on, coded as the original's: values that it does not have are missing."""
-    columns = {}
-    for name in test.frame.columns:
-        if name in original.frame.columns and original.kind(name) == "nominal":
-            coded, known = test.codes(name), set(original.codes(name).values)
-            texts = np.array([*(text if text in known else None for text in coded.values), None], dtype=object)
-            # every value of the original stands in the coding, whoever has it
-            columns[name] = pd.Categorical(texts[coded.codes], categories=list(original.codes(name).values))
-    return Microdata(test.frame.assign(**columns), original.roles, original.hierarchies, kinds=original.kinds)
-
-
 def _of_target(design: _Design, table: _Rows, tried: _Rows, target: str) -> Mapping[str, Mapping[str, float]]:
     original = design.original
     x, test = design.of(table), design.of(tried)
@@ -279,18 +274,16 @@ def _of_target(design: _Design, table: _Rows, tried: _Rows, target: str) -> Mapp
     require(2 <= count <= _MOST_CLASSES, what, f"predict a column of 2 to {_MOST_CLASSES} values, or of numbers")
     shares = table.words(target)
     known = shares.sum(axis=1) > 0
-    asked_of = tried.pair.original.codes(target)
-    place = {text: at for at, text in enumerate(original.codes(target).values)}
-    codes = np.array([*(place.get(text, NA_CODE) for text in asked_of.values), NA_CODE])[asked_of.codes]
-    asked = codes != NA_CODE
-    return _classify(x[known], shares[known], test[asked], codes[asked].astype(np.intp))
+    truth = tried.words(target)
+    asked = truth.sum(axis=1) > 0
+    return _classify(x[known], shares[known], test[asked], truth[asked].argmax(axis=1))
 
 
 def _line(table: _Rows, name: str) -> FloatArray:
     """Return a column of times or events as numbers; of words, whether they say yes."""
-    if table.pair.original.kind(name) != "nominal":
+    if table.reference.kind(name) != "nominal":
         return table.numbers(name)
-    yes = [text.lower() in _YES for text in table.pair.original.codes(name).values]
+    yes = [text.lower() in _YES for text in table.reference.codes(name).values]
     return np.asarray(table.words(name) @ np.array(yes, dtype=float))
 
 

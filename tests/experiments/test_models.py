@@ -105,6 +105,15 @@ def test_a_release_keeps_what_it_tells_and_loses_what_it_hides() -> None:
     assert (nothing.loc[nothing["measure"] == "AUC", "kept"] < 0.5).all()
 
 
+def test_rows_to_try_on_lack_values_and_have_others() -> None:
+    """Columns of words stand for the original's values, whatever the other rows have."""
+    original, later = of(patients(400, 1)), patients(300, 2)
+    other = later.assign(zip=later["zip"].replace({"a": "elsewhere", "b": "c"}), dx=later["dx"].where(later.index > 9))
+    found = compare_models(TablePair(original, original), ModelOptions(target="dx"), of(other))
+    assert (found["original"] == found["released"]).all()
+    assert scores(found, "dx", "AUC", "logistic regression")[0] > 0.7
+
+
 def test_the_original_itself_keeps_all() -> None:
     original = of(patients(400, 5))
     found = compare_models(TablePair(original, original), ModelOptions(target="dx", survival="days,died"))
