@@ -14,16 +14,28 @@ import numpy as np
 from deid.base.errors import ConfigError
 
 
+_DIGITS = 5
+"""Significant digits of what is estimated: libraries and processors differ in later ones."""
+
+
 def _negative_likelihood(
     parameters: np.ndarray, classes: int, rows: int, sizes: np.ndarray, counts: np.ndarray
-) -> float:
-    from scipy.special import gammaln
+) -> tuple[float, np.ndarray]:
+    """Return the negative logarithm of the likelihood, and its gradient, at (logit alpha, log theta)."""
+    from scipy.special import digamma, gammaln
 
     alpha = 1 / (1 + np.exp(-parameters[0]))
     theta = np.exp(parameters[1])
-    new = (classes - 1) * np.log(alpha) + gammaln(theta / alpha + classes) - gammaln(theta / alpha + 1)
+    ratio = theta / alpha
+    new = (classes - 1) * np.log(alpha) + gammaln(ratio + classes) - gammaln(ratio + 1)
     joined = (counts * (gammaln(sizes - alpha) - gammaln(1 - alpha))).sum()
-    return float(gammaln(theta + rows) - gammaln(theta + 1) - new - joined)
+    steep = digamma(ratio + classes) - digamma(ratio + 1)
+    by_theta = digamma(theta + rows) - digamma(theta + 1) - steep / alpha
+    by_alpha = (
+        ratio / alpha * steep - (classes - 1) / alpha + (counts * (digamma(sizes - alpha) - digamma(1 - alpha))).sum()
+    )
+    value = gammaln(theta + rows) - gammaln(theta + 1) - new - joined
+    return float(value), np.array([by_alpha * alpha * (1 - alpha), by_theta * theta])
 
 
 def fit_pitman(class_sizes: np.ndarray) -> tuple[float, float]:
@@ -48,10 +60,16 @@ def fit_pitman(class_sizes: np.ndarray) -> tuple[float, float]:
         _negative_likelihood,
         start,
         args=(classes, rows, sizes.astype(float), counts.astype(float)),
+        jac=True,
         method="L-BFGS-B",
         bounds=[(-12, 12), (-12, 25)],
+        options={"ftol": 1e-15, "gtol": 1e-9},
     )
-    return float(np.exp(found.x[1])), float(1 / (1 + np.exp(-found.x[0])))
+    return _told(np.exp(found.x[1])), _told(1 / (1 + np.exp(-found.x[0])))
+
+
+def _told(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")
 
 
 def unique_share(class_sizes: np.ndarray, population: int) -> float:
@@ -88,4 +106,4 @@ def unique_share(class_sizes: np.ndarray, population: int) -> float:
         - gammaln(theta + alpha)
         - gammaln(theta + population)
     )
-    return float(np.exp(stays_alone))
+    return _told(np.exp(stays_alone))
