@@ -179,22 +179,6 @@ def _table_4_4(told: Mapping[str, Values]) -> Verdict:
     return Verdict(parts, _labels(values, _TABLE_4_4, "0.982"), _HOMOGENEOUS)
 
 
-_TABLE_4_5 = {
-    "AGE": (0.8, ("B-AGE",)),
-    "Date (Begin)": (0.998, ("B-DATE",)),
-    "Date (Intermediate)": (0.998, ("I-DATE",)),
-    "Doctor (Begin)": (0.988, ("B-DOCTOR",)),
-    "Doctor (Intermediate)": (0.985, ("I-DOCTOR",)),
-    "Hospital (Begin)": (0.981, ("B-HOSPITAL",)),
-    "Hospital (Intermediate)": (0.966, ("I-HOSPITAL",)),
-    "ID (Begin)": (0.994, ("B-MEDICALRECORD",)),
-    "Location (Begin)": (0.853, ("B-CITY",)),
-    "Patient (Begin)": (0.979, ("B-PATIENT",)),
-    "Patient (Intermediate)": (0.986, ("I-PATIENT",)),
-    "Phone (Begin)": (0.973, ("B-PHONE",)),
-}
-
-
 def _table_4_5(told: Mapping[str, Values]) -> Verdict:
     row = told["holdout"]["rows"][0]
     figures = [
