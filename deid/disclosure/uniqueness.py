@@ -13,7 +13,6 @@ import numpy as np
 
 from deid.base.errors import ConfigError
 
-
 _DIGITS = 5
 """Significant digits of what is estimated: libraries and processors differ in later ones."""
 
