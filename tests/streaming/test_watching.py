@@ -206,6 +206,6 @@ def test_documents_are_taken_for_what_they_begin_as(folders: Folders) -> None:
     with Crew(WordRecipe(), shape) as crew:
         assert sorted(seen.failed for seen in once(folders, crew, shape)) == [False, False, True]
     pages = [name for name in names(folders.outbox) if name.endswith(".html")]
-    assert [(folders.outbox / name).read_text() for name in pages] == ["<html><p class=x>Seen <b>[NAME]</b>, [NAME]."]
+    assert [(folders.outbox / name).read_text() for name in pages] == ["<html><p class=x>Seen <b>[NAME]</b> , [NAME]."]
     assert len(names(folders.outbox)) == 2
     assert NAME.encode() not in b"".join(p.read_bytes() for p in folders.outbox.iterdir() if p.is_file())
