@@ -37,7 +37,7 @@ def plain(value: Any) -> Any:
         case Microdata():
             return [plain(value.frame), dict(value.roles)]
         case pd.DataFrame():
-            return value.to_csv(index=False)
+            return value.to_csv(index=False, float_format="%.9g")
         case np.ndarray() | pd.Series():
             return plain(value.tolist())
         case Mapping():

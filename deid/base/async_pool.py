@@ -93,6 +93,8 @@ class AsyncPool(Generic[Q, A]):
         DeidError
             What a worker could not do at all.
         """
+        if self.broken.done():
+            await self.broken  # it raises: who would answer has ended
         if not patient and self.full:
             raise Busy
         future: asyncio.Future[A] = self._loop.create_future()

@@ -162,9 +162,9 @@ class Pool(Generic[Q, A]):
             worker.connection.send(request)
 
     def forget(self) -> None:
-        """Replace the workers that have something in hand, so that nothing of an abandoned run comes back."""
+        """Replace the workers that have something in hand, so that nothing of an abandoned run comes back, or ended."""
         for index, worker in enumerate(self._workers):
-            if worker.requests:
+            if worker.requests or worker.process.poll() is not None:
                 worker.end()
                 self._workers[index] = self._start()
 

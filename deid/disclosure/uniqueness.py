@@ -15,26 +15,18 @@ from deid.base.errors import ConfigError
 
 _DIGITS = 5
 """Significant digits of what is estimated: libraries and processors differ in later ones."""
+_SEARCH = {"xatol": 1e-11}
 
 
 def _negative_likelihood(
-    parameters: np.ndarray, classes: int, rows: int, sizes: np.ndarray, counts: np.ndarray
-) -> tuple[float, np.ndarray]:
-    """Return the negative logarithm of the likelihood, and its gradient, at (logit alpha, log theta)."""
-    from scipy.special import digamma, gammaln
+    logit: float, log_theta: float, classes: int, rows: int, sizes: np.ndarray, counts: np.ndarray
+) -> float:
+    from scipy.special import gammaln
 
-    alpha = 1 / (1 + np.exp(-parameters[0]))
-    theta = np.exp(parameters[1])
-    ratio = theta / alpha
-    new = (classes - 1) * np.log(alpha) + gammaln(ratio + classes) - gammaln(ratio + 1)
+    alpha, theta = 1 / (1 + np.exp(-logit)), np.exp(log_theta)
+    new = (classes - 1) * np.log(alpha) + gammaln(theta / alpha + classes) - gammaln(theta / alpha + 1)
     joined = (counts * (gammaln(sizes - alpha) - gammaln(1 - alpha))).sum()
-    steep = digamma(ratio + classes) - digamma(ratio + 1)
-    by_theta = digamma(theta + rows) - digamma(theta + 1) - steep / alpha
-    by_alpha = (
-        ratio / alpha * steep - (classes - 1) / alpha + (counts * (digamma(sizes - alpha) - digamma(1 - alpha))).sum()
-    )
-    value = gammaln(theta + rows) - gammaln(theta + 1) - new - joined
-    return float(value), np.array([by_alpha * alpha * (1 - alpha), by_theta * theta])
+    return float(gammaln(theta + rows) - gammaln(theta + 1) - new - joined)
 
 
 def fit_pitman(class_sizes: np.ndarray) -> tuple[float, float]:
@@ -50,21 +42,22 @@ def fit_pitman(class_sizes: np.ndarray) -> tuple[float, float]:
     theta, alpha : float
         theta > 0 and 0 < alpha < 1.
     """
-    from scipy.optimize import minimize
+    from scipy.optimize import minimize_scalar
 
     sizes, counts = np.unique(np.asarray(class_sizes, dtype=np.int64), return_counts=True)
     rows, classes = int((sizes * counts).sum()), int(counts.sum())
-    start = (0.0, float(np.log(max(classes, 2) / np.log(max(rows, 3)))))
-    found = minimize(
-        _negative_likelihood,
-        start,
-        args=(classes, rows, sizes.astype(float), counts.astype(float)),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(-12, 12), (-12, 25)],
-        options={"ftol": 1e-15, "gtol": 1e-9},
-    )
-    return _told(np.exp(found.x[1])), _told(1 / (1 + np.exp(-found.x[0])))
+    of = (classes, rows, sizes.astype(float), counts.astype(float))
+
+    # one search inside of the other: searches in two dimensions go by products of matrices, which are other ones on
+    # other processors, and on a flat likelihood they end elsewhere then
+    def best_theta(logit: float) -> tuple[float, float]:
+        found = minimize_scalar(
+            lambda at: _negative_likelihood(logit, at, *of), bounds=(-12, 25), method="bounded", options=_SEARCH
+        )
+        return float(found.fun), float(found.x)
+
+    found = minimize_scalar(lambda at: best_theta(at)[0], bounds=(-12, 12), method="bounded", options=_SEARCH)
+    return _told(np.exp(best_theta(found.x)[1])), _told(1 / (1 + np.exp(-found.x)))
 
 
 def _told(value: float) -> float:

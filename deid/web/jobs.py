@@ -245,6 +245,13 @@ class JobWorker:
         ]
         for _, path in inputs:  # a link can lead anywhere
             below(self._said.folders, str(path))
+        options = json.dumps({"job": job.id, **recipe.fingerprint()}, sort_keys=True, default=str)
+        if job.state == RUNNING and not interrupted(target):
+            # all was written, and the service ended before it was noted: it is gone through again, and told
+            if target.is_dir():
+                RunNote(target, options).reopen()
+            else:
+                target.unlink(missing_ok=True)
         again = interrupted(target)
         if not again:
             check_output(source, target)
@@ -253,7 +260,6 @@ class JobWorker:
         total = None if isinstance(found.format, CollectionFormat) else len(found.names)
         if self._pipeline is None:
             self._pipeline = recipe.pipeline()
-        options = json.dumps({"job": job.id, **recipe.fingerprint()}, sort_keys=True, default=str)
         try:
             report = scrub_files(
                 found,

@@ -457,7 +457,7 @@ def test_a_ledger_of_the_first_version_goes_on_and_is_brought_up_to_date(tmp_pat
     assert Ledger.open(path).id == again.id
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
-        connection.execute("UPDATE deid_ledger SET version = 3")
+        connection.execute("UPDATE deid_ledger SET version = 99")
     connection.close()
     with pytest.raises(StoreError, match="newer version"):
         Ledger.open(path)

@@ -153,7 +153,8 @@ def test_jobs_outlive_a_killed_service(tmp_path: Path) -> None:
         os.kill(killed.process.pid, signal.SIGKILL)
         killed.process.communicate()
     with serving(tmp_path, *arguments) as one, replace(one, tokens=killed.tokens).client("night") as client:
-        assert over(client, first)["state"] == "done"
+        told = over(client, first)
+        assert told["state"] == "done", client.get(f"/jobs/{first}/result").json()
         assert over(client, second)["state"] == "done"
         assert client.get(f"/jobs/{second}/result").json()["documents"] == 150
     scrubbed(tmp_path, source, tmp_path / "same")
