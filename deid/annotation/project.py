@@ -39,6 +39,7 @@ from deid.base.compiled import quick
 from deid.base.errors import ConfigError, DuplicateError, InputError, OutputError, StoreError
 from deid.base.store import Store, made_whole, open_store
 from deid.document import Document, Failure, Span, Tally, check_spans, failure_of
+from deid.linkage.decisions import ANSWERS
 
 NoteState = Literal["new", "begun", "done"]
 _AT_ONCE = 500  # notes a transaction when many are added
@@ -85,7 +86,7 @@ class Event:
 
 
 KINDS: Mapping[str, tuple[str, ...]] = {
-    "link": ("same", "different", "unsure"),
+    "link": ANSWERS,
     "verify": ("leak", "fine", "unsure"),
 }
 """Kinds of items that are reviewed beside notes -> the decisions on one: pairs of rows that may be of one person, and

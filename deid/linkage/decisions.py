@@ -18,7 +18,7 @@ from deid.base.files import os_reason
 from deid.base.late import pd
 from deid.table.cell_text import text_list
 
-DECISIONS = ("same", "different", "unsure")
+ANSWERS = ("same", "different", "unsure")
 """What a person can say of two rows; of those that he is unsure of, nothing is kept."""
 _COLUMNS = ("row_a", "row_b", "check", "decision")
 
@@ -124,8 +124,8 @@ def read_decisions(path: str | Path, tables: Sequence[pd.DataFrame], *, without:
     total = sum(map(len, tables))
     for number, line in lines:
         decision = (line["decision"] or "").strip()
-        if decision not in (*DECISIONS, ""):
-            raise FormatError("no decision", f"one of {', '.join(DECISIONS)}, or nothing", where, f"line {number}")
+        if decision not in (*ANSWERS, ""):
+            raise FormatError("no decision", f"one of {', '.join(ANSWERS)}, or nothing", where, f"line {number}")
         try:
             a, b = sorted(int(line[name] or "") - 1 for name in ("row_a", "row_b"))
         except ValueError:
@@ -147,5 +147,5 @@ def read_decisions(path: str | Path, tables: Sequence[pd.DataFrame], *, without:
                 where,
                 f"line {number}",
             )
-    of = {wanted: tuple(pair for pair, (one, _, _) in said.items() if one == wanted) for wanted in DECISIONS[:2]}
+    of = {wanted: tuple(pair for pair, (one, _, _) in said.items() if one == wanted) for wanted in ANSWERS[:2]}
     return Decided(of["same"], of["different"])

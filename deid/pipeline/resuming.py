@@ -93,13 +93,6 @@ class RunNote:
     """What decides what is written."""
     resume: bool = False
 
-    def reopen(self) -> None:
-        """Write the note into a folder of a run that is complete, but of which nobody was told that."""
-        write_bytes(self.target / _NOTE, f"{self._digest()}\n".encode())
-
-    def _digest(self) -> str:
-        return hashlib.sha256(self.options.encode()).hexdigest()
-
     def begin(self) -> int:
         """Write the note, or find the one of the run that goes on; return how many hidden part files it had left.
 
@@ -108,11 +101,11 @@ class RunNote:
         ConfigError
             When no run is there to go on with, or it had other options.
         """
+        digest = hashlib.sha256(self.options.encode()).hexdigest()
         if not self.resume:
             make_folder(self.target)
-            self.reopen()
+            write_bytes(self.target / _NOTE, f"{digest}\n".encode())
             return 0
-        digest = self._digest()
         try:
             before = (self.target / _NOTE).read_text().strip()
         except OSError:

@@ -7,6 +7,7 @@ once, gives the same bytes. The model is loaded once in a process. A note that f
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -74,7 +75,7 @@ class KeyPlace:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Batches:
+class _Batches(ABC):
     """Works on the notes of record batches."""
 
     names: tuple[str, ...] = field(repr=False)
@@ -128,25 +129,25 @@ class _Batches:
             return failure_of(document, error)
         return read
 
+    @abstractmethod
     def _named(self) -> Iterable[str | None]:
         """Yield the columns that options name."""
-        raise NotImplementedError
 
+    @abstractmethod
     def make(self) -> Callable[[Document], Any]:
         """Return what works on a note; made once in a process."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _row(self, result: Any) -> dict[str, Any]:
         """Return the cells that a result gives."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _known(self, failure: Failure) -> dict[str, Any]:
         """Return the cells of a note that failed."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _batch(self, batch: pa.RecordBatch, rows: list[dict[str, Any]]) -> pa.RecordBatch:
         """Return the batch of rows."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)

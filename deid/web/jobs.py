@@ -245,13 +245,9 @@ class JobWorker:
         ]
         for _, path in inputs:  # a link can lead anywhere
             below(self._said.folders, str(path))
-        options = json.dumps({"job": job.id, **recipe.fingerprint()}, sort_keys=True, default=str)
         if job.state == RUNNING and not interrupted(target):
-            # all was written, and the service ended before it was noted: it is gone through again, and told
-            if target.is_dir():
-                RunNote(target, options).reopen()
-            else:
-                target.unlink(missing_ok=True)
+            # all was written, and the service ended before it was noted; by which policy and key is not known any more
+            _cleared(target)
         again = interrupted(target)
         if not again:
             check_output(source, target)
@@ -260,6 +256,7 @@ class JobWorker:
         total = None if isinstance(found.format, CollectionFormat) else len(found.names)
         if self._pipeline is None:
             self._pipeline = recipe.pipeline()
+        options = json.dumps({"job": job.id, **recipe.fingerprint()}, sort_keys=True, default=str)
         try:
             report = scrub_files(
                 found,
@@ -269,7 +266,7 @@ class JobWorker:
                 watch=lambda items: self._watched(job.id, items, total),
             )
         except _Cancelled:
-            shutil.rmtree(target, ignore_errors=True)  # it was made by this job: nothing may lie at a new one's place
+            _cleared(target)
             raise
         told = _told(report)
         run.finish(
@@ -296,6 +293,14 @@ class JobWorker:
             count += 1
         if not self._store.progress(id, count, total):
             raise _Cancelled
+
+
+def _cleared(target: Path) -> None:
+    """Remove what a job made: nothing may lie where it begins anew, or another one begins."""
+    if target.is_dir():
+        shutil.rmtree(target, ignore_errors=True)
+    else:
+        target.unlink(missing_ok=True)
 
 
 def _told(report: Report) -> dict[str, Any]:

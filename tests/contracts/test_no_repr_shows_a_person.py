@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import inspect
 import pkgutil
 import re
 from collections.abc import Iterator
@@ -88,6 +89,7 @@ def personal_classes() -> Iterator[Any]:
                 isinstance(made, type)
                 and made.__module__ == module.name
                 and dataclasses.is_dataclass(made)
+                and not inspect.isabstract(made)  # those that inherit are tried
                 and not any(f"{name}.".startswith(f"{harmless}.") for harmless in HARMLESS)
                 and any(f.name in PERSONAL and _TEXT.search(str(f.type)) for f in dataclasses.fields(made))
             ):

@@ -13,7 +13,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import beta, laplace
+from odds import upper_log_ratio
+from scipy.stats import laplace
 
 from deid.dp import adaptive
 from deid.dp.cube import plan_cube, release_cube
@@ -120,19 +121,6 @@ def test_the_whole_epsilon_is_spent_on_noise_for_the_unit(method: str, unit: Pri
     assert spent == pytest.approx(plan.measuring, abs=2e-8)
     each = (1 + 2) * (1 + 2) if method == "privelet" else 1  # coefficients over a row in both columns of four cells
     assert {found for kind, _, found, _ in noise.entered if kind != "laplace"} == {unit.distance * each}
-
-
-def upper_log_ratio(first: Counter[Any], second: Counter[Any], size: int, level: float) -> float:
-    """Return a lower confidence bound for the greatest log ratio of two output distributions over their outcomes."""
-    outcomes = set(first) | set(second)
-    share = level / (4 * len(outcomes))
-    worst = -math.inf
-    for one, other in ((first, second), (second, first)):
-        for outcome in outcomes:
-            low = beta.ppf(share, one[outcome], size - one[outcome] + 1) if one[outcome] else 0.0
-            high = beta.ppf(1 - share, other[outcome] + 1, size - other[outcome])
-            worst = max(worst, math.log(low / high) if low > 0 else -math.inf)
-    return worst
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ are fixed. Mechanisms that spend a multiple of the epsilon that they say are fou
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pytest
-from scipy.stats import beta
+from odds import upper_log_ratio
 
 from deid.dp.aggregates import noisy_quantiles, noisy_top, noisy_variance
 from deid.dp.domain import declare
@@ -27,19 +26,6 @@ from deid.dp.zcdp import epsilon_of, rho_of
 VALUES = np.array([0.0, 3.0, 3.0, 6.0])
 COLUMNS = [declare("a", {"range": [0, 9]}), declare("b", {"values": ["x", "y"]})]
 Floats = npt.NDArray[np.float64]
-
-
-def lower_bound(first: Counter[Any], second: Counter[Any], size: int, level: float = 0.001) -> float:
-    """Return a lower confidence bound for the greatest log ratio of two laws over their outcomes."""
-    outcomes = set(first) | set(second)
-    share = level / (4 * len(outcomes))
-    worst = -math.inf
-    for one, other in ((first, second), (second, first)):
-        for outcome in outcomes:
-            low = beta.ppf(share, one[outcome], size - one[outcome] + 1) if one[outcome] else 0.0
-            high = beta.ppf(1 - share, other[outcome] + 1, size - other[outcome])
-            worst = max(worst, math.log(low / high) if low > 0 else -math.inf)
-    return worst
 
 
 def quartiles(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
@@ -90,7 +76,7 @@ def bound(name: str, epsilon: float, size: int) -> float:
     for which, values in enumerate((VALUES, np.append(VALUES, 6.0))):
         noise = SeededNoise(40 + which)
         seen.append(Counter(MECHANISMS[name](values, epsilon, noise) for _ in range(size)))
-    return lower_bound(*seen, size)
+    return upper_log_ratio(*seen, size)
 
 
 @pytest.mark.parametrize("name", [name for name in MECHANISMS if name != "several"])
