@@ -159,6 +159,8 @@ class Runner:
                 },
             }
 
+        if not items:  # all of them are of those that are left out
+            return result()
         items[0].config.pluginmanager.register(Fixtures())
         cover.start()
         sys.addaudithook(heard)
