@@ -20,7 +20,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from importlib.machinery import ModuleSpec
+from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -82,8 +82,8 @@ def compiled_grammar(root: Path = Path(__file__).parents[1]) -> bool:
     """Tell whether the compiled grammars fit their sources; else see to it that the sources are imported.
 
     The compiled form of an edited module would be imported in its place, silently: so the digests of the sources that
-    were compiled lie in ``grammar.json``, and where one does not fit all sources run, for the modules know each other's
-    classes.
+    were compiled lie in ``grammar.json``, and where one does not fit, or compiled modules lie there without that file,
+    all sources run, for the modules know each other's classes.
 
     Parameters
     ----------
@@ -92,8 +92,12 @@ def compiled_grammar(root: Path = Path(__file__).parents[1]) -> bool:
     """
     try:
         compiled: dict[str, str] = json.loads((root / "grammar.json").read_bytes())
-    except OSError:
-        return False
+        why = "for {} changed since"
+    except (OSError, ValueError):  # nothing was compiled, or nobody knows from what
+        beside = root.glob(f"*/*{EXTENSION_SUFFIXES[-1]}")
+        names = sorted(f"deid.{file.parent.name}.{file.name.partition('.')[0]}" for file in beside)
+        compiled = dict.fromkeys(names, "")
+        why = "for no grammar.json says of what sources {} are"
     files = {name: root.joinpath(*name.split(".")[1:]).with_suffix(".py") for name in compiled}
     changed = [
         name
@@ -102,11 +106,13 @@ def compiled_grammar(root: Path = Path(__file__).parents[1]) -> bool:
     ]
     if changed:
         warnings.warn(
-            f"the compiled grammars are refused, for {', '.join(changed)} changed since: their sources run, which is "
+            f"the compiled grammars are refused, {why.format(', '.join(changed))}: their sources run, which is "
             "slower; compile them again with `pip install -e .`",
             RuntimeWarning,
             stacklevel=1,
         )
+    if not compiled:
+        return False
     if changed or "grammar" in PLAIN:
         sys.meta_path.insert(0, _Sources(frozenset(compiled)))
         return False

@@ -6,6 +6,7 @@ import ast
 import copy
 import dataclasses
 import hashlib
+import importlib.util
 import json
 import os
 import pickle
@@ -138,6 +139,23 @@ def test_compiled_grammars_beside_an_edited_source_are_refused(tmp_path, monkeyp
     assert sys.meta_path[0].find_spec("deid.rules.fields", [str(file.parent)]) is None
 
 
+@pytest.mark.parametrize("stamp", [None, b"", b"{", b"\xff"], ids=["none", "empty", "torn", "no text"])
+def test_compiled_grammars_of_unknown_sources_are_refused(stamp, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    for module in ("rules/names", "detection/alone"):
+        (tmp_path / module).parent.mkdir()
+        (tmp_path / f"{module}.py").write_text("", encoding="utf-8")
+        (tmp_path / f"{module}{EXTENSION_SUFFIXES[0]}").write_bytes(b"of whatever")
+    (tmp_path / f"_native{EXTENSION_SUFFIXES[0]}").write_bytes(b"has a plain route, no source")
+    if stamp is not None:
+        (tmp_path / "grammar.json").write_bytes(stamp)
+    with pytest.warns(RuntimeWarning, match=r"no grammar\.json .* deid\.detection\.alone, deid\.rules\.names"):
+        assert not compiled.compiled_grammar(tmp_path)
+    for folder, module in (("rules", "names"), ("detection", "alone")):
+        spec = sys.meta_path[0].find_spec(f"deid.{folder}.{module}", [str(tmp_path / folder)])
+        assert spec.origin == str(tmp_path / folder / f"{module}.py")
+
+
 @pytest.mark.skipif(compiled.GRAMMAR != "native", reason="the grammars were not compiled")
 @pytest.mark.parametrize(("routes", "suffixes"), [("", EXTENSION_SUFFIXES), ("grammar", [".py"]), ("numpy", [".py"])])
 def test_the_grammars_that_run_are_those_that_were_asked_for(routes, suffixes):
@@ -158,7 +176,8 @@ def test_each_route_can_be_chosen_and_no_other():
     code = "from deid.reading import view, lexicon\nprint(view.native is None, lexicon.native is None)"
     environment = {**os.environ, "DEID_KERNELS": " view ", "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True", str(compiled.native_for("lexicon") is None)]
+    built = importlib.util.find_spec("deid._native") is not None
+    assert done.stdout.split() == ["True", str(not built)]
     wrong = {**environment, "DEID_KERNELS": "views"}
     done = subprocess.run([sys.executable, "-c", code], env=wrong, capture_output=True, text=True, check=False)
     assert done.returncode
