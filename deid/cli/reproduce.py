@@ -165,7 +165,7 @@ def _reproduced(item: Item, runs: _Runs, told: Summary) -> tuple[list[Section], 
         told.notes.append(f"{item.name}: a command failed, so there is no verdict")
         return [Section(title, ("finding",), [(item.finding,)], "A command failed: no verdict.")], None
     verdict = item.judge(values)
-    rows = [(one.what, one.printed or "–", one.ours) for one in verdict.figures]
+    rows = [(one.what, one.printed or "–", one.ours or "–") for one in verdict.figures]
     form = ["Quick form: taggers are hardly trained and runs are few; the full form decides."] if runs.quick else []
     note = "\n".join([f"Finding: {item.finding}", str(verdict), *form, *_said(item, runs)])
     return [Section(title, ("figure", "printed", "here"), rows, note)], verdict

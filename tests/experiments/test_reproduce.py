@@ -12,8 +12,10 @@ from typer.testing import CliRunner
 from deid.base.errors import ConfigError
 from deid.cli.commands import COMMANDS, load
 from deid.cli.main import app
-from deid.experiments.reproduce import ITEMS, Verdict, chosen
+from deid.experiments.criteria import CRITERIA
+from deid.experiments.reproduce import Verdict, chosen, items
 
+ITEMS = items()
 ROWS = {name: row for rows in COMMANDS.values() for name, row in rows.items()}
 CORPORA = Path(__file__).resolve().parents[2] / "corpora"
 
@@ -34,6 +36,7 @@ def test_items_name_commands_options_and_data_that_exist(name: str) -> None:
 def test_what_cannot_be_had_says_why_and_has_no_figure() -> None:
     for item in ITEMS.values():
         assert bool(item.missing) != bool(item.commands)
+    assert list(CRITERIA) == [name for name, item in ITEMS.items() if item.commands]
 
 
 def test_an_unknown_item_is_refused_with_the_nearest() -> None:
@@ -58,7 +61,9 @@ def test_a_criterion_follows_the_figures() -> None:
     good = judge({"d50": {"rows": curve("a-gs", [0.3, 0.5]) + curve("baseline", [0.6, 1.0], 1.0)}, "d4": small})
     assert good.holds
     assert str(good).startswith("The finding holds. Seen: ")
-    assert ("50 codes, k = 2: ILM, ALM", "0.33, 0.21") in [(one.what, one.printed) for one in good.figures]
+    shown = {one.what: (one.printed, one.ours) for one in good.figures}
+    assert shown["50 codes, k = 2: ILM, ALM"] == ("0.33, 0.21", "0.30, 0.30 (exactly 0.30, 0.30)")
+    assert shown["50 codes, k = 15: ILM, ALM"] == ("0.64, 0.42", "")  # printed, and not of this run
     worse = judge({"d50": {"rows": curve("a-gs", [0.6, 0.5]) + curve("baseline", [0.3, 0.4])}, "d4": small})
     assert not worse.holds
     assert [good for _, good in worse.parts] == [False, False, True, False]
