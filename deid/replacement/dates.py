@@ -3,7 +3,8 @@
 The rules (docs/dates.md explains them):
 
 - a full date moves by the person's offset, so that distances in all documents of a person stay;
-- month and day without year move like a full date in the year of the reference day (2001 when there is none);
+- month and day without year move like a full date in the year that brings them nearest to the reference day, or else to
+  the latest full date of the document (2001 when there is neither);
 - month and year, or a month alone: the month of its 15th, moved; a season: its middle, moved;
 - a year alone, or a decade: one step in the direction of the offset; a day of the month alone: within 28 days;
 - a weekday: moved with the offset, so that it still fits its date; a holiday becomes the one nearest to its moved day;
@@ -18,7 +19,8 @@ from __future__ import annotations
 import calendar
 import datetime
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
@@ -38,7 +40,10 @@ MIN_DAYS, MAX_DAYS = 30, 345
 """Limits of the offset: from 30 days on a month never stays the same, and up to 345 it does not come round again."""
 _WEEKS = tuple(n for n in range(MIN_DAYS, MAX_DAYS + 1) if n % 7 == 0)
 _NO_WEEKS = tuple(n for n in range(MIN_DAYS, MAX_DAYS + 1) if n % 7)
-_PLAIN_YEAR = 2001
+_PLAIN_DAY = datetime.date(2001, 7, 1)
+"""Dates without a year lie in this one where nothing tells another."""
+_LEAP = 8
+"""Years within which one is a leap year."""
 _TRIES = 40
 _MANY = 300
 """Distinct dates from which on no offset will keep all originals away, so that looking for one is vain."""
@@ -59,8 +64,8 @@ class _Context:
 
     offset: int
     day_first: bool
-    year: int
-    """Year of dates without one."""
+    near: datetime.date
+    """Day that dates without a year are near to."""
     reference: datetime.date | None
     cap_age: int | None
     keep_weekdays: bool
@@ -122,14 +127,20 @@ _Written = Iterator[tuple[Token, str]]
 
 
 def _numeric(token: Token, context: _Context) -> str:
-    """Shift a date in numbers: year first, or day and month in the order that fits."""
+    """Shift a date in numbers."""
+    year, month, day, order = _read(token, context)
+    new = _with_unknown(year, month, day, context)
+    return token.write(*[new[i] for i in order])
+
+
+def _read(token: Token, context: _Context) -> tuple[int, int, int, tuple[int, int, int]]:
+    """Return year, month and day of a date in numbers, and in which order they are written: as it must be, or fits."""
     a, b, c = token.values
     if a > 31 and c <= 31:
-        return token.write(*_with_unknown(a, b, c, context))
+        return a, b, c, (0, 1, 2)
     day_first = a > 12 or (context.day_first and b <= 12) or (a == 0 and b != 0)
-    day, month = (a, b) if day_first else (b, a)
-    y, m, d = _with_unknown(_full_year(c, context), month, day, context)
-    return token.write(d, m, y) if day_first else token.write(m, d, y)
+    year = _full_year(c, context)
+    return (year, b, a, (2, 1, 0)) if day_first else (year, a, b, (1, 2, 0))
 
 
 def _spoken(unit: Sequence[Token], context: _Context) -> _Written:
@@ -167,7 +178,12 @@ def _pair(token: Token, context: _Context) -> str:
 
 
 def _day_of_year(month: int, day: int, context: _Context) -> datetime.date:
-    return _date(2000 if (month, day) == (2, 29) else context.year, month, day)
+    """Return the day that is nearest to the context's among those of all years; 29 February is one of leap years."""
+    near = context.near
+    reach = _LEAP if (month, day) == (2, 29) else 1
+    years = range(max(near.year - reach, datetime.MINYEAR), min(near.year + reach, datetime.MAXYEAR) + 1)
+    days = [_date(year, month, day) for year in years if reach == 1 or calendar.isleap(year)]
+    return min(days, key=lambda each: abs(each - near))
 
 
 def _moved_day(day: int, context: _Context) -> int:
@@ -231,7 +247,7 @@ def _seasons(tokens: Sequence[Token], context: _Context) -> _Written:
 def _holiday(tokens: Sequence[Token], text: str, context: _Context) -> _Written:
     token = tokens[0]
     name = text[token.start : token.end]
-    year = _year_value(tokens[1], context) if len(tokens) > 1 else context.year
+    year = _year_value(tokens[1], context) if len(tokens) > 1 else context.near.year
     day = holiday_of(name).date(year) + datetime.timedelta(context.offset)
     near = sorted(
         (abs((h.date(y) - day).days), n, y, h.name)
@@ -261,7 +277,7 @@ def _single(token: Token, text: str, context: _Context) -> str:
         y, m = _moved_month(max(a, b), min(a, b), context)
         return token.write(y, m) if a > b else token.write(m, y)
     if kind == "M":
-        return token.write((_moved_month(context.year, value, context)[1] + context.step - 1) % 12 + 1)
+        return token.write((_moved_month(context.near.year, value, context)[1] + context.step - 1) % 12 + 1)
     if kind == "W":
         return token.write((value + context.offset + context.step) % 7)
     if kind == "X":
@@ -361,13 +377,13 @@ class DateShift:
             known = chain(parsed, (source[s.start : s.end] for s in document.spans))
             return finder({text.casefold() for text in known if len(text) >= _LONG})
 
-        year = scope.reference_date.year if scope.reference_date else _PLAIN_YEAR
+        near = scope.reference_date or _latest(parsed.values(), day_first) or _PLAIN_DAY
         usual: dict[str, str] = {}
         # where no other document has to agree, an offset is looked for that brings no original back
         tries = _TRIES if scope.patient_id is None and len(parsed) < _MANY else 1
         for attempt in range(tries):
             offset = offset_of(scope, preserve_weekday=self.preserve_weekday, attempt=attempt, keyed=keyed)
-            context = _Context(offset, day_first, year, scope.reference_date, self.cap_age, self.preserve_weekday)
+            context = _Context(offset, day_first, near, scope.reference_date, self.cap_age, self.preserve_weekday)
             shifted: dict[str, str] = {}
             fits = True
             for text, tokens in parsed.items():
@@ -388,6 +404,21 @@ def _day_first(texts: Sequence[str], usual: bool) -> bool:
         a, b = int(match[1]), int(match[3])
         votes += (a > 12 >= b) - (b > 12 >= a)
     return votes > 0 or (votes == 0 and usual)
+
+
+def _latest(dates: Iterable[Sequence[Token] | None], day_first: bool) -> datetime.date | None:
+    """Return the latest full date of a document that has no reference day."""
+    context = _Context(0, day_first, _PLAIN_DAY, None, None, False)
+    found: list[datetime.date] = []
+    for tokens in filter(None, dates):
+        unit = _UNITS.fullmatch("".join([token.kind for token in tokens]))
+        with suppress(ValueError):  # a year before 1 or after 9999
+            if tokens[0].kind == "F":
+                found.append(_date(*_read(tokens[0], context)[:3]))
+            elif unit and unit.lastgroup in ("ymd", "mdy", "dmy"):
+                year, month, day = (tokens[unit.lastgroup.index(letter)] for letter in "ymd")
+                found.append(_date(_year_value(year, context), month.values[0], day.values[0]))
+    return max(found, default=None)
 
 
 def _holds(new: str, originals: Finder) -> bool:

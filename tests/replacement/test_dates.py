@@ -283,3 +283,22 @@ def test_dates_beyond_the_calendar_become_a_tag() -> None:
 def test_a_span_outside_the_text_is_refused() -> None:
     with pytest.raises(OffsetError):
         date_shift_operator()(Document("d", "March"), [Span(0, 9, "DATE")], scope())
+
+
+@given(
+    st.dates(datetime.date(1960, 1, 1), datetime.date(2090, 12, 31)),
+    st.integers(-180, 180),
+    st.sampled_from((FORWARD, BACK)),
+    st.booleans(),
+)
+def test_the_distance_from_a_full_date_to_one_without_a_year_stays(
+    seen: datetime.date, days: int, at: Scope, told: bool
+) -> None:
+    # also over a leap day, at the turn of the year, and where the document's own date is what tells the year
+    other = seen + datetime.timedelta(days)
+    birth = seen - datetime.timedelta(20_000)
+    head = [f"{birth:%m/%d/%Y}"] if told else [f"{birth:%m/%d/%Y}", f"{seen:%B} {seen.day}, {seen.year}"]
+    scoped = scope(at.patient_id, reference_date=seen) if told else at
+    moved = datetime.datetime.strptime(f"2000/{shift(*head, f'{other.month}/{other.day}', at=scoped)[-1]}", "%Y/%m/%d")
+    should = other + datetime.timedelta(offset_of(scoped))
+    assert (moved.month, moved.day) == (should.month, should.day)
