@@ -111,11 +111,31 @@ class ToldUnitOptions(UnitOptions):
 
 
 @dataclass(frozen=True)
-class PaidReleaseOptions:
+class DraftOptions:
+    """That it is only tried."""
+
+    dry_run: bool = option(False, "Forecast error and noise without reading the table or charging.", panel=_DRAFT)
+
+
+@dataclass(frozen=True)
+class PaidReleaseOptions(DraftOptions):
     """Where a release goes, or that it is only tried."""
 
     output: Path | None = option(None, "Release: .parquet, .csv or .json.", "--output", "-o")
-    dry_run: bool = option(False, "Forecast error and noise without reading the table or charging.", panel=_DRAFT)
+
+
+def told_forecast(told: Summary, forecast: tuple[list[Section], dict[str, Any]]) -> None:
+    """Print what a dry run found."""
+    sections, figures = forecast
+    told.extra |= figures
+    print_sections(sections)
+
+
+def protected(ledger: Ledger | None) -> PrivacyUnit:
+    """Return whom a ledger protects; a row where there is none."""
+    from deid.dp.unit import PrivacyUnit
+
+    return ledger.account().unit if ledger is not None else PrivacyUnit()
 
 
 def told_payment(told: Summary, paying: PayingOptions, ledger: Ledger | None, word: str = "cost") -> None:
@@ -153,19 +173,15 @@ def release_paid(
     """
     from deid.dp.payment import check_target, request_id, write_paid
     from deid.dp.plan import say_left_out
-    from deid.dp.unit import PrivacyUnit
 
     ledger = paying.open()
     target = None if place.dry_run else check_target(place.output)
     own = "" if target is None else request_id(paying.request, target, ledger)
     read = functools.cache(lambda: whom.read(source))
-    unit: PrivacyUnit = ledger.account().unit if ledger else PrivacyUnit()
-    plan = plan_of(read, paying.epsilon, unit, **asdict(whom))
+    plan = plan_of(read, paying.epsilon, protected(ledger), **asdict(whom))
     told.extra["method"] = plan.method
     if target is None:
-        sections, figures = forecast(plan)
-        told.extra |= figures
-        print_sections(sections)
+        told_forecast(told, forecast(plan))
         return
     told.begin(target)
     noise = paying.noise

@@ -8,7 +8,14 @@ from pathlib import Path
 
 from deid.base.options import argument, option
 from deid.cli.common import Summary
-from deid.cli.ledger_options import PayingOptions, ToldUnitOptions, told_payment
+from deid.cli.ledger_options import (
+    DraftOptions,
+    PayingOptions,
+    ToldUnitOptions,
+    protected,
+    told_forecast,
+    told_payment,
+)
 from deid.cli.option_groups import command
 from deid.cli.table_options import TableOptions
 from deid.cli.tables import print_csv
@@ -30,24 +37,30 @@ def query(
         "-o",
     ),
     whom: ToldUnitOptions,
+    draft: DraftOptions,
 ) -> None:
     """Ask a table one question, with differential privacy; prints CSV.
 
     Example: deid query visits.csv "SELECT MEAN(los) WHERE sex = 'F' GROUP BY year" --domains domains.toml --epsilon 0.1
     --ledger study.ledger
     """
+    from deid.dp.forecast import query_sections
     from deid.dp.plan import say_left_out
     from deid.dp.query_language import parse_query
     from deid.dp.session import Session
     from deid.table.table_files import check_new_table, write_table
 
     parse_query(query)  # a mistake in it is told before the table is read
-    if output is not None:
-        check_new_table(output)
-        told.begin(output)
     ledger = paying.open()
     read = functools.cache(lambda: whom.read(source))
     dimensions = domains.dimensions(domains.declared(), read)
+    if draft.dry_run:
+        empty = Session.rehearsal(dimensions, protected(ledger), **asdict(whom))
+        told_forecast(told, query_sections(empty.check(query, paying.epsilon)))
+        return
+    if output is not None:
+        check_new_table(output)
+        told.begin(output)
     session = Session(read(), dimensions, ledger, noise=paying.noise, **asdict(whom))
     answer = session.query(query, paying.epsilon, request=paying.request)
     told_payment(told, paying, ledger)

@@ -66,13 +66,11 @@ def sequences(
     Example: deid sequences doctors.csv --periods q1,q2,q3,q4 --domain level=0..3 --epsilon 1 --ledger d.ledger
     -o tree.parquet
     """
+    from deid.dp.forecast import sequence_sections
     from deid.dp.sequence_release import write_sequences
-    from deid.dp.sequences import forecast_sections, release_sequences
+    from deid.dp.sequences import release_sequences
 
-    release_paid(
-        told, source, paying, whom, place, asked.plan, forecast_sections, release_sequences,
-        write_sequences,
-    )  # fmt: skip
+    release_paid(told, source, paying, whom, place, asked.plan, sequence_sections, release_sequences, write_sequences)
 
 
 @command

@@ -8,7 +8,7 @@ from pathlib import Path
 from deid.base.late import pd
 from deid.base.options import argument, option
 from deid.cli.common import Summary
-from deid.cli.ledger_options import PayingOptions, UnitOptions, told_payment
+from deid.cli.ledger_options import DraftOptions, PayingOptions, UnitOptions, protected, told_forecast, told_payment
 from deid.cli.option_groups import TableOutputOptions, command
 from deid.cli.table_options import TableOptions
 from deid.cli.tables import print_csv
@@ -74,6 +74,7 @@ def fidelity(
     ),
     paying: PayingOptions,
     whom: UnitOptions,
+    draft: DraftOptions,
 ) -> None:
     """Say with noise how far made-up rows are from the true ones, slice by slice; prints CSV. This spends budget.
 
@@ -81,14 +82,19 @@ def fidelity(
     --ledger study.ledger
     """
     from deid.dp.domain import parse_slices
-    from deid.dp.synthetic import dimensions_of, measure_fidelity, read_any_release
+    from deid.dp.forecast import fidelity_sections
+    from deid.dp.synthetic import dimensions_of, measure_fidelity, plan_fidelity, read_any_release
     from deid.table.table_files import read_table
 
     ledger = paying.open()
+    dimensions, compared = dimensions_of(read_any_release(release)), parse_slices(slices)[0]
+    if draft.dry_run:
+        plan = plan_fidelity(dimensions, compared, paying.epsilon, protected(ledger), **asdict(whom))
+        told_forecast(told, fidelity_sections(plan))
+        return
     request, lines = measure_fidelity(
-        whom.read(source), read_table(synthetic, text=True), dimensions_of(read_any_release(release)),
-        parse_slices(slices)[0], paying.epsilon, ledger=ledger, request=paying.request, noise=paying.noise,
-        **asdict(whom),
+        whom.read(source), read_table(synthetic, text=True), dimensions, compared, paying.epsilon, ledger=ledger,
+        request=paying.request, noise=paying.noise, **asdict(whom),
     )  # fmt: skip
     print_csv(pd.DataFrame(lines), "%.4g")
     told_payment(told, paying, ledger)

@@ -1,8 +1,13 @@
-"""Error forecast: what a release will cost in accuracy, told without opening the table.
+"""Error forecast: what a release or an answer will cost in accuracy, told without opening the table.
 
-The error of `marginals`, `cells` and `cells-clamped` comes from noise alone, so its expectation follows from the
+Cubes: the error of `marginals`, `cells` and `cells-clamped` comes from noise alone, so its expectation follows from the
 declared domains and epsilon. Methods that follow the data (`privtree`, `forest`, `dpcube`) have no such forecast, and
 that of `even` is mostly its bias; they are left out.
+
+Queries are rehearsed: the mechanism itself answers many times, with test noise, about made-up rows that are spread
+evenly over what is declared. Where the error depends on the number of rows, it is told for several.
+
+Sequences and fidelity: the noise of each number.
 """
 
 from __future__ import annotations
@@ -16,11 +21,22 @@ import numpy as np
 
 from deid.base.errors import require
 from deid.base.reports import Section
+from deid.dp.intervals import discrete_half_width
 from deid.dp.marginals import Axes, query_weights
 from deid.dp.methods import CubePlan
 from deid.dp.models import clamp_bias
+from deid.dp.noise import SeededNoise, laplace_variance
+from deid.dp.prefix_tree import growing_from
+from deid.dp.sequences import SequencePlan
+from deid.dp.session import CheckedQuery
+from deid.dp.synthetic import FidelityPlan
 
 _LARGEST = 300.0  # beyond, the noise's variance is no longer a number above 0
+_ROWS = (100, 1_000, 10_000)  # of made-up tables
+_NOTHING = "Nothing was read and nothing was charged."
+_CERTAIN = 1e9  # an epsilon at which noise is 0
+_REHEARSALS = 300
+_DRAWS = 200_000  # of all rehearsals of an aggregate
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +197,7 @@ def forecast_sections(plan: CubePlan, wanted: float | None = None) -> tuple[list
             f"Expected error at epsilon {plan.epsilon:g}{f', delta {plan.delta:g}' if plan.delta else ''}, {plan.unit}",
             lines,
             forms | {"error of the slice (L1)": "{0.per_slice:.4g}", "bias, at most": "{0.bias:.4g}"},
-            "Nothing was read and nothing was charged. privtree, forest and dpcube depend on the data and have no "
+            f"{_NOTHING} privtree, forest and dpcube depend on the data and have no "
             "forecast. marginals is forecast before its counts are made non-negative, which lowers it.",
         )
     ]
@@ -191,3 +207,136 @@ def forecast_sections(plan: CubePlan, wanted: float | None = None) -> tuple[list
         shown = [(name, "none" if value is None else f"{value:.4g}") for name, value in needed.items()]
         sections.append(Section(f"Epsilon for an expected error of {wanted:g} a number", ("method", "epsilon"), shown))
     return sections, told
+
+
+@dataclass(frozen=True, slots=True)
+class LevelForecast:
+    """What a depth of a tree costs, and how large its noise will be."""
+
+    length: int
+    epsilon: float
+    noise: float
+    """Standard deviation of the noise of one node."""
+    threshold: float
+    """Noisy counts from here on get children."""
+
+
+def forecast_levels(plan: SequencePlan) -> list[LevelForecast]:
+    """Return, for each depth, how large the noise of a tree's nodes will be before it is made consistent.
+
+    Looks at the plan alone; nothing is spent.
+    """
+    distance = plan.unit.distance
+    return [
+        LevelForecast(
+            length,
+            epsilon,
+            laplace_variance(distance, epsilon) ** 0.5,
+            growing_from(plan.threshold, plan.symbols, distance, epsilon, paper=plan.method == "tree-paper"),
+        )
+        for length, epsilon in enumerate(plan.depth_epsilons)
+    ]
+
+
+def sequence_sections(plan: SequencePlan) -> tuple[list[Section], dict[str, Any]]:
+    """Return `forecast_levels` as a table and as JSON values."""
+    lines = forecast_levels(plan)
+    section = Section(
+        f"Noise of a tree at epsilon {plan.epsilon:g}, {plan.unit}",
+        ("length", "epsilon", "noise of a count (sd)", "continued from"),
+        [(str(a.length), f"{a.epsilon:.4g}", f"{a.noise:.4g}", f"{a.threshold:.4g}") for a in lines],
+        f"{_NOTHING} Making the counts consistent lowers the noise further.",
+    )
+    return [section], {"levels": [asdict(line) for line in lines]}
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerForecast:
+    """Expected error of one aggregate of a query, in one group."""
+
+    aggregate: str
+    rows: int | None
+    """Rows of the group; None where the error does not depend on them."""
+    numbers: int
+    error: float
+    """Expected absolute error of a number."""
+    plus_minus: float | None
+    """Half of an interval's length, in the mean; None where none is told."""
+
+
+def forecast_query(checked: CheckedQuery) -> list[AnswerForecast]:
+    """Forecast an answer by rehearsing it; see the module.
+
+    Parameters
+    ----------
+    checked : CheckedQuery
+        Of a session over any table, also over an empty one (`deid.dp.session.Session.check`).
+
+    Returns
+    -------
+    list of AnswerForecast
+        For each aggregate one, or one for each of 100, 1,000 and 10,000 rows.
+    """
+    noise = SeededNoise(0)
+    result = []
+    for own, measure, sure in zip(
+        checked.aggregates, checked.measures(noise), checked.measures(noise, _CERTAIN), strict=True
+    ):
+        runs = min(max(_DRAWS // (measure.numbers + measure.candidates), 5), _REHEARSALS)
+        for rows in _ROWS if measure.by_rows else _ROWS[-1:]:
+            values = measure.even(rows)
+            true = np.array([row["value"] for row in sure.answer(values)], float)
+            errors, halves = [], []
+            for _ in range(runs):
+                answer = measure.answer(values)
+                errors.append(np.abs(np.array([row["value"] for row in answer], float) - true).mean())
+                halves += [(row["upper"] - row["lower"]) / 2 for row in answer if row["lower"] is not None]
+            half = float(np.mean(halves)) if halves else None
+            shown = rows if measure.by_rows else None
+            result.append(AnswerForecast(own.label(), shown, len(true), float(np.mean(errors)), half))
+    return result
+
+
+def query_sections(checked: CheckedQuery) -> tuple[list[Section], dict[str, Any]]:
+    """Return `forecast_query` as a table and as JSON values."""
+    lines = forecast_query(checked)
+    shown = [
+        {
+            "aggregate": line.aggregate,
+            "rows": "any" if line.rows is None else f"{line.rows:,}",
+            "numbers": line.numbers,
+            "error": line.error,
+            "half": line.plus_minus,
+        }
+        for line in lines
+    ]
+    groups = math.prod(len(own) for own in checked.groups)
+    section = Section.of(
+        f"Expected error at epsilon {checked.epsilon:g}, {checked.terms.unit}",
+        shown,
+        {
+            "aggregate": "{aggregate}",
+            f"rows{' of a group' if checked.groups else ''}": "{rows}",
+            "numbers": "{numbers}",
+            "error a number": "{error:.4g}",
+            "interval, plus or minus": "{half:.4g}",
+        },
+        f"{_NOTHING} {f'The same holds in each of {groups} groups. ' if checked.groups else ''}Rehearsed on made-up "
+        "rows that are spread evenly over the declared values; the interval is the mean one.",
+    )
+    return [section], {"forecast": [asdict(line) for line in lines], "groups": groups}
+
+
+def fidelity_sections(plan: FidelityPlan) -> tuple[list[Section], dict[str, Any]]:
+    """Return how large the noise of each slice's distance will be, as a table and as JSON values."""
+    distance, lines = plan.terms.unit.distance, []
+    for names, share in zip(plan.slices, plan.shares, strict=True):
+        half = discrete_half_width(distance, share, 1, plan.terms.level)
+        error = expected_deviation(laplace_variance(distance, share), 1)
+        lines.append(
+            {"slice": " x ".join(names), "cells": plan.cells(names), "epsilon": share, "error": error, "half": half}
+        )
+    forms = {"slice": "{slice}", "cells": "{cells}", "epsilon": "{epsilon:.4g}", "error of the distance": "{error:.4g}"}
+    title = f"Noise of a comparison, {plan.terms.unit}"
+    section = Section.of(title, lines, forms | {"interval, plus or minus": "{half:.4g}"}, _NOTHING)
+    return [section], {"forecast": lines}

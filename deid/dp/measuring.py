@@ -58,6 +58,10 @@ class Measure:
     """Whether the rows of an answer name cells of the column that is asked."""
     counted: Callable[[IntArray], list[dict[str, Any]]] | None = None
     """From the numbers of rows of disjoint parts to an answer of one row for each, where that is all that is asked."""
+    even: Callable[[int], npt.NDArray[Any]] = np.zeros
+    """Of a number of rows, what ``read`` would return of as many that are spread evenly over what is declared."""
+    by_rows: bool = False
+    """Whether its error depends on how many rows there are."""
 
 
 def _row(estimate: Estimate | Bounded, cell: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -115,6 +119,7 @@ class Asking:
                 lambda frame: frame[PERSON].cat.codes.to_numpy() if len(frame) else np.zeros(0, np.int64),
                 lambda persons: [_row(noisy_count(len(np.unique(persons)), epsilon, noise, apart, level))],
                 1,
+                even=np.arange,
             )
         if query.aggregate == "COUNT":
             return Measure(
@@ -138,6 +143,9 @@ class Asking:
         def counts(codes: npt.NDArray[Any]) -> IntArray:
             return count_cells([codes[codes >= 0]], [len(dimension)])
 
+        def even(rows: int) -> npt.NDArray[Any]:
+            return np.arange(rows) % len(dimension)
+
         def label(cell: int) -> dict[str, str]:
             return {dimension.name: dimension.labels[cell]}
 
@@ -147,7 +155,7 @@ class Asking:
                 found = int((counts(codes) > 0).sum())
                 return [_row(noisy_count(found, epsilon, noise, distance, level))]
 
-            return Measure(read, distinct, 1)
+            return Measure(read, distinct, 1, even=even)
 
         if query.aggregate == "TOP":
             number = int(query.number or 0)
@@ -158,13 +166,13 @@ class Asking:
                 chosen = noisy_top(counts(codes), number, epsilon, noise, distance, level)
                 return [_row(found, label(cell)) for cell, found in chosen]
 
-            return Measure(read, top, number, number * len(dimension), True)
+            return Measure(read, top, number, number * len(dimension), True, even=even, by_rows=True)
 
         def histogram(codes: npt.NDArray[Any]) -> list[dict[str, Any]]:
             found = noisy_counts(counts(codes), epsilon, noise, distance, level)
             return [_row(own, label(cell)) for cell, own in enumerate(found)]
 
-        return Measure(read, histogram, len(dimension), 0, True)
+        return Measure(read, histogram, len(dimension), 0, True, even=even)
 
     def _numeric(self, query: Query, value: Value, empty: pd.DataFrame) -> Measure:
         epsilon, noise, distance, level = self.epsilon, self.noise, self.distance, self.level
@@ -203,5 +211,9 @@ class Asking:
                 return [_row(found[0])]
             return [_row(own, {"share": f"{share:g}"}) for share, own in zip(shares, found, strict=True)]
 
+        def even(rows: int) -> npt.NDArray[Any]:
+            values = bounds[0] + (np.arange(rows) + 0.5) / max(rows, 1) * (bounds[1] - bounds[0] + whole)
+            return np.floor(values) if whole else values
+
         chosen = quantile_scores(bounds, shares, whole=whole, interval=query.interval) if choosing else 0
-        return Measure(read, answer, len(shares), chosen)
+        return Measure(read, answer, len(shares), chosen, even=even, by_rows=query.aggregate != "SUM")

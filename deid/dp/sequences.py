@@ -11,7 +11,7 @@ A release answers how many sequences begin with a prefix, and how many rise, sta
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ import numpy as np
 from deid.base.arrays import IntArray
 from deid.base.errors import ConfigError, require
 from deid.base.late import pd
-from deid.base.reports import Section
 from deid.dp.budget import Ledger
 from deid.dp.domain import Dimension
 from deid.dp.epsilon import split_epsilon
@@ -27,7 +26,7 @@ from deid.dp.markov_chain import measure_chain
 from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, laplace_variance
 from deid.dp.payment import check_payer, row_key
 from deid.dp.plan import ReleasePlan, Terms
-from deid.dp.prefix_tree import MAX_NODES, grow, growing_from
+from deid.dp.prefix_tree import MAX_NODES, grow
 from deid.dp.sequence_models import ChainModel, SequenceModel, TreeModel
 from deid.dp.sequence_release import END, RESERVED, SequenceRelease
 from deid.dp.unit import PrivacyUnit, bounded_rows
@@ -196,47 +195,6 @@ def _rehearse(plan: SequencePlan) -> None:
     for epsilon in plan.depth_epsilons:
         laplace_variance(plan.unit.distance, epsilon)
     plan.rehearse_report()
-
-
-@dataclass(frozen=True, slots=True)
-class LevelForecast:
-    """What a depth of a tree costs, and how large its noise will be."""
-
-    length: int
-    epsilon: float
-    noise: float
-    """Standard deviation of the noise of one node."""
-    threshold: float
-    """Noisy counts from here on get children."""
-
-
-def forecast_levels(plan: SequencePlan) -> list[LevelForecast]:
-    """Return, for each depth, how large the noise of a tree's nodes will be before it is made consistent.
-
-    Looks at the plan alone; nothing is spent.
-    """
-    distance = plan.unit.distance
-    return [
-        LevelForecast(
-            length,
-            epsilon,
-            laplace_variance(distance, epsilon) ** 0.5,
-            growing_from(plan.threshold, plan.symbols, distance, epsilon, paper=plan.method == "tree-paper"),
-        )
-        for length, epsilon in enumerate(plan.depth_epsilons)
-    ]
-
-
-def forecast_sections(plan: SequencePlan) -> tuple[list[Section], dict[str, Any]]:
-    """Return `forecast_levels` as a table and as JSON values."""
-    lines = forecast_levels(plan)
-    section = Section(
-        f"Noise of a tree at epsilon {plan.epsilon:g}, {plan.unit}",
-        ("length", "epsilon", "noise of a count (sd)", "continued from"),
-        [(str(a.length), f"{a.epsilon:.4g}", f"{a.noise:.4g}", f"{a.threshold:.4g}") for a in lines],
-        "Nothing was read and nothing was charged. Making the counts consistent lowers the noise further.",
-    )
-    return [section], {"levels": [asdict(line) for line in lines]}
 
 
 def parse_lengths(texts: Iterable[str]) -> dict[int, float]:

@@ -62,6 +62,58 @@ _MAX_CANDIDATES = 50_000_000
 _RESERVED = frozenset({"value", "lower", "upper", NOT_PRIVATE})
 
 
+@dataclass(frozen=True, eq=False)
+class CheckedQuery:
+    """A query that can be answered; nothing of the data was looked at, and nothing was charged.
+
+    Parameters
+    ----------
+    view : TableView
+        The rows that it is about.
+    query : Query
+        What is asked of them.
+    terms : Terms
+        Whom its answer protects, and what it tells beside.
+    epsilon : float
+        What its numbers cost.
+    reporting : float or None
+        What it costs to tell how many rows lie outside the domains of ``named``; None where that is not told.
+    groups : tuple of Dimension
+        What it is grouped by.
+    named : frozenset of str
+        The declared columns that it names.
+    """
+
+    view: TableView
+    query: Query
+    terms: Terms
+    epsilon: float
+    reporting: float | None
+    groups: tuple[Dimension, ...]
+    named: frozenset[str]
+
+    @property
+    def aggregates(self) -> tuple[Query, ...]:
+        """All that is asked of the rows, one after the other."""
+        return (self.query, *self.query.others)
+
+    def measures(self, noise: Noise, epsilon: float | None = None) -> list[Measure]:
+        """Return how each of the `aggregates` is answered, all together for an epsilon, by default that of the query.
+
+        Raises
+        ------
+        ConfigError
+            When a column, bounds or cells are not declared, or a number is out of its range.
+        """
+        asked = [replace(own, group_by=self.query.group_by) for own in self.aggregates]
+        whole = self.epsilon if epsilon is None else epsilon
+        shares = split_epsilon(whole, [1.0] * len(asked)) if self.query.others else (whole,)
+        measures = [self.view._measure(own, share, noise) for own, share in zip(asked, shares, strict=True)]
+        if self.query.others and any(own.labelled for own in measures):
+            raise ConfigError("HISTOGRAM and TOP have answers of their own", "ask them in queries of their own")
+        return measures
+
+
 class Session:
     """A table that can be asked.
 
@@ -119,6 +171,18 @@ class Session:
         columns = {own.name: QueryColumn.of(own) for own in dimensions}
         self._all = TableView(self, kept, columns, whom.distance, (), (), person, kept, frozenset())
 
+    @classmethod
+    def rehearsal(
+        cls, dimensions: Sequence[Dimension], unit: PrivacyUnit, *, person: str | None = None, **terms: Any
+    ) -> Session:
+        """Return a session over a table without rows, with test noise: what can be checked and forecast without data.
+
+        Arguments and errors as those of a session.
+        """
+        names = {*(own.name for own in dimensions), *(() if person is None else (person,))}
+        empty = pd.DataFrame({name: pd.Series([], dtype="string") for name in sorted(names)})
+        return cls(empty, dimensions, None, person=person, noise=SeededNoise(0), unit=unit, **terms)
+
     @functools.cached_property
     def mark(self) -> str:
         """What tells whether parts are of the same table (`deid.dp.payment.table_mark`)."""
@@ -167,7 +231,13 @@ class Session:
         BudgetExceeded
             When it costs too much; nothing was charged.
         """
-        return self._all._answer_query(parse_query(text), epsilon, request)
+        view, query = self._all._of_query(parse_query(text))
+        return view._ask(query, epsilon, request)
+
+    def check(self, text: str, epsilon: float) -> CheckedQuery:
+        """Check a query as `query` does, and neither answer nor charge it; arguments and errors as there."""
+        view, query = self._all._of_query(parse_query(text))
+        return view._checked(query, epsilon)
 
 
 @dataclass(frozen=True, eq=False)
@@ -439,11 +509,10 @@ class TableView:
         """
         return self._ask(Query("TOP", ColumnRef(column, 1), number), epsilon, **options)
 
-    def _answer_query(self, query: Query, epsilon: float, request: str | None) -> QueryAnswer:
+    def _of_query(self, query: Query) -> tuple[TableView, Query]:
+        """Return the view that a query asks, beside the query."""
         view = self if query.where is None else self._where(query.where)
-        if query.per_person is not None:
-            view = view.by_person(query.per_person)
-        return view._ask(query, epsilon, request)
+        return (view if query.per_person is None else view.by_person(query.per_person)), query
 
     def _measure(self, query: Query, epsilon: float, noise: Noise) -> Measure:
         """Check what is asked, without looking at a row, and return how to answer it."""
@@ -463,15 +532,6 @@ class TableView:
                 "the answer would have too many numbers", "group by fewer columns, or declare wider cells"
             )
 
-    def _measures(self, query: Query, epsilon: float, noise: Noise) -> list[Measure]:
-        """Return how to answer each aggregate of a query, each with an equal part of epsilon."""
-        asked = [replace(own, group_by=query.group_by) for own in (query, *query.others)]
-        shares = split_epsilon(epsilon, [1.0] * len(asked)) if query.others else (epsilon,)
-        measures = [self._measure(own, share, noise) for own, share in zip(asked, shares, strict=True)]
-        if query.others and any(own.labelled for own in measures):
-            raise ConfigError("HISTOGRAM and TOP have answers of their own", "ask them in queries of their own")
-        return measures
-
     def _outside(self, named: frozenset[str]) -> IntArray:
         """Return what is to be told: rows with a cell outside its domain, in the columns that are asked."""
         assert self._rows is not None
@@ -482,16 +542,21 @@ class TableView:
             outside |= dimension.codes(self._rows[name]) < 0
         return np.array([0, int(outside.sum())], np.int64)
 
-    def _ask(self, query: Query, epsilon: float, request: str | None = None) -> QueryAnswer:
-        session = self._session
-        declared = {name: own.dimension for name, own in self._columns.items() if own.dimension is not None}
-        named = (self._named | columns_of(query)) & set(declared)
-        terms = session.terms
+    @property
+    def _declared(self) -> dict[str, Dimension]:
+        """The columns with declared cells, by name."""
+        return {name: own.dimension for name, own in self._columns.items() if own.dimension is not None}
+
+    def _checked(self, query: Query, epsilon: float) -> CheckedQuery:
+        """Refuse what cannot be answered, or not at this epsilon, before anything is charged."""
+        named = (self._named | columns_of(query)) & set(self._declared)
+        terms = self._session.terms
         if not named or self._rows is None:
             terms = replace(terms, report_share=0.0)
         measuring, reporting = terms.split(epsilon)
-        measures = self._measures(query, measuring, session.noise)
-        groups = [declared_cells(reference, self._columns) for reference in query.group_by]
+        groups = tuple(declared_cells(reference, self._columns) for reference in query.group_by)
+        checked = CheckedQuery(self, query, terms, measuring, reporting, groups, named)
+        measures = checked.measures(self._session.noise)
         names = [own.name for own in groups]
         labelled = measures[0].labelled
         if len({*names, *(columns_of(query.value) if labelled else ())}) < len(names) + labelled:
@@ -502,15 +567,21 @@ class TableView:
             raise ConfigError("the answer has a column of that name itself", "rename the column that is grouped by")
         self._check_size(math.prod(len(own) for own in groups), measures)
         # what this epsilon is too small for is met here, on no rows and with noise that costs nothing
-        for rehearsed in self._measures(query, measuring, SeededNoise(0)):
+        for rehearsed in checked.measures(SeededNoise(0)):
             rehearsed.answer(rehearsed.read(self._frame.iloc[:0]))
         if reporting is not None:
             laplace_scale(terms.unit.distance, reporting)
+        return checked
+
+    def _ask(self, query: Query, epsilon: float, request: str | None = None) -> QueryAnswer:
+        session = self._session
+        checked = self._checked(query, epsilon)
+        terms = checked.terms
         own = request or secrets.token_hex(8)
         question = {
             "made": self._made,
             "query": query.described(),
-            "declared": {name: dict(dimension.declaration) for name, dimension in declared.items()},
+            "declared": {name: dict(dimension.declaration) for name, dimension in self._declared.items()},
             "person": self._person,
             **terms.questioned("level", *(["report_share"] if terms.report_share else [])),
         }
@@ -519,9 +590,9 @@ class TableView:
                 session.ledger, session.noise, epsilon, own, purpose=query.aggregate.lower(), question=question,
                 path=self._path,
             )  # fmt: skip
-            answer: dict[str, Any] = {"rows": self._answers(query, groups, measures)}
-            outside = self._outside(named) if reporting is not None else np.zeros(2, np.int64)
-            answer["left_out"] = terms.left_out(outside, reporting, session.noise, of_part=True)
+            answer: dict[str, Any] = {"rows": self._answers(checked)}
+            outside = self._outside(checked.named) if checked.reporting is not None else np.zeros(2, np.int64)
+            answer["left_out"] = terms.left_out(outside, checked.reporting, session.noise, of_part=True)
         except AlreadyReleased as before:
             answer, receipt = json.loads(before.answer), before.receipt
             if isinstance(answer, list):  # recorded by an older version
@@ -534,12 +605,12 @@ class TableView:
             rows, epsilon, own, terms.level, noise.label, noise.private, terms.bound, answer["left_out"], receipt
         )
 
-    def _answers(self, query: Query, groups: Sequence[Dimension], measures: Sequence[Measure]) -> list[dict[str, Any]]:
+    def _answers(self, checked: CheckedQuery) -> list[dict[str, Any]]:
         """Answer all aggregates, one after the other; where there are several, rows say of which they are."""
         rows = []
-        for own, measure in zip((query, *query.others), measures, strict=True):
-            found = self._grouped(groups, measure)
-            label = {"aggregate": own.label()} if query.others else {}
+        for own, measure in zip(checked.aggregates, checked.measures(self._session.noise), strict=True):
+            found = self._grouped(checked.groups, measure)
+            label = {"aggregate": own.label()} if checked.query.others else {}
             rows += [{**label, **row} for row in found]
         return rows
 

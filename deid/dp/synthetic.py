@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -310,6 +311,49 @@ class Fidelity:
     epsilon: float
 
 
+@dataclass(frozen=True)
+class FidelityPlan:
+    """A comparison of made-up with true rows; holds nothing of either.
+
+    Parameters
+    ----------
+    dimensions : mapping of str to Dimension
+        The release's columns with their domains, by name.
+    slices : tuple of tuple of str
+        Columns of each slice to compare.
+    shares : tuple of float
+        What each costs.
+    terms : Terms
+        Whom it protects.
+    """
+
+    dimensions: Mapping[str, Dimension]
+    slices: tuple[tuple[str, ...], ...]
+    shares: tuple[float, ...]
+    terms: Terms
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are compared."""
+        return sorted({name for one in self.slices for name in one})
+
+    def cells(self, names: Sequence[str]) -> int:
+        """Return how many cells a slice has."""
+        return math.prod(len(self.dimensions[name]) for name in names)
+
+
+def plan_fidelity(
+    dimensions: Sequence[Dimension], slices: Sequence[Sequence[str]], epsilon: float, unit: PrivacyUnit, **terms: Any
+) -> FidelityPlan:
+    """Check a comparison without looking at any row; arguments and errors as those of `check_fidelity`."""
+    by_name = {dimension.name: dimension for dimension in dimensions}
+    if not slices or any(not one or not set(one) <= set(by_name) for one in slices):
+        raise ConfigError("slices to compare are missing, or name no column of the release", "--slice year,death")
+    shares = split_epsilon(epsilon, [1.0] * len(slices))
+    laplace_scale(unit.distance, min(shares))  # an epsilon that is too small is refused here
+    return FidelityPlan(by_name, tuple(map(tuple, slices)), shares, Terms.checked(unit, **terms))
+
+
 def check_fidelity(
     frame: pd.DataFrame,
     synthetic: pd.DataFrame,
@@ -360,17 +404,12 @@ def check_fidelity(
     """
     noise = noise or OpenDPNoise()
     check_payer(ledger, noise)
-    by_name = {dimension.name: dimension for dimension in dimensions}
-    if not slices or any(not one or not set(one) <= set(by_name) for one in slices):
-        raise ConfigError("slices to compare are missing, or name no column of the release", "--slice year,death")
-    agreed = Terms.checked(unit, **terms)
-    asked = sorted({name for one in slices for name in one})
+    plan = plan_fidelity(dimensions, slices, epsilon, unit, **terms)
+    by_name, agreed, asked = plan.dimensions, plan.terms, plan.columns
     check_columns(frame, asked)
     check_columns(synthetic, asked)
     if agreed.person is not None:
         frame = frame[bounded_rows(frame, agreed.person, unit.max_rows, row_key(ledger)).keep]
-    shares = split_epsilon(epsilon, [1.0] * len(slices))
-    laplace_scale(unit.distance, min(shares))  # an epsilon that is too small is refused here
     true = {name: by_name[name].codes(frame[name]) for name in asked}
     made = {name: _label_codes(synthetic[name], by_name[name]) for name in asked}
     question: dict[str, Any] = {
@@ -381,7 +420,7 @@ def check_fidelity(
     }
     agreed.pay(ledger, noise, epsilon, request, purpose="fidelity of synthetic data", question=question)
     result = []
-    for one, share in zip(slices, shares, strict=True):
+    for one, share in zip(plan.slices, plan.shares, strict=True):
         published = _slice_counts(made, one, by_name)
         apart = int(np.abs(_slice_counts(true, one, by_name) - published).sum())
         drawn = float(noise.discrete_laplace(np.array([apart]), unit.distance, share)[0])
@@ -400,7 +439,7 @@ def _label_codes(column: pd.Series, dimension: Dimension) -> IntArray:
     return cells[texts.cat.codes.to_numpy()]
 
 
-def _slice_counts(codes: dict[str, IntArray], names: Sequence[str], by_name: dict[str, Dimension]) -> IntArray:
+def _slice_counts(codes: dict[str, IntArray], names: Sequence[str], by_name: Mapping[str, Dimension]) -> IntArray:
     own = np.stack([codes[name] for name in names])
     own = own[:, (own >= 0).all(axis=0)]
     return count_cells(list(own), [len(by_name[name]) for name in names])

@@ -21,14 +21,13 @@ from deid.dp.cube import plan_cube, release_cube
 from deid.dp.diffpart import balanced_taxonomy, diffpart
 from deid.dp.domain import Dimension, declare, parse_condition, parse_flag, parse_slices
 from deid.dp.epsilon import payable, show_nano, split_epsilon, to_nano
-from deid.dp.forecast import epsilon_for, forecast, forecast_sections
+from deid.dp.forecast import epsilon_for, forecast, forecast_levels, forecast_sections, sequence_sections
 from deid.dp.intervals import discrete_half_width, half_width, standard_half_width
 from deid.dp.marginals import choose_cuboids, closure
 from deid.dp.methods import METHODS
 from deid.dp.noise import SeededNoise, laplace_scale
 from deid.dp.query_language import parse_query
-from deid.dp.sequences import forecast_levels, plan_sequences, release_sequences
-from deid.dp.sequences import forecast_sections as sequence_sections
+from deid.dp.sequences import plan_sequences, release_sequences
 from deid.dp.synthetic import dimensions_of, synthesize
 from deid.dp.unit import PrivacyUnit, bounded_rows, rows_without_person
 

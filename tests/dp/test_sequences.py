@@ -15,9 +15,10 @@ from typer.testing import CliRunner
 from deid.base.errors import ConfigError, DeidError, FormatError
 from deid.cli.main import app
 from deid.dp.domain import declare
+from deid.dp.forecast import forecast_levels
 from deid.dp.noise import SeededNoise
 from deid.dp.sequence_release import SequenceRelease, read_sequences, slope_classes, write_sequences
-from deid.dp.sequences import forecast_levels, plan_sequences, release_sequences
+from deid.dp.sequences import plan_sequences, release_sequences
 from deid.dp.unit import PrivacyUnit
 
 RUNNER = CliRunner()
