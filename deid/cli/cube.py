@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from deid.base.late import pd
 from deid.base.options import argument, option
 from deid.cli.common import Summary
 from deid.cli.ledger_options import PaidReleaseOptions, PayingOptions, ToldUnitOptions, release_paid
@@ -43,15 +45,20 @@ class CubeOptions(DomainOptions):
     )
     nonnegative: bool = option(True, "Project onto non-negative counts where that is a step of its own.")
 
-    def plan(self, read: Any, epsilon: float, unit: Any, *, delta: float = 0.0, **whom: Any) -> CubePlan:
+    def plan(self, source: TableOptions, epsilon: float, unit: Any, *, delta: float = 0.0, **whom: Any) -> CubePlan:
         """Return the plan; see `plan_cube`."""
+        from deid.dp.counting import distinct_cells
         from deid.dp.cube import plan_cube
         from deid.table.microdata import column_names
 
         named, weights = parse_slices(self.slices)
-        parts = [(self.dimensions([column], read)[0], cell) for column, cell in map(parse_condition, self.part)]
+        dims, cells = column_names(self.dims), list(map(parse_condition, self.part))
+        asked = dict.fromkeys([*dims, *(column for column, _ in cells)])
+        public = [name for name in asked if self.declared().get(name, {}).get("from_data") is True]
+        found = functools.cache(lambda: distinct_cells(source.read_batches(public), public))
+        parts = [(self.dimensions([column], found)[0], cell) for column, cell in cells]
         return plan_cube(
-            self.dimensions(column_names(self.dims), read), epsilon, unit, method=self.method, slices=named,
+            self.dimensions(dims, found), epsilon, unit, method=self.method, slices=named,
             weights=weights, nonnegative=self.nonnegative, part=parts, delta=delta, **whom,
         )  # fmt: skip
 
@@ -78,10 +85,15 @@ def cube(
     from deid.dp.forecast import forecast_sections
     from deid.dp.release import write_release
 
+    def batches(plan: CubePlan) -> Iterator[pd.DataFrame]:
+        # which rows of a person count, and which table a part is of, all columns tell
+        whole = plan.person is not None or bool(plan.part)
+        return whom.read_batches(source, [] if whole else [own.name for own in plan.dimensions])
+
+    delta = paying.delta() if counts.gaussian else 0.0
     release_paid(
-        told, source, paying, whom, place,
-        functools.partial(counts.plan, delta=paying.delta()) if counts.gaussian else counts.plan,
-        lambda plan: forecast_sections(plan, wanted_error), release_cube, write_release,
+        told, paying, whom, place, functools.partial(counts.plan, source, delta=delta),
+        lambda plan: forecast_sections(plan, wanted_error), batches, release_cube, write_release,
     )  # fmt: skip
 
 

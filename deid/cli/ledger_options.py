@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -88,17 +87,26 @@ class UnitOptions:
 
     def read(self, source: TableOptions) -> pd.DataFrame:
         """Read the table, and say on standard error, nowhere else, how many rows do not say whose they are."""
+        (frame,) = self._told([source.read()])
+        return frame
+
+    def read_batches(self, source: TableOptions, columns: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
+        """Read some columns of the table, all by default, in batches; say the same at the end."""
+        return self._told(source.read_batches(columns))
+
+    def _told(self, batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         from deid.dp.unit import rows_without_person
 
-        frame = source.read()
-        missing = rows_without_person(frame, self.person) if self.person is not None else 0
+        missing = 0
+        for frame in batches:
+            missing += rows_without_person(frame, self.person) if self.person is not None else 0
+            yield frame
         if missing:
             typer.echo(
                 f"{missing} rows have no {self.person} and are left out: nothing says whose they are. This number is "
                 "exact, so keep it in the house",
                 err=True,
             )
-        return frame
 
 
 @dataclass(frozen=True)
@@ -150,12 +158,12 @@ def told_payment(told: Summary, paying: PayingOptions, ledger: Ledger | None, wo
 
 def release_paid(
     told: Summary,
-    source: TableOptions,
     paying: PayingOptions,
     whom: ToldUnitOptions,
     place: PaidReleaseOptions,
     plan_of: Callable[..., Any],
     forecast: Callable[[Any], tuple[list[Section], dict[str, Any]]],
+    table: Callable[[Any], Any],
     release: Callable[..., Any],
     write: Callable[[Any, Path], None],
 ) -> None:
@@ -164,10 +172,12 @@ def release_paid(
     Parameters
     ----------
     told : Summary
-    source, paying, whom, place
+    paying, whom, place
         What the user said.
     plan_of : callable
-        Gets what reads the table, unit and epsilon, and the fields of ``whom``; returns the plan.
+        Gets epsilon, the unit, and the fields of ``whom``; returns the plan.
+    table : callable
+        Reads what a plan is about.
     forecast, release, write : callable
         Of the library: of a plan its tables; of table and plan the release; of a release its file.
     """
@@ -177,8 +187,7 @@ def release_paid(
     ledger = paying.open()
     target = None if place.dry_run else check_target(place.output)
     own = "" if target is None else request_id(paying.request, target, ledger)
-    read = functools.cache(lambda: whom.read(source))
-    plan = plan_of(read, paying.epsilon, protected(ledger), **asdict(whom))
+    plan = plan_of(paying.epsilon, protected(ledger), **asdict(whom))
     told.extra["method"] = plan.method
     if target is None:
         told_forecast(told, forecast(plan))
@@ -187,7 +196,7 @@ def release_paid(
     noise = paying.noise
     with working("measuring"):
         released = write_paid(
-            lambda: release(read(), plan, ledger=ledger, request=own, noise=noise), write, target, own, ledger
+            lambda: release(table(plan), plan, ledger=ledger, request=own, noise=noise), write, target, own, ledger
         )
     told.extra |= {"epsilon": plan.epsilon, "private": noise.private, "request": own}
     if released is None:

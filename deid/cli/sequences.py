@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,7 +71,11 @@ def sequences(
     from deid.dp.sequence_release import write_sequences
     from deid.dp.sequences import release_sequences
 
-    release_paid(told, source, paying, whom, place, asked.plan, sequence_sections, release_sequences, write_sequences)
+    read = functools.cache(lambda: whom.read(source))
+    release_paid(
+        told, paying, whom, place, functools.partial(asked.plan, read), sequence_sections, lambda plan: read(),
+        release_sequences, write_sequences,
+    )  # fmt: skip
 
 
 @command

@@ -71,7 +71,7 @@ def dp(
 
     Example: deid experiment dp visits.csv --dims age,year,death --domains domains.toml --slice year,death --plot e.svg
     """
-    from deid.dp.cube import rows_of
+    from deid.dp.counting import rows_of
     from deid.experiments.dp import histograms_outcome, methods_outcome, thresholds_outcome
     from deid.table.microdata import column_names
 

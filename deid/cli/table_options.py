@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -39,6 +40,12 @@ class TableOptions:
         from deid.table.table_files import read_table
 
         return read_table(other or self.table, separator=self.sep, table=self.sql, text=True)
+
+    def read_batches(self, columns: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
+        """Read some columns of it, all by default, in batches, all cells as texts."""
+        from deid.table.table_files import read_batches
+
+        return read_batches(self.table, columns=columns, separator=self.sep, table=self.sql)
 
     def files(self, *others: str | Path | None) -> list[tuple[str, Path]]:
         """Return it, and further tables, by name where they are files, for a manifest."""

@@ -8,26 +8,25 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from deid.base.arrays import IntArray
 from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.dp.adaptive import adaptive_pairs
 from deid.dp.budget import Ledger
+from deid.dp.counting import count_rows
 from deid.dp.domain import Dimension
 from deid.dp.methods import LARGEST_PAIR, METHODS, CubePlan, Rows, measure, wavelet_of
 from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, laplace_scale
-from deid.dp.payment import check_payer, partition_name, row_key, table_mark
+from deid.dp.payment import check_payer, mark_of, partition_name, row_key
 from deid.dp.plan import Terms
 from deid.dp.release import RESERVED, CubeRelease
-from deid.dp.unit import PrivacyUnit, bounded_rows
+from deid.dp.unit import PrivacyUnit
 from deid.dp.zcdp import check_delta
-from deid.table.microdata import check_columns
 
 _MAX_DENSE = 20_000_000
 _MAX_RECONCILED = 400_000_000
@@ -221,35 +220,8 @@ def _choose_method(dimensions: Sequence[Dimension], named: bool, noise: float) -
     return "privtree" if cells * noise > _PAIRS_TO and ordered**2 > cells else "forest"
 
 
-def rows_of(frame: pd.DataFrame, dimensions: Sequence[Dimension]) -> Rows:
-    """Return the rows of a table that lie in the declared domains.
-
-    Raises
-    ------
-    ConfigError
-        When the table lacks a column.
-    """
-    check_columns(frame, [dimension.name for dimension in dimensions])
-    points = np.stack([dimension.codes(frame[dimension.name]) for dimension in dimensions], axis=1)
-    return Rows(points[(points >= 0).all(axis=1)], tuple(len(dimension) for dimension in dimensions))
-
-
-def _prepare(frame: pd.DataFrame, plan: CubePlan, key: bytes) -> tuple[Rows, IntArray]:
-    """Return the rows that count, and what was left out: persons with too many rows, rows outside the domains."""
-    cut = 0
-    if plan.person is not None:
-        bounded = bounded_rows(frame, plan.person, plan.unit.max_rows, key)
-        frame, cut = frame[bounded.keep], bounded.cut
-    # after the bound: over all parts together a person stands behind no more rows than it allows
-    for own, cell in plan.part:
-        check_columns(frame, [own.name])
-        frame = frame[own.codes(frame[own.name]) == own.place(cell)]
-    rows = rows_of(frame, plan.dimensions)
-    return rows, np.array([cut, len(frame) - len(rows.points)], np.int64)
-
-
 def release_cube(
-    frame: pd.DataFrame,
+    table: pd.DataFrame | Iterable[pd.DataFrame],
     plan: CubePlan,
     *,
     ledger: Ledger | None,
@@ -261,8 +233,8 @@ def release_cube(
 
     Parameters
     ----------
-    frame : pandas.DataFrame
-        The table.
+    table : pandas.DataFrame, or iterable of them
+        The table, or batches of its rows (`deid.table.table_files.read_batches`).
     plan : CubePlan
         What to release.
     ledger : Ledger or None
@@ -290,17 +262,18 @@ def release_cube(
     """
     noise = noise or OpenDPNoise()
     check_payer(ledger, noise)
-    rows, left_out = _prepare(frame, plan, row_key(ledger))
-    mark = table_mark(frame, plan.person, ledger) if plan.part else ""
+    batches = [table] if isinstance(table, pd.DataFrame) else table
+    counted = count_rows(batches, plan, row_key(ledger), marked=bool(plan.part) and ledger is not None)
+    mark = mark_of(counted.mark, plan.person)
     columns = ", ".join(dimension.name for dimension in plan.dimensions)
     path = [(partition_name(own, mark), cell) for own, cell in plan.part]
     receipt = plan.charge(ledger, noise, request, purpose or f"cube over {columns} by {plan.method}", path)
-    model, notes = measure(rows, plan, noise)
+    model, notes = measure(counted.rows, plan, noise)
     own = {
         **({"delta": plan.delta} if plan.delta else {}),
         "slices": [[plan.dimensions[axis].name for axis in axes] for axes in plan.slices],
         "part": [[dimension.name, cell] for dimension, cell in plan.part],
         "notes": [*notes, *([model.caveat] if model.caveat else [])],
-        "left_out": plan.tell_left_out(left_out, noise, of_part=bool(plan.part)),
+        "left_out": plan.tell_left_out(counted.left_out, noise, of_part=bool(plan.part)),
     }
     return CubeRelease(plan.dimensions, model, plan.metadata(noise, receipt, request, own))

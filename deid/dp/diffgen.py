@@ -47,12 +47,13 @@ def diffgen(
     *,
     distance: int = 1,
     rounds: int = ROUNDS,
+    weights: IntArray | None = None,
 ) -> Boxes:
     """Specialize a cube top-down and count its groups.
 
     Parameters
     ----------
-    points, shape
+    points, shape, weights
         See `deid.dp.methods.Rows`.
     epsilon : float
         For choices and counts together.
@@ -75,7 +76,7 @@ def diffgen(
     choosing, counting = split_epsilon(epsilon, (_CHOICE_SHARE, 1 - _CHOICE_SHARE))
     each = split_epsilon(choosing, [1.0] * rounds)[0]
     cuts = [[0, size] for size in shape]
-    histograms = [count_cells([points[:, axis]], [size]) for axis, size in enumerate(shape)]
+    histograms = [count_cells([points[:, axis]], [size], weights) for axis, size in enumerate(shape)]
     for _ in range(rounds):
         candidates = [
             (score, axis, place) for axis in range(len(shape)) for score, place in _scores(histograms[axis], cuts[axis])
@@ -86,7 +87,7 @@ def diffgen(
         cuts[axis] = sorted([*cuts[axis], place])
     sizes = [len(own) - 1 for own in cuts]
     groups = [np.searchsorted(own, points[:, axis], "right") - 1 for axis, own in enumerate(cuts)]
-    drawn = noise.discrete_laplace(count_cells(groups, sizes), distance, counting).ravel()
+    drawn = noise.discrete_laplace(count_cells(groups, sizes, weights), distance, counting).ravel()
     corners = [
         np.stack([grid.ravel() for grid in np.meshgrid(*ends, indexing="ij")], axis=1)
         for ends in ([own[:-1] for own in cuts], [own[1:] for own in cuts])

@@ -378,7 +378,7 @@ def read_domains(path: Path) -> dict[str, dict[str, Any]]:
     return columns
 
 
-def count_cells(codes: Sequence[IntArray], shape: Sequence[int]) -> IntArray:
+def count_cells(codes: Sequence[IntArray], shape: Sequence[int], weights: IntArray | None = None) -> IntArray:
     """Count rows by cell.
 
     Parameters
@@ -387,6 +387,8 @@ def count_cells(codes: Sequence[IntArray], shape: Sequence[int]) -> IntArray:
         The cell of each row in each dimension, none of them -1.
     shape : sequence of int
         The number of cells of each dimension.
+    weights : int array, shape (rows,), optional
+        How many times each row counts.
 
     Returns
     -------
@@ -402,7 +404,7 @@ def count_cells(codes: Sequence[IntArray], shape: Sequence[int]) -> IntArray:
         raise ConfigError("a table of counts needs a dimension", "name at least one column")
     require(size <= 50 * _MAX_CELLS, f"{size} cells are too many to hold", "take fewer dimensions, or wider cells")
     flat = np.ravel_multi_index([np.asarray(code) for code in codes], tuple(shape))
-    return np.bincount(flat, minlength=size).reshape(tuple(shape)).astype(np.int64)
+    return np.bincount(flat, weights, minlength=size).reshape(tuple(shape)).astype(np.int64)
 
 
 @dataclass(frozen=True)

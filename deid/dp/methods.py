@@ -48,19 +48,28 @@ class Rows:
 
     Parameters
     ----------
-    points : int64 array, shape (rows, dimensions)
-        The cell of each row.
+    points : int64 array, shape (points, dimensions)
+        The cell of each row, or each cell that has rows.
     shape : tuple of int
         Cells of each dimension.
+    weights : int64 array, shape (points,), optional
+        Rows of each point; one by default.
     """
 
     points: IntArray
     shape: tuple[int, ...]
+    weights: IntArray | None = None
+
+    @property
+    def total(self) -> int:
+        """Number of rows."""
+        return len(self.points) if self.weights is None else int(self.weights.sum())
 
     def counts(self, axes: Axes | None = None) -> IntArray:
         """Return the true marginal over ``axes``, all by default; a dimension for each axis."""
         axes = tuple(range(len(self.shape))) if axes is None else axes
-        return count_cells([self.points[:, axis] for axis in axes], [self.shape[axis] for axis in axes])
+        codes = [self.points[:, axis] for axis in axes]
+        return count_cells(codes, [self.shape[axis] for axis in axes], self.weights)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,12 +244,12 @@ def _box_model(boxes: Boxes, plan: CubePlan, *, project: bool) -> tuple[Model, l
 
 
 def _privtree(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
-    boxes = privtree(rows.points, rows.shape, plan.measuring, noise, distance=plan.unit.distance)
+    boxes = privtree(rows.points, rows.shape, plan.measuring, noise, distance=plan.unit.distance, weights=rows.weights)
     return _box_model(boxes, plan, project=plan.nonnegative)
 
 
 def _diffgen(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
-    boxes = diffgen(rows.points, rows.shape, plan.measuring, noise, distance=plan.unit.distance)
+    boxes = diffgen(rows.points, rows.shape, plan.measuring, noise, distance=plan.unit.distance, weights=rows.weights)
     return _box_model(boxes, plan, project=plan.nonnegative)
 
 
@@ -256,7 +265,7 @@ def _dpcube_paper(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list
 
 def _even(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
     distance = plan.unit.distance
-    total = noise.discrete_laplace(np.array([len(rows.points)]), distance, plan.measuring).astype(float)
+    total = noise.discrete_laplace(np.array([rows.total]), distance, plan.measuring).astype(float)
     whole = np.zeros((1, len(plan.shape)), np.int64), np.array([plan.shape], np.int64)
     boxes = Boxes(plan.shape, *whole, total, np.array([laplace_variance(distance, plan.measuring)]))
     return _box_model(boxes, plan, project=False)

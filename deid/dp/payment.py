@@ -55,7 +55,12 @@ def table_mark(frame: pd.DataFrame, person: str | None, ledger: Ledger | None) -
     """
     if ledger is None:
         return ""
-    return f"{table_hash(frame, row_key(ledger))}/{person}"
+    return mark_of(table_hash(frame, row_key(ledger)), person)
+
+
+def mark_of(content: str, person: str | None) -> str:
+    """Return the `table_mark` of a table whose content has this hash; none where there is none."""
+    return content and f"{content}/{person}"
 
 
 def partition_name(dimension: Dimension, mark: str) -> str:

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from deid.base.arrays import IntArray
+from deid.base.arrays import IndexArray, IntArray
 from deid.dp.boxes import Boxes
 from deid.dp.epsilon import split_epsilon
 from deid.dp.noise import Noise, laplace_scale, laplace_variance
@@ -25,12 +25,20 @@ _COUNT_SHARE = 0.5
 """Share of epsilon for the leaves' counts."""
 
 
-def privtree(points: IntArray, shape: tuple[int, ...], epsilon: float, noise: Noise, *, distance: int = 1) -> Boxes:
+def privtree(
+    points: IntArray,
+    shape: tuple[int, ...],
+    epsilon: float,
+    noise: Noise,
+    *,
+    distance: int = 1,
+    weights: IntArray | None = None,
+) -> Boxes:
     """Partition a cube and count its boxes.
 
     Parameters
     ----------
-    points, shape
+    points, shape, weights
         See `deid.dp.methods.Rows`.
     epsilon : float
         For decisions and counts together.
@@ -46,20 +54,24 @@ def privtree(points: IntArray, shape: tuple[int, ...], epsilon: float, noise: No
     scale = laplace_scale((2 * _FANOUT - 1) / (_FANOUT - 1) * distance, structure)
     decay = scale * math.log(_FANOUT)
     dimensions = len(shape)
+
+    def size(rows: IndexArray) -> int:
+        return len(rows) if weights is None else int(weights[rows].sum())
+
     order = sorted(range(dimensions), key=lambda axis: (shape[axis], axis))
     leaves: list[tuple[IntArray, IntArray, int]] = []
     level = [(np.zeros(dimensions, np.int64), np.array(shape, np.int64), np.arange(len(points)), 0)]
     depth = 0
     while level:
         wide = [node for node in level if np.any(node[1] - node[0] > 1)]
-        leaves += [(low, high, len(rows)) for low, high, rows, _ in level if not np.any(high - low > 1)]
-        counts = np.array([len(rows) for _, _, rows, _ in wide], float)
+        leaves += [(low, high, size(rows)) for low, high, rows, _ in level if not np.any(high - low > 1)]
+        counts = np.array([size(rows) for _, _, rows, _ in wide], float)
         biased = np.maximum(counts - depth * decay, -decay)  # the paper's theta is 0
         split = noise.laplace(biased, scale) > 0
         level = []
         for (low, high, rows, turn), divide in zip(wide, split, strict=True):
             if not divide:
-                leaves.append((low, high, len(rows)))
+                leaves.append((low, high, size(rows)))
                 continue
             axis = next(a for a in (*order[turn:], *order[:turn]) if high[a] - low[a] > 1)
             following = (order.index(axis) + 1) % dimensions

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deid.base.arrays import BoolArray, IntArray
 from deid.base.errors import ConfigError, require
@@ -154,12 +155,19 @@ def bounded_rows(frame: pd.DataFrame, person: str, max_rows: int, key: bytes = b
     counts = np.bincount(persons[keep], minlength=1)
     crowded = np.flatnonzero(keep & (counts[persons] > max_rows))
     if len(crowded):
-        order = np.lexsort((row_hashes(frame.iloc[crowded], key), persons[crowded]))
-        owners = persons[crowded][order]
-        sizes = np.diff(np.flatnonzero(np.diff(owners, prepend=-1, append=-1)))
-        rank = np.arange(len(owners)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        keep[crowded[order[rank >= max_rows]]] = False
+        keep[crowded] = least_of_each(persons[crowded], row_hashes(frame.iloc[crowded], key), max_rows)
     return BoundedRows(keep, int((counts > max_rows).sum()))
+
+
+def least_of_each(persons: IntArray, hashes: NDArray[np.uint64], max_rows: int) -> BoolArray:
+    """Return which rows are among the ``max_rows`` with the smallest hashes of their person; a number a person."""
+    order = np.lexsort((hashes, persons))
+    owners = persons[order]
+    sizes = np.diff(np.flatnonzero(np.diff(owners, prepend=-1, append=-1)))
+    rank = np.arange(len(owners)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    keep = np.empty(len(order), np.bool_)
+    keep[order] = rank < max_rows
+    return keep
 
 
 def _persons(frame: pd.DataFrame, person: str) -> IntArray:

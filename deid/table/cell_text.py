@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from deid.base.buckets import Buckets
 from deid.base.late import pd
 
 _WHOLE = re.compile(r"(-?\d+)\.0", re.ASCII)
@@ -182,5 +183,36 @@ def row_hashes(frame: pd.DataFrame, key: bytes) -> npt.NDArray[np.uint64]:
 
 def table_hash(frame: pd.DataFrame, key: bytes) -> str:
     """Return a keyed hash of a table's content, whatever the order of its rows and columns; 32 hexadecimal digits."""
-    rows = np.sort(row_hashes(frame, key)).astype(">u8")
-    return hashlib.blake2b(rows.tobytes(), digest_size=16, key=key).hexdigest()
+    with RowsHash(key) as content:
+        content.add(row_hashes(frame, key))
+        return content.digest()
+
+
+class RowsHash:
+    """The hash of `table_hash`, of rows that come in batches.
+
+    Parameters
+    ----------
+    key : bytes
+        At most 64 bytes.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key, self._rows = key, Buckets(1)
+
+    def __enter__(self) -> RowsHash:
+        return self
+
+    def __exit__(self, *told: Any) -> None:
+        self._rows.__exit__(*told)
+
+    def add(self, hashes: npt.NDArray[np.uint64]) -> None:
+        """Take the hashes of rows (`row_hashes`)."""
+        self._rows.add(hashes.reshape(-1, 1))
+
+    def digest(self) -> str:
+        """Return the hash of all rows, in any order; nothing may be added afterwards."""
+        total = hashlib.blake2b(digest_size=16, key=self._key)
+        for part in self._rows.parts():  # a part's rows lie before those of the next
+            total.update(np.sort(part, axis=None).astype(">u8").tobytes())
+        return total.hexdigest()

@@ -21,14 +21,24 @@ _BATCH = 5_000
 _EXAMPLE = "for example: sqlite:///release.db/patients or postgresql://me@host/research/release.patients"
 
 
-def read_cells(place: str, table: str | None) -> tuple[list[str], list[list[Any]]]:
-    """Read all rows of a table; see `deid.table.table_files.read_table`.
+Cells = tuple[list[str], list[list[Any]]]
+"""Names of columns, and the cells of each."""
 
-    Returns
-    -------
-    names : list of str
-    columns : list of lists
-        Cells of each column; numbers of SQLite with the decimal places that the column declares.
+
+def cell_batches(place: str, table: str | None, most: int | None = None) -> Iterator[Cells]:
+    """Yield the rows of a table, all in one transaction; see `deid.table.table_files.read_table`.
+
+    Parameters
+    ----------
+    place, table
+        As those of `deid.table.table_files.read_table`.
+    most : int, optional
+        Rows of a batch; without it all are one.
+
+    Yields
+    ------
+    Cells
+        Numbers of SQLite with the decimal places that the column declares. A table without rows is one batch.
     """
     from deid.base.store import has_password
 
@@ -36,15 +46,20 @@ def read_cells(place: str, table: str | None) -> tuple[list[str], list[list[Any]
         raise ConfigError("the URL holds a password", "leave it out; set PGPASSWORD or use ~/.pgpass")
     database, named = split_place(place)
     found = open_table(database, table or named)
-    rows = [row for batch in found.all(found.columns) for row in batch]
-    found.store.close()
     loose = found.store.dialect == "sqlite"
-    values = zip(*rows, strict=True) if rows else [()] * len(found.columns)
-    columns = []
-    for column, own in zip(found.table.columns, values, strict=True):
-        places = getattr(column.type, "scale", None) if loose else None
-        columns.append([_scaled(cell, places) for cell in own])
-    return list(found.columns), columns
+    places = [getattr(column.type, "scale", None) if loose else None for column in found.table.columns]
+    try:
+        rows = (row for batch in found.all(found.columns) for row in batch)
+        batch = list(islice(rows, most))
+        while True:
+            values = zip(*batch, strict=True) if batch else [()] * len(places)
+            columns = [[_scaled(cell, scale) for cell in own] for scale, own in zip(places, values, strict=True)]
+            yield list(found.columns), columns
+            batch = list(islice(rows, most))
+            if not batch:
+                return
+    finally:
+        found.store.close()
 
 
 def _scaled(cell: object, places: int | None) -> object:

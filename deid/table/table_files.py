@@ -12,7 +12,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,13 @@ import numpy as np
 from deid.base.errors import ConfigError, FormatError, InputError, OutputError
 from deid.base.files import atomic_files, check_new_file, os_reason
 from deid.base.late import pd
-from deid.io.database import DATABASES
+from deid.base.nearest import nearest
+from deid.io.batches import open_parquet
+from deid.io.database import DATABASES, is_database
 from deid.io.encoding import is_binary
 from deid.table import statistics_files, workbook
 from deid.table.cell_text import cell_text, text_column
-from deid.table.database_tables import check_new_rows, read_cells, shown_table, write_rows
+from deid.table.database_tables import Cells, cell_batches, check_new_rows, shown_table, write_rows
 from deid.table.scalars import EXACT, is_plain_number
 
 _SEPARATORS = (",", ";", "\t", "|")
@@ -34,6 +36,8 @@ _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?")
 _PARQUET = (".parquet", ".pq")
 _WRITTEN = (".csv", ".tsv", *_PARQUET, workbook.SUFFIXES[0])
 _ZIP = b"PK\x03\x04"
+_BATCH = 100_000
+"""Rows of a batch of `read_batches`."""
 
 
 def read_table(
@@ -78,7 +82,7 @@ def read_table(
     name = str(place)
     path, suffix = Path(name), Path(name).suffix.lower()
     if "://" in name or (suffix in DATABASES and not path.is_file()):
-        return _from_cells(read_cells(name, table), name, text, exact, _array)
+        return _from_database(name, table, text, exact)
     try:
         with path.open("rb") as stream:
             head = stream.read(_HEAD)
@@ -93,10 +97,100 @@ def read_table(
         hint = "save the table as .xlsx without a password, CSV or Parquet"
         raise FormatError(f"this is no table but {kind}", hint, name)
     if suffix in DATABASES:
-        return _from_cells(read_cells(name, table), name, text, exact, _array)
+        return _from_database(name, table, text, exact)
     if kind == "Parquet" or suffix in _PARQUET:
         return _from_parquet(path, text, exact)
     return _from_csv(path, head, separator, text, exact)
+
+
+def read_batches(
+    place: str | Path, *, columns: Sequence[str] = (), separator: str | None = None, table: str | None = None
+) -> Iterator[pd.DataFrame]:
+    """Yield the rows of a table in batches, so that memory does not grow with a table of Parquet or of a database.
+
+    All cells are texts, so what is read of a row is what `read_table` reads of it. A table of another kind is one
+    batch.
+
+    Parameters
+    ----------
+    place, separator, table
+        As those of `read_table`; also a folder of Parquet.
+    columns : sequence of str
+        Those that are wanted; all by default.
+
+    Yields
+    ------
+    pandas.DataFrame
+        At least one, which may have no rows.
+
+    Raises
+    ------
+    ConfigError
+        When a column is not there.
+    InputError, FormatError
+        See `read_table`; in the middle of a table, too.
+    """
+    name = str(place)
+    path = Path(name)
+    if is_database(name):
+        for found in cell_batches(name, table, _BATCH):
+            yield _only(_from_cells(found, name, True, False, _array), columns)
+        return
+    files = parquet_files(path)
+    if not files:
+        yield _only(read_table(name, separator=separator, table=table, text=True), columns)
+        return
+    first: list[str] = []
+    for file in files:
+        with file.open("rb") as stream:
+            try:
+                opened = open_parquet(stream)
+            except FormatError as error:
+                raise error.at(str(file)) from None
+            names = list(opened.schema_arrow.names)
+            _check_names(names, str(file))
+            first = first or names
+            if sorted(names) != sorted(first):
+                raise FormatError("this part has other columns than the first", "write the table again", str(file))
+            _check_there(names, columns)
+            yield from _parquet_batches(opened, columns or first, str(file))
+
+
+def parquet_files(path: Path) -> list[Path]:
+    """Return the files of a table of Parquet, which may be a folder of parts; none for a table of another kind."""
+    if path.is_dir():
+        return sorted(file for file in path.rglob("*.parquet") if file.is_file())
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(4)
+    except OSError:
+        return []
+    return [path] if is_binary(head) == "Parquet" else []
+
+
+def _parquet_batches(opened: Any, columns: Sequence[str], where: str) -> Iterator[pd.DataFrame]:
+    import pyarrow
+
+    try:
+        for batch in opened.iter_batches(_BATCH, columns=list(columns)):
+            yield _narrow(pyarrow.Table.from_batches([batch]).select(list(columns)), True, False)
+        if not opened.metadata.num_rows:
+            yield _narrow(opened.schema_arrow.empty_table().select(list(columns)), True, False)
+    except (pyarrow.ArrowException, OSError):
+        raise FormatError("the file is damaged", "write it again", where) from None
+    except (ValueError, OverflowError, NotImplementedError):
+        raise FormatError("a date or time is out of range", "write it as text", where) from None
+
+
+def _only(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    _check_there(list(frame.columns), columns)
+    return frame[list(columns)] if columns else frame
+
+
+def _check_there(names: Sequence[str], columns: Sequence[str]) -> None:
+    for column in columns:
+        if column not in names:
+            raise ConfigError(f"the table has no column {column!r}", nearest(column, names))
 
 
 def _sniff(head: bytes) -> str:
@@ -195,9 +289,12 @@ def _from_parquet(path: Path, as_text: Collection[str] | bool, exact: bool) -> p
         raise FormatError("a date or time is out of range", "write it as text", str(path)) from None
 
 
-def _from_cells(
-    found: tuple[list[str], list[list[Any]]], place: str, as_text: Collection[str] | bool, exact: bool, array: Any
-) -> pd.DataFrame:
+def _from_database(place: str, table: str | None, as_text: Collection[str] | bool, exact: bool) -> pd.DataFrame:
+    (found,) = cell_batches(place, table)
+    return _from_cells(found, place, as_text, exact, _array)
+
+
+def _from_cells(found: Cells, place: str, as_text: Collection[str] | bool, exact: bool, array: Any) -> pd.DataFrame:
     """Return a frame of names and columns of cells; ``array`` makes one of Arrow of a column."""
     import pyarrow
 

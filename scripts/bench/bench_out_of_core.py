@@ -1,10 +1,12 @@
-"""What anonymizing and checking a table on disk cost in memory and time, beside the same table in memory.
+"""What anonymizing, checking and counting a table on disk cost in memory and time, beside the same table in memory.
 
     python scripts/bench/bench_out_of_core.py                                # a million rows, 512 MB
     python scripts/bench/bench_out_of_core.py --rows 10000000 --memory 1G --only disk
+    python scripts/bench/bench_out_of_core.py --ways cube,persons
 
-The table is made up: age, day of birth, one of 900 places, sex, a year, one of 60 diagnoses. Seconds are those on the
-clock; memory is the most that was resident in the command and, added, in any of its workers.
+The table is made up: a person, who has four rows, age, day of birth, one of 900 places, sex, a year, one of 60
+diagnoses. In memory, ``cube`` and ``persons`` (a cube whose persons are bounded) read a CSV of it, which is read whole.
+Seconds are those on the clock; memory is the most that was resident in the command and, added, in any of its workers.
 """
 
 from __future__ import annotations
@@ -20,10 +22,14 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 
 CHECKED = ("--qi", "age,born,place,sex,year", "--sensitive", "diagnosis", "--k", "5", "--l", "2")
-STATED = (*CHECKED, "--each-row-a-person", "--method", "mondrian")
+STATED = (*CHECKED, "--each-row-a-person", "--method", "mondrian", "--drop", "person")
+COUNTED = ("--dims", "age,sex,year", "--domain", "age=0..99", "--domain", "sex=F,M", "--domain", "year=2010..2024")
+NOISY = (*COUNTED, "--epsilon", "1", "--not-private-seed", "1", "--quiet")
+WAYS = ("anonymize", "privacy", "cube", "persons")
 
 
 def make(path: Path, count: int) -> None:
@@ -36,6 +42,7 @@ def make(path: Path, count: int) -> None:
         place = np.minimum(rng.geometric(0.01, size), 900)
         table = pa.table(
             {
+                "person": pa.array([f"{n:08}" for n in rng.integers(0, max(count // 4, 1), size).tolist()]),
                 "age": age,
                 "born": pa.array(np.datetime64("2024-06-30") - age * 365 - rng.integers(0, 365, size)).cast(
                     pa.string()
@@ -75,7 +82,9 @@ def main() -> None:
     parser.add_argument("--memory", default="512M")
     parser.add_argument("--jobs", default="1")
     parser.add_argument("--only", choices=("disk", "memory"))
+    parser.add_argument("--ways", default=",".join(WAYS))
     said = parser.parse_args()
+    asked = said.ways.split(",")
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         os.environ["XDG_CONFIG_HOME"] = str(place / "config")
@@ -86,15 +95,24 @@ def main() -> None:
                 continue
             how = ["--memory", said.memory] if name == "disk" else []
             jobs = ["--jobs", said.jobs] if name == "disk" else []
-            out = str(place / f"{name}.parquet")
+            table, out = place / "in.parquet", str(place / f"{name}.parquet")
+            if name == "memory" and {"cube", "persons"} & {*asked}:
+                table = place / "in.csv"
+                pyarrow.csv.write_csv(pq.read_table(place / "in.parquet"), table)
             ways = {
                 "anonymize": ("anonymize", str(place / "in.parquet"), *STATED, "-o", out, "--quiet", *how, *jobs),
                 "privacy": ("privacy", out, *CHECKED, "--quiet", *how),
+                "cube": ("cube", str(table), *NOISY, "-o", str(place / f"{name}-cube.csv")),
+                "persons": ("cube", str(table), *NOISY, "--person", "person", "-o", str(place / f"{name}-persons.csv")),
             }
-            for what, command in ways.items():
-                seconds, most = measured(*command)
+            for what in asked:
+                seconds, most = measured(*ways[what])
                 print(f"{what:<10} {name:<7}{seconds:8.1f} s {most / 1e6:8,.0f} MB", flush=True)
-        if said.only is None:
+        for what in ("cube", "persons"):
+            if said.only is None and what in asked:
+                disk, memory = ((place / f"{name}-{what}.csv").read_bytes() for name in ("disk", "memory"))
+                print(f"equal {what}: {disk == memory}")
+        if said.only is None and "anonymize" in asked:
             disk, memory = (pq.read_table(place / f"{name}.parquet").to_pandas() for name in ("disk", "memory"))
             names = list(disk.columns)
             same = (

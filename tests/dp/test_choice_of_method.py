@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deid.dp.cube import plan_cube, rows_of
+from deid.dp.counting import rows_of
+from deid.dp.cube import plan_cube
 from deid.dp.domain import declare
 from deid.dp.methods import measure
 from deid.dp.noise import SeededNoise
