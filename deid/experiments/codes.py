@@ -7,8 +7,9 @@ of case counts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from deid.base.errors import ConfigError, DeidError
 from deid.base.late import pd
@@ -143,28 +144,43 @@ def plot_codes(curves: pd.DataFrame, sweep: pd.DataFrame, rows: pd.DataFrame) ->
     return figure
 
 
-def codes_outcome(frame: pd.DataFrame, asked: CodesAsked, methods: Sequence[str], *, linked: bool = False) -> Outcome:
-    """Attack codes, suppress rare ones and compare releases, and return tables and plot."""
-    data = asked.read(frame, persons_as_given=asked.persons_as_given or linked)
-    curves, sweep = support_curves(data, m=asked.m), suppression_sweep(data)
-    rows, releases, failures = compare_codes(frame, asked, methods, linked=linked)
+def codes_sections(
+    curves: pd.DataFrame, sweep: pd.DataFrame, rows: pd.DataFrame, values: Mapping[str, Any]
+) -> list[Section]:
+    """Return the tables of `support_curves`, `suppression_sweep` and `compare_codes`.
+
+    Parameters
+    ----------
+    curves, sweep, rows : pandas.DataFrame
+    values : mapping
+        ``studies`` and ``not_done`` of the JSON values.
+    """
     wide = curves.pivot_table(index="attacker", columns="records", values="share", sort=False).rename(columns=str)
-    told = " ".join(f"{method}: not done: {error.what}." for method, error in failures.items())
+    told = " ".join(f"{method}: not done: {what}." for method, what in values["not_done"].items())
     sections = [
         frame_section("Share of the persons whom at most so many records fit", wide.reset_index(), digits=4),
         frame_section("Codes suppressed that at most a share of the records have", sweep, digits=4),
         frame_section("Releases by method", rows, told, 4),
     ]
+    if studies := values["studies"]:
+        methods = rows["method"].tolist()
+        kept = {(study["disease"], study["method"]) for study in studies if study["supported"]}
+        diseases = dict.fromkeys(str(study["disease"]) for study in studies)
+        lines = [(d, *("yes" if (d, method) in kept else "" for method in methods)) for d in diseases]
+        sections.append(Section("Studies that a release supports", ("disease", *methods), lines))
+    return sections
+
+
+def codes_outcome(frame: pd.DataFrame, asked: CodesAsked, methods: Sequence[str], *, linked: bool = False) -> Outcome:
+    """Attack codes, suppress rare ones and compare releases, and return tables and plot."""
+    data = asked.read(frame, persons_as_given=asked.persons_as_given or linked)
+    curves, sweep = support_curves(data, m=asked.m), suppression_sweep(data)
+    rows, releases, failures = compare_codes(frame, asked, methods, linked=linked)
     studies = [
         {"disease": study.disease, "method": method, "cases": study.cases, "supported": study.supported}
         for method, release in releases.items()
         for study in release.studies
     ]
-    if studies:
-        diseases = list(dict.fromkeys(str(study["disease"]) for study in studies))
-        kept = {(study["disease"], study["method"]) for study in studies if study["supported"]}
-        lines = [(d, *("yes" if (d, method) in kept else "" for method in releases)) for d in diseases]
-        sections.append(Section("Studies that a release supports", ("disease", *releases), lines))
     values = {
         "persons": len(data.transactions),
         "curves": frame_records(curves),
@@ -173,4 +189,5 @@ def codes_outcome(frame: pd.DataFrame, asked: CodesAsked, methods: Sequence[str]
         "rows": frame_records(rows),
         "not_done": {method: error.what for method, error in failures.items()},
     }
+    sections = codes_sections(curves, sweep, rows, values)
     return Outcome("Diagnosis codes", sections, rows, values, lambda: plot_codes(curves, sweep, rows))

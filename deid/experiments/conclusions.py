@@ -9,9 +9,9 @@ Kohnen, Oganian, Reiter and Sanil, The American Statistician 60(3), 2006).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -344,30 +344,52 @@ def conclusions_outcome(pair: TablePair, said: StudyOptions) -> Outcome:
     counts = count_cohorts(pair, drawn, [f"random {n}" for n in range(1, len(drawn) + 1)])
     asked = count_cohorts(pair, [parse_cohort(truth, text) for text in said.cohort], said.cohort)
     feasible = feasibility(counts, said.need)
-    held = float(((counts["least"] <= counts["original"]) & (counts["original"] <= counts["greatest"])).mean())
-    same, overlap = float(findings["same"].mean()), float(findings["overlap"].mean())
-    error = float(counts["error"].median())
+    held = (counts["least"] <= counts["original"]) & (counts["original"] <= counts["greatest"])
+    facts = {
+        "outcome": said.outcome,
+        "significance": said.significance,
+        "same": float(findings["same"].mean()),
+        "overlap": float(findings["overlap"].mean()),
+        "cohorts": len(counts),
+        "median_error": float(counts["error"].median()),
+        "bounds_held": float(held.mean()),
+    }
+    frames = {"feasibility": feasible, "conclusions": findings, "asked": asked, "counts": counts}
+    values = {**facts, **{name: frame_records(frame) for name, frame in frames.items()}}
+    sections = conclusions_sections(feasible, findings, asked, values)
+    title = "Conclusions from a release"
+    return Outcome(title, sections, findings, values, lambda: plot_conclusions(findings, counts))
+
+
+def conclusions_sections(
+    feasible: pd.DataFrame, findings: pd.DataFrame, asked: pd.DataFrame, facts: Mapping[str, Any]
+) -> list[Section]:
+    """Return the tables of a comparison of conclusions.
+
+    Parameters
+    ----------
+    feasible, findings, asked : pandas.DataFrame
+        From `feasibility`, `compare_conclusions` and `count_cohorts`, the last of cohorts that were named.
+    facts : mapping
+        The JSON values that are no tables.
+    """
 
     def section(title: str, frame: pd.DataFrame, note: str = "") -> Section:
         return frame_section(title, frame.rename(columns=lambda name: name.replace("_original", "")), note, digits=4)
 
-    sections = [
+    return [
         *([section("Cohorts", asked)] if len(asked) else []),
         section(
             "Are there enough patients?",
             feasible,
-            f"{len(counts)} random cohorts; median relative error {error:.3f}; the bounds held for {held:.1%}. "
+            f"{facts['cohorts']} random cohorts; median relative error {facts['median_error']:.3f}; the bounds held "
+            f"for {facts['bounds_held']:.1%}. "
             "Settled: the bounds decide. Right: the estimate says what the original says.",
         ),
         section(
-            f"Conclusions about {said.outcome}",
+            f"Conclusions about {facts['outcome']}",
             findings,
-            f"{same:.1%} of {len(findings)} decisions at p < {said.significance:g} are the same; intervals overlap by "
-            f"{overlap:.2f} on average.",
+            f"{facts['same']:.1%} of {len(findings)} decisions at p < {facts['significance']:g} are the same; "
+            f"intervals overlap by {facts['overlap']:.2f} on average.",
         ),
     ]
-    facts = {"same": same, "overlap": overlap, "cohorts": len(counts), "median_error": error, "bounds_held": held}
-    frames = {"feasibility": feasible, "conclusions": findings, "asked": asked}
-    values = {**facts, **{name: frame_records(frame) for name, frame in frames.items()}}
-    title = "Conclusions from a release"
-    return Outcome(title, sections, findings, values, lambda: plot_conclusions(findings, counts))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.base.options import option, place_of
 from deid.base.plots import COLOURS, Figure, new_figure
-from deid.base.reports import frame_section
+from deid.base.reports import Section, frame_section
 from deid.experiments.cohorts import TablePair
 from deid.experiments.outcome import Outcome
 from deid.table.microdata import Microdata, check_columns, column_names
@@ -311,18 +311,23 @@ def _rows(target: str, found: Mapping[str, Mapping[str, Mapping[str, float]]]) -
 def models_outcome(pair: TablePair, said: ModelOptions, test: Microdata | None = None) -> Outcome:
     """Return the comparison of models as an outcome; parameters and errors as those of `compare_models`."""
     found = compare_models(pair, said, test)
+    settings = {"test": test is not None, "made_up": said.made_up, "rows": len(pair.original)}
+    return Outcome.of_frame("Models from a release", found, models_section(found, settings), settings, plot_models)
+
+
+def models_section(found: pd.DataFrame, settings: Mapping[str, Any]) -> Section:
+    """Return the table of `compare_models`; the setting ``test`` tells whether models were tried on other rows."""
     where = (
         "Both were tried on rows that neither table has."
-        if test is not None
+        if settings["test"]
         else "Both were tried on the original's own rows, which they have seen: --test TABLE names others."
     )
     note = f"{where} Kept: the share of the original model's gain over knowing nothing."
-    section = frame_section("Models trained on each table", found, note, digits=4)
-    settings = {"test": test is not None, "made_up": said.made_up, "rows": len(pair.original)}
-    return Outcome.of_frame("Models from a release", found, section, settings, _plot)
+    return frame_section("Models trained on each table", found, note, digits=4)
 
 
-def _plot(found: pd.DataFrame) -> Figure:
+def plot_models(found: pd.DataFrame) -> Figure:
+    """Return the plot of `compare_models`: measures of each target by both models."""
     shown = found[found["measure"].isin(list(_NOTHING))]
     figure, axes = new_figure(6.5, 0.8 + 0.5 * len(shown))
     places = np.arange(len(shown))

@@ -21,9 +21,12 @@ from deid.base.late import pd
 from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import Section, frame_section
 from deid.disclosure.frontier import ChosenRelease, Point, plot_map
+from deid.experiments.codes import codes_sections, plot_codes
+from deid.experiments.conclusions import conclusions_sections
 from deid.experiments.dp import plot_histograms, plot_methods, plot_thresholds
 from deid.experiments.hips import Hips
 from deid.experiments.linkage import linkage_section, plot_linkage
+from deid.experiments.models import models_section, plot_models
 from deid.experiments.page import (
     active_learning_sections,
     hips_sections,
@@ -32,9 +35,19 @@ from deid.experiments.page import (
     sampling_section,
     subsets_section,
 )
-from deid.experiments.plots import plot_active_learning, plot_hips, plot_learning, plot_sampling, plot_subsets
+from deid.experiments.plots import (
+    plot_active_learning,
+    plot_conclusions,
+    plot_hips,
+    plot_learning,
+    plot_sampling,
+    plot_subsets,
+)
 from deid.experiments.robustness import Robustness, robustness_section
+from deid.experiments.same_disease import plot_same_disease, same_disease_section
 from deid.experiments.sequences import plot_sequences
+from deid.experiments.tables import plot_tables, tables_sections
+from deid.experiments.trajectories import plot_trajectories, trajectories_sections
 
 _MOST = 64 * 2**20
 """Bytes of a file of results; the largest evaluations take a few hundred a document."""
@@ -356,6 +369,20 @@ def _robustness(values: Values) -> Shown:
     return Shown("Robustness", [robustness_section(rows)], [Plot(figure, alt)])
 
 
+def _codes(values: Values) -> Shown:
+    curves, sweep, rows = (_frame(values[name]) for name in ("curves", "suppression", "rows"))
+    alt = "Persons by records that fit, unique persons by suppressed share, error of case counts by method"
+    sections = codes_sections(curves, sweep, rows, values)
+    return Shown("Diagnosis codes", sections, [Plot(plot_codes(curves, sweep, rows), alt)])
+
+
+def _conclusions(values: Values) -> Shown:
+    feasible, findings, counts = (_frame(values[name]) for name in ("feasibility", "conclusions", "counts"))
+    sections = conclusions_sections(feasible, findings, pd.DataFrame(list(values["asked"])), values)
+    alt = "Effects with their intervals in the original and the release; counts of cohorts with their bounds"
+    return Shown("Conclusions from a release", sections, [Plot(plot_conclusions(findings, counts), alt)])
+
+
 _NOT_PRIVATE = "These figures compare with true counts: they are NOT private."
 
 
@@ -437,6 +464,29 @@ _KINDS: Mapping[str, Callable[[Values], Shown]] = {
         lambda frame, _: [linkage_section(frame)],
         plot_linkage,
         "Precision over recall of pairs, a line a method and a point a threshold",
+    ),
+    "experiment tables": _of_frame(
+        "Anonymized tables", tables_sections, plot_tables, "Loss and errors of queries over k, a line a method"
+    ),
+    "experiment same-disease": _of_frame(
+        "One disease",
+        lambda frame, _: [same_disease_section(frame)],
+        plot_same_disease,
+        "Average risks Q and R by release",
+    ),
+    "experiment trajectories": _of_frame(
+        "Longitudinal records",
+        lambda frame, values: trajectories_sections(frame, values["shape"]),
+        plot_trajectories,
+        "Loss of codes and ages, and AvgRE, over k or weights",
+    ),
+    "experiment codes": _codes,
+    "experiment conclusions": _conclusions,
+    "experiment models": _of_frame(
+        "Models from a release",
+        lambda frame, values: [models_section(frame, values["settings"])],
+        plot_models,
+        "Bars: measures of models trained on the original and on the release",
     ),
     "ru-map": _ru_map,
     "anonymize": _release,

@@ -15,7 +15,7 @@ from dataclasses import replace
 from deid.base.errors import ConfigError
 from deid.base.late import pd
 from deid.base.plots import COLOURS, Figure, new_figure
-from deid.base.reports import frame_records, frame_section
+from deid.base.reports import Section, frame_records, frame_section
 from deid.disclosure.risk import PopulationRisk, population_risk
 from deid.disclosure.same_disease import recode_same_disease
 from deid.experiments.outcome import Outcome
@@ -95,14 +95,19 @@ def plot_same_disease(frame: pd.DataFrame) -> Figure:
     return figure
 
 
+def same_disease_section(frame: pd.DataFrame) -> Section:
+    """Return the table of `compare_same_disease`."""
+    note = (
+        "q: chance to tell who a record is; r: chance that a member of the population is in the table; R cut: R of the "
+        "algorithm's cells, not of what they publish."
+    )
+    return frame_section("Risks by release", frame, note)
+
+
 def same_disease_outcome(
     patients: Microdata, population: Microdata, *, dates: Sequence[str] = (), zips: Sequence[str] = ()
 ) -> Outcome:
     """Compare releases of patients with one disease, and return table and plot; see `compare_same_disease`."""
     frame = compare_same_disease(patients, population, dates=dates, zips=zips)
-    note = (
-        "q: chance to tell who a record is; r: chance that a member of the population is in the table; R cut: R of the "
-        "algorithm's cells, not of what they publish."
-    )
-    section = frame_section("Risks by release", frame, note)
-    return Outcome("One disease", [section], frame, {"rows": frame_records(frame)}, lambda: plot_same_disease(frame))
+    section, values = same_disease_section(frame), {"rows": frame_records(frame)}
+    return Outcome("One disease", [section], frame, values, lambda: plot_same_disease(frame))

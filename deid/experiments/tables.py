@@ -6,14 +6,14 @@ The comparisons of Gkoulalas-Divanis and Loukides 2012 (census data: NCP, DM, re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from deid.base.errors import DeidError, require
 from deid.base.late import pd
 from deid.base.plots import COLOURS, Figure, new_figure
-from deid.base.reports import frame_records, frame_section
+from deid.base.reports import Section, frame_records, frame_section
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.guards import check_before_release, drop_unnamed
 from deid.disclosure.methods import MethodOptions
@@ -144,6 +144,14 @@ def plot_tables(frame: pd.DataFrame) -> Figure:
     return figure
 
 
+def tables_sections(frame: pd.DataFrame, values: Mapping[str, Any]) -> list[Section]:
+    """Return the table of `compare_tables`, with what could not be reached (``not_reached`` of the JSON values)."""
+    told = [f"{method}, k = {k}: not reached: {what}." for method, k, what in values["not_reached"]]
+    note = " ".join(["NCP, DM: loss; AvgRE: relative error of random counts; risk: chance of a right link.", *told])
+    shown = frame.assign(k=frame["k"].astype("Int64").astype(str).replace("<NA>", ""))
+    return [frame_section("Releases by method and k", shown, note, 4)]
+
+
 def tables_outcome(
     data: Microdata,
     methods: Sequence[str],
@@ -156,9 +164,5 @@ def tables_outcome(
 ) -> Outcome:
     """Compare releases of a table, and return table and plot; see `compare_tables`."""
     frame, failures = compare_tables(data, methods, ks, options=options, queries=queries, column=column, seed=seed)
-    told = [f"{method}, k = {k}: not reached: {error.what}." for method, k, error in failures]
-    note = " ".join(["NCP, DM: loss; AvgRE: relative error of random counts; risk: chance of a right link.", *told])
-    shown = frame.assign(k=frame["k"].astype(str).replace("<NA>", ""))
-    section = frame_section("Releases by method and k", shown, note, 4)
     values = {"rows": frame_records(frame), "not_reached": [[method, k, error.what] for method, k, error in failures]}
-    return Outcome("Anonymized tables", [section], frame, values, lambda: plot_tables(frame))
+    return Outcome("Anonymized tables", tables_sections(frame, values), frame, values, lambda: plot_tables(frame))

@@ -6,14 +6,14 @@ The experiments of Tamersoy et al. 2012 (table I, figures 6 to 8, appendix A) on
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from deid.base.errors import require
 from deid.base.late import pd
 from deid.base.plots import COLOURS, Figure, new_figure
-from deid.base.reports import frame_records, frame_section
+from deid.base.reports import Section, frame_records, frame_section
 from deid.experiments.outcome import Outcome
 from deid.trajectories import Trajectories, anonymize_trajectories, check_trajectories
 from deid.trajectories.measures import average_relative_error, loss_of
@@ -119,6 +119,15 @@ def plot_trajectories(frame: pd.DataFrame) -> Figure:
     return figure
 
 
+def trajectories_sections(frame: pd.DataFrame, shape: Mapping[str, float]) -> list[Section]:
+    """Return the tables of `compare_trajectories` and `shape_of`."""
+    note = "ILM, ALM: loss of codes and of ages, exactly from what is published; estimates: as the algorithm adds up."
+    return [
+        frame_section("The table", pd.DataFrame([shape])),
+        frame_section("Loss by method, k and weight of codes", frame, note, 4),
+    ]
+
+
 def trajectories_outcome(
     frame: pd.DataFrame,
     columns: DiagnosisColumns,
@@ -131,14 +140,5 @@ def trajectories_outcome(
     """Compare releases of a table of diagnoses, and return tables and plot; see `compare_trajectories`."""
     data = read_diagnoses(frame, columns)
     shape, compared = shape_of(data), compare_trajectories(data, ks, weights=weights, methods=methods, seed=seed)
-    sections = [
-        frame_section("The table", pd.DataFrame([shape])),
-        frame_section(
-            "Loss by method, k and weight of codes",
-            compared,
-            "ILM, ALM: loss of codes and of ages, exactly from what is published; estimates: as the algorithm adds up.",
-            4,
-        ),
-    ]
-    values = {"shape": shape, "rows": frame_records(compared)}
+    sections, values = trajectories_sections(compared, shape), {"shape": shape, "rows": frame_records(compared)}
     return Outcome("Longitudinal records", sections, compared, values, lambda: plot_trajectories(compared))

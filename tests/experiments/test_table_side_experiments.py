@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -130,3 +132,45 @@ def test_the_commands_print_tables_and_write_figures(tmp_path: Path) -> None:
     assert "Safe Harbor" in said
     rows = {row["release"]: row for row in json.loads(files["r.json"].read_text())["rows"]}
     assert rows["limited data set"]["R"] > 0.9 > rows["Safe Harbor"]["R"] > rows["Safe Harbor"]["Q"]
+
+
+@pytest.fixture(scope="module")
+def tried(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with small tables and a release."""
+    folder = tmp_path_factory.mktemp("tried")
+    rows = [f"{20 + 7 * i % 60},{'FM'[i % 2]},{('high', 'low', 'low')[i % 3]}" for i in range(240)]
+    (folder / "t.csv").write_text("\n".join(["age,sex,income", *rows]) + "\n")
+    pd.DataFrame(PEOPLE, columns=["zip", "birth"]).to_csv(folder / "all.csv", index=False)
+    pd.DataFrame(PEOPLE[:6], columns=["zip", "birth"]).to_csv(folder / "ill.csv", index=False)
+    pd.read_csv(TABLES / "trajectories" / "d4-sample.csv", dtype=str).head(400).to_csv(folder / "d.csv", index=False)
+    codes = pd.DataFrame({"person": [*"aabbccdd"], "visit": [*"12345678"], "code": [*"12121313"]})
+    codes.to_csv(folder / "c.csv", index=False)
+    run("anonymize", folder / "t.csv", "--qi", "age,sex", "--drop-rest", "--k", 5, "-o", folder / "k5.csv")
+    run("anonymize", folder / "t.csv", "--qi", "age,sex,income", "--k", 5, "-o", folder / "all5.csv")
+    return folder
+
+
+CODES_TREE, AGES_TREE = (TABLES / "trajectories" / f"{name}.csv" for name in ("codes", "ages"))
+AGAIN = {
+    "tables": "t.csv --qi age,sex,income --methods mondrian --ks 2,500 --queries 50",
+    "same-disease": "ill.csv --population all.csv --qi birth,zip --dates birth --zips zip",
+    "trajectories": f"d.csv --code-hierarchy {CODES_TREE} --age-hierarchy {AGES_TREE} --methods a-gs --ks 2,3",
+    "codes": "c.csv --codes code --person person --visit visit --k 2 --methods km,none",
+    "conclusions": "t.csv all5.csv --qi age,sex,income --outcome income=high --queries 40 --need 20",
+    "models": "t.csv all5.csv --qi age,sex,income --target income",
+}
+
+
+@pytest.mark.parametrize("name", AGAIN)
+def test_a_result_opened_again_is_what_the_experiment_showed(name: str, tried: Path, tmp_path: Path) -> None:
+    words = [str(tried / word) if word.endswith(".csv") else word for word in AGAIN[name].split()]
+    pages = []
+    run("experiment", name, *words, "--json", tmp_path / "x.json", "--report", tmp_path / "own.html")
+    run("report", "open", tmp_path / "x.json", "-o", tmp_path / "again.html")
+    for page in ("own", "again"):
+        text = (tmp_path / f"{page}.html").read_text()
+        plots = [base64.b64decode(plot).decode() for plot in re.findall(r"data:image/svg\+xml;base64,([^\"]+)", text)]
+        drawn = [re.sub(r"#?\b[pm][0-9a-f]{10}\b|(?<=\.\d\d)\d+", "", plot) for plot in plots]  # ids hash all digits
+        pages.append((re.findall(r"<table>.*?</table>", text, re.DOTALL), drawn))
+    assert pages[0] == pages[1]
+    assert all(pages[0])
