@@ -8,31 +8,26 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from operator import attrgetter
 
-from deid.base.errors import DeidError, EncodingError, FormatError
-from deid.base.luhn import luhn_digit
+from deid.base.errors import DeidError, EncodingError
 from deid.phi import CATEGORIES
+from deid.records.hl7v2_codec import CHECKS, HINT, Following, codec_of, wrong
 from deid.records.record import (
     BLOCKED,
     INSTANT,
     NAMES,
+    OID,
     TEXT,
-    Change,
     Place,
     Record,
     assemble,
-    changed,
     day_of,
-    fit,
-    instant,
     iso,
     known_of,
-    packed,
     sexes_of,
-    splice,
     sweep,
     unpacked,
 )
@@ -41,6 +36,7 @@ from deid.records.tables import (
     DATA,
     DISPLAY,
     KEEP,
+    LISTED,
     NUMBER,
     By,
     Parts,
@@ -74,13 +70,11 @@ _NUMBER_OF_PERSON = 6
 """Digits that no code beside a name has."""
 _WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|['. -])*\Z")
 _CHECK, _SHAPE = "check", "shape"
+_AMOUNT = re.compile(r"[$+-]?[0-9,]+\.[0-9]{1,2}\Z")
+_CODED = re.compile(r"(?=.*[0-9_./:-])[A-Z0-9_./:-]+\Z")
 _DAY = re.compile(r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])(?:[0-9]{4,6}(?:[.+-][0-9.+-]+)?)?\Z")
 _NULL = '""'
-_BREAKS = frozenset((".br", ".sp", ".ce"))
-_LOCAL = re.compile(r"Z[0-9A-Za-z]{0,3}\Z")
-_CONTROL = re.compile(r"\.[a-z]{2} ?[+-]?[0-9]*\Z")
 _PLAIN = re.compile(r"\[[0-9]+\]")
-_HEX = re.compile(r"X(?:[0-9A-Fa-f]{2})+\Z")
 
 
 def split(data: bytes) -> Iterator[bytes]:
@@ -131,13 +125,13 @@ class _Message:
         head = line[0].decode("latin-1") if line else ""
         name = head[:3]
         if name not in HEADS:
-            raise _wrong("the message does not begin with MSH", "segment 1")
+            raise wrong("the message does not begin with MSH", "segment 1")
         self.sep = head[3:4]
         if not self.sep or self.sep.isalnum() or self.sep.isspace():
-            raise _wrong("the separator of fields is missing", f"{name}-1")
+            raise wrong("the separator of fields is missing", f"{name}-1")
         signs = head[4:9].partition(self.sep)[0] if name in _NAMING else _USUAL
         if not signs or len({*signs, self.sep}) <= len(signs) or any(c.isalnum() or c.isspace() for c in signs):
-            raise _wrong("the separators inside of fields are missing", f"{name}-2")
+            raise wrong("the separators inside of fields are missing", f"{name}-2")
         signs += _USUAL[len(signs) :]
         self.component, self.repetition, self.sub = signs[0], signs[1], signs[3]
         self.charset = self._charset(head, encoding) if name == "MSH" else encoding.partition(",")[0]
@@ -151,7 +145,7 @@ class _Message:
             ) from None
         if self.charset not in _STATELESS and self.source.encode(self.charset) != data:
             raise EncodingError("the message cannot be written as it was", "convert it to UTF-8", position="MSH-18")
-        self.codec = _codec(self.sep, signs[:4], self.charset)
+        self.codec = codec_of(self.sep, signs[:4], self.charset)
 
     def _charset(self, head: str, encoding: str) -> str:
         fields = head.split(self.sep, 18)
@@ -186,12 +180,12 @@ class _Message:
             fields = source[start:stop].split(sep)
             name = fields[0]
             if not _SEGMENT.match(name):
-                raise _wrong("this is no segment", f"segment {number}")
+                raise wrong("this is no segment", f"segment {number}")
             count = seen[name] = seen.get(name, 0) + 1
             if name == "PID":
                 self.persons.append(start)
             if number == 1 and name == "MSH" and (len(fields) < 9 or not fields[8]):
-                raise _wrong("the message ends before its type", "MSH-9")
+                raise wrong("the message ends before its type", "MSH-9")
             self._segment(name, f"{name}[{count}]" if count > 1 else name, fields, start)
 
     def _segment(self, name: str, path: str, fields: list[str], at: int) -> None:
@@ -203,13 +197,12 @@ class _Message:
                 rule = rules.get(number)
                 if rule is None:
                     self.places.append(Place(f"{path}-{number}", at, at + len(raw), BLOCKED))
+                elif rule == LISTED and len(raw) <= _LONGEST_CODE and raw.isalnum():
+                    pass
                 elif rule != KEEP or "\n" in raw or "\r" in raw:
                     self._field(rule, raw, at, f"{path}-{number}", fields)
-                elif len(raw) > _LONGEST_CODE:
-                    if _DAY.match(raw):
-                        self._leaf("DATE", raw, at, f"{path}-{number}")
-                    elif self._is_misplaced(raw):
-                        self._misplaced(raw, at, f"{path}-{number}")
+                elif len(raw) > _LONGEST_CODE and _is_stray(raw, self.component, self.table):
+                    self._kept(raw, at, f"{path}-{number}")
             at += len(raw) + 1
 
     def _field(self, rule: Rule, raw: str, at: int, path: str, fields: list[str]) -> None:
@@ -224,6 +217,8 @@ class _Message:
             assert isinstance(rule, str)
             self._leaf(rule, raw, at, path)  # a repetition in a text is a line of it
             return
+        if rule == LISTED and not _listed(raw, self.component, self.repetition, self.sub, self.table):
+            return
         here = path
         for number, part in enumerate(raw.split(self.repetition), 1):
             if number > 1:
@@ -234,6 +229,8 @@ class _Message:
                         self._misplaced(part, at, here)
                     else:
                         self._parts(rule, part, at, here, self.component)
+                elif rule == LISTED:
+                    self._of_list(part, at, here)
                 else:
                     assert isinstance(rule, str)
                     self._leaf(rule, part, at, here)
@@ -255,14 +252,18 @@ class _Message:
             if number > done and piece and piece != _NULL:
                 inner, first, last = rule.parts.get(number, _NOBODY)
                 here = f"{path}.{first or number}"
-                if inner == DISPLAY:
+                if inner == LISTED:
+                    inner = listed_as(piece, self.table.facts["list_words"])
+                elif inner == DISPLAY:
                     inner = self._said(piece, pieces[number] if len(pieces) > number else "")
                 if inner == KEEP and "\n" not in piece and "\r" not in piece:
                     if len(piece) > _LONGEST_CODE and (shape := kept_as(CODE, piece)) in CATEGORIES:
                         self._leaf(shape, piece, at, here)
                     at += len(piece) + 1
                     continue
-                if len(pieces) == 1 and inner == "IDNUM" and _WORDS.match(piece.replace(",", " ")):
+                if len(pieces) == 1 and inner == CODE and _DAY.match(piece):
+                    inner = "DATE"
+                elif len(pieces) == 1 and inner == "IDNUM" and _WORDS.match(piece.replace(",", " ")):
                     inner = next((r for r, _, _ in [rule.parts.get(2, _NOBODY)] if r in NAMES), inner)  # a name alone
                 if isinstance(inner, Parts):
                     self._parts(inner, piece, at, here, self.sub)
@@ -276,6 +277,30 @@ class _Message:
                     self._leaf(str(inner), sep.join(pieces[first - 1 : last]).rstrip(sep), begin, here, sep)
                 else:
                     self._leaf(str(inner), piece, at, here)
+            at += len(piece) + 1
+
+    def _kept(self, raw: str, at: int, path: str) -> None:
+        """Make places of what is no code in a field that is kept."""
+        if _DAY.match(raw):
+            self._leaf("DATE", raw, at, path)
+        elif self._is_misplaced(raw):
+            self._misplaced(raw, at, path)
+        else:
+            for number, piece in enumerate(raw.split(self.component), 1):
+                if (kind := _stray_as(piece)) != KEEP:
+                    self._leaf(kind, piece, at, f"{path}.{number}")
+                at += len(piece) + 1
+
+    def _of_list(self, raw: str, at: int, path: str) -> None:
+        """Make places of what no list has in a field of a list: a person, else each component for itself."""
+        usual = self.table.facts["list_words"]
+        kinds = [listed_as(piece, usual) for piece in raw.split(self.component)]
+        if self._is_misplaced(raw) or kinds[:2] == [TEXT, TEXT]:
+            self._misplaced(raw, at, path)
+            return
+        for number, (piece, kind) in enumerate(zip(raw.split(self.component), kinds, strict=True), 1):
+            if kind != KEEP:
+                self._leaf(kind, piece, at, f"{path}.{number}")
             at += len(piece) + 1
 
     def _said(self, words: str, system: str) -> str:
@@ -331,7 +356,7 @@ class _Message:
         if kind in ("", BLOCKED):
             self.places.append(Place(path, at, end, BLOCKED, examined=kind == BLOCKED))
         elif kind == KEEP:
-            raise _wrong("a line begins no segment", path)
+            raise wrong("a line begins no segment", path)
         elif kind == "DATE" and (found := INSTANT.match(raw)):
             self.places.append(Place(path, at + found.start(1), end, kind, iso(found[1]), self.codec.encode_date))
         else:
@@ -351,7 +376,7 @@ class _Message:
         if encoding in ("A", ""):
             self._leaf(TEXT, raw, at, path)
             return
-        text = unpacked(raw, self.charset, path, _HINT, hexadecimal=encoding == "Hex")
+        text = unpacked(raw, self.charset, path, HINT, hexadecimal=encoding == "Hex")
         if text.strip():
             encode = self.codec.encode_hex if encoding == "Hex" else self.codec.encode_base64
             self.places.append(Place(path, at, at + len(raw), TEXT, text, encode))
@@ -359,12 +384,12 @@ class _Message:
     def _check(self, pieces: Sequence[str], number: int, at: int, path: str) -> None:
         """Let a check digit follow the number that it belongs to: the first component of those before it."""
         place = next((p for p in reversed(self.places) if p.path.startswith(f"{path}.")), None)
-        scheme = _CHECKS.get(pieces[number] if len(pieces) > number else "")
+        scheme = CHECKS.get(pieces[number] if len(pieces) > number else "")
         digit, end = pieces[number - 1], at + len(pieces[number - 1])
         if place is not None and place.end == at - 1 and scheme is not None and place.text.isdecimal():
             inside = digit == place.text[-1] == scheme(place.text[:-1])
             if inside or digit == scheme(place.text):
-                follow = _Following(self.codec, None if inside else scheme)
+                follow = Following(self.codec, None if inside else scheme)
                 stretches = (place.start, place.end), (at, end)
                 self.places[self.places.index(place)] = replace(place, encode=follow, stretches=stretches)
                 return
@@ -482,6 +507,67 @@ class _Message:
         return numbers[0].text.strip()
 
 
+def listed_as(text: str, usual: str) -> str:
+    """Return what a value is that should be a code of a list, or the words of one.
+
+    Parameters
+    ----------
+    text : str
+        Without the sign between components.
+    usual : str
+        Words of such lists in small letters.
+
+    Returns
+    -------
+    str
+        `KEEP`, `TEXT`, or the category of an identifier: a number of six and more digits is somebody's.
+
+    >>> [listed_as(text, "life partner") for text in ("SPO", "Life Partner", "8812345", "Dr. Zorvath", "2106-3")]
+    ['keep', 'keep', 'IDNUM', 'text', 'keep']
+    """
+    if _DAY.match(text):
+        return "DATE"
+    if (shape := kept_as(CODE, text)) in CATEGORIES:
+        return shape
+    if sum(map(str.isdigit, text)) >= _NUMBER_OF_PERSON and not _AMOUNT.match(text) and not OID.match(text):
+        return "IDNUM" if shape == KEEP else TEXT
+    if (len(text) <= _LONGEST_CODE and shape == KEEP) or _CODED.match(text) or _HL7_TABLE.match(text):
+        return KEEP
+    return KEEP if _words(usual).issuperset(re.findall(r"[^\W\d_]+", text.lower())) else TEXT
+
+
+@functools.lru_cache(maxsize=4)
+def _words(usual: str) -> frozenset[str]:
+    return frozenset(usual.split())
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _listed(raw: str, component: str, repetition: str, sub: str, table: Table) -> bool:
+    """Tell whether a field of a list holds anything else than what lists hold."""
+    usual = table.facts["list_words"]
+    parts = raw.split(repetition)
+    return any(listed_as(piece, usual) != KEEP for part in parts for piece in part.split(component)) or any(
+        _stray(component).search(part) for part in parts
+    )
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _is_stray(raw: str, component: str, table: Table) -> bool:
+    """Tell whether a field that is kept may hold anything else than codes and their words."""
+    if _DAY.match(raw) or any(_stray_as(piece) != KEEP for piece in raw.split(component)):
+        return True
+    found = _stray(component).search(raw)
+    said = None if found is None else found[1] or found[2]
+    return found is not None and (said is None or said.upper() not in table.facts["no_given_names"])
+
+
+def _stray_as(piece: str) -> str:
+    """Return what a component of a field that is kept is: words with a title, a day or a long number are text."""
+    if (shape := kept_as(CODE, piece)) in CATEGORIES:
+        return shape
+    return display_as(piece, of_standard=True) if " " in piece else KEEP
+
+
 @functools.cache
 def _stray(component: str) -> re.Pattern[str]:
     """Return what finds persons and identifiers by their shape among the components of a code."""
@@ -505,180 +591,9 @@ def _escaped_field(sep: str, escape: str) -> re.Pattern[str]:
     return re.compile(rf"{plain}(?:{sign}{plain}{sign}{plain})+(?![^{re.escape(sep)}\r\n])")
 
 
-@functools.lru_cache(maxsize=64)
-def _codec(sep: str, signs: str, charset: str) -> Codec:
-    component, repetition, escape, inner = list(signs)
-    return Codec(sep, component, repetition, escape, inner, charset)
-
-
 def _first(path: str) -> str:
     """Return the field of a path whose place is a first component of it: PID-3 of PID-3(2).1; else the path."""
     return path.removesuffix(".1").partition("(")[0]
-
-
-_HINT = "repair the message at its source, or leave it out"
-
-
-def _wrong(what: str, path: str) -> FormatError:
-    return FormatError(what, _HINT, "", path)
-
-
-def _mod11(number: str) -> str:
-    """Return the check digit of HL7's table 0061, M11: weights 2 to 7 from the right, again and again.
-
-    >>> _mod11("1234567")
-    '4'
-    """
-    rest = sum(int(digit) * (2 + place % 6) for place, digit in enumerate(reversed(number))) % 11
-    return str((11 - (rest or 1)) % 10)
-
-
-_CHECKS: dict[str, Callable[[str], str]] = {
-    "M10": luhn_digit,
-    "BCV": luhn_digit,
-    "M11": _mod11,
-    "NPI": lambda number: luhn_digit(f"80840{number}"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class _Following:
-    """Writes a number and the check digit behind it."""
-
-    codec: Codec
-    check: Callable[[str], str] | None
-    """None where the number's last digit is the check digit."""
-
-    def __call__(self, raw: str, place: Place, changes: Sequence[Change]) -> list[str]:
-        new = self.codec.encode(raw, place, changes)
-        if not new.isdecimal():
-            return [new, ""]
-        return [new, new[-1] if self.check is None else self.check(new)]
-
-
-@dataclass(frozen=True, slots=True)
-class Codec:
-    """How a message writes text: its separators, its escapes, its character set."""
-
-    sep: str
-    component: str
-    repetition: str
-    escape: str
-    sub: str
-    charset: str
-    _signs: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        """Say what the escapes of separators stand for."""
-        pairs = zip("FSTRE", (self.sep, self.component, self.sub, self.repetition, self.escape), strict=True)
-        self._signs.update(pairs)
-
-    def decode(self, raw: str, path: str) -> tuple[str, Sequence[tuple[int, int]] | None]:
-        """Return the text of a field, and where each of its characters begins and ends; None for each at its own place.
-
-        Raises
-        ------
-        FormatError
-            When an escape has no end, or its bytes are no text.
-        """
-        if self.escape not in raw:
-            return (raw.replace(self.repetition, "\n") if self.repetition in raw else raw), None
-        out: list[str] = []
-        starts: list[tuple[int, int]] = []
-        at = 0
-        while at < len(raw):
-            char = raw[at]
-            if char != self.escape:
-                out.append("\n" if char == self.repetition else char)
-                starts.append((at, at + 1))
-                at += 1
-                continue
-            end = raw.find(self.escape, at + 1)
-            if end < 0:
-                raise _wrong("an escape has no end", path)
-            said = raw[at + 1 : end]
-            end += 1
-            if _HEX.match(said):
-                data = bytes.fromhex(said[1:])
-                # a character of several bytes may stand in several escapes
-                while raw.startswith(f"{self.escape}X", end):
-                    more = raw[end + 1 :].partition(self.escape)[0]
-                    if not _HEX.match(more):
-                        break
-                    data += bytes.fromhex(more[1:])
-                    end += len(more) + 2
-                try:
-                    text = data.decode(self.charset)
-                except UnicodeError:
-                    raise _wrong("the bytes of an escape are no text in the character set", path) from None
-            elif said in self._signs:
-                text = self._signs[said]
-            elif said in ("H", "N") or _LOCAL.match(said):
-                text = ""
-            elif said[:3] in _BREAKS:
-                text = "\n"
-            elif _CONTROL.match(said) or re.match(r"[CM][0-9A-Fa-f]{4,6}\Z", said):
-                text = " " if said.startswith(".sk") else ""
-            else:
-                # not an escape of the standard: it is read as it stands
-                out += raw[at:end].replace(self.repetition, "\n")
-                starts += [(n, n + 1) for n in range(at, end)]
-                at = end
-                continue
-            out += text
-            starts += [(at, end)] * len(text)
-            at = end
-        return "".join(out), starts
-
-    def encode(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
-        """Return a field with its changes."""
-        return splice(raw, place, changes, lambda new, old, _: self._written(new, old, place.kind))
-
-    def encode_date(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
-        """Return a date: the time of day stays where a whole day does."""
-        new = instant(raw, place, changes)
-        return self.escaped(changed(place.text, changes)) if new is None else new
-
-    def encode_base64(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
-        """Return a document in base64."""
-        return packed(changed(place.text, changes), self.charset)
-
-    def encode_hex(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
-        """Return a document in hexadecimal digits."""
-        return fit(changed(place.text, changes), self.charset).encode(self.charset).hex().upper()
-
-    def _written(self, new: str, old: str, kind: str) -> str:
-        """Return a replacement; the components of a name stay as many."""
-        if kind == TEXT or not (self.component in old or self.sub in old):
-            return self.escaped(new)
-        if self.component not in old and "^" in new:
-            return self._same(new, old, ((self.sub, "^"),))
-        return self._same(new, old, ((self.component, "^"), (self.sub, "&")))
-
-    def _same(self, new: str, old: str, signs: Sequence[tuple[str, str]]) -> str:
-        if not signs:  # a part that an operator takes for a title, as in DOCTOR^NO, is a part of the name here
-            return "" if new == old and sum(map(str.isalpha, old)) > 2 else self.escaped(new)
-        (own, usual), *rest = signs
-        parts, before = new.split(usual), old.split(own)
-        if len(parts) != len(before):
-            parts = [new.replace(usual, " "), *[""] * (len(before) - 1)]
-        return own.join(self._same(n, o, rest) for n, o in zip(parts, before, strict=True))
-
-    def escaped(self, text: str) -> str:
-        """Return text as a field writes it."""
-        text = fit(text, self.charset)
-        if text.isalnum():
-            return text
-        return _to_escape(self.sep, self.component, self.repetition, self.escape, self.sub).sub(self._escape, text)
-
-    def _escape(self, found: re.Match[str]) -> str:
-        signs = {self.escape: "E", self.sep: "F", self.component: "S", self.sub: "T", self.repetition: "R"}
-        return f"{self.escape}{signs.get(found[0], '.br')}{self.escape}"
-
-
-@functools.lru_cache(maxsize=64)
-def _to_escape(*signs: str) -> re.Pattern[str]:
-    return re.compile(rf"\r\n|[\r\n{re.escape(''.join(signs))}]")
 
 
 def read_all(data: bytes, table: Table, encoding: str) -> Iterator[Record | DeidError]:

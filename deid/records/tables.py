@@ -37,11 +37,14 @@ _FORMS = {
 """What places of codes and of measurements may hold; all else in them is text."""
 _SHAPES = re.compile(
     r"\s*(?:(?P<SSN>[0-9]{3}-[0-9]{2}-[0-9]{4})|(?P<PHONE>(?:\+?1[-. ])?\(?[0-9]{3}\)?[-. ]?[0-9]{3}[-.][0-9]{4})"
-    r"|(?P<EMAIL>[^\s@]+@[^\s@]+\.[A-Za-z]{2,}))\s*\Z"
+    r"|(?P<EMAIL>[^\s@]+@[^\s@]+\.[A-Za-z]{2,})"
+    r"|(?P<DATE>(?:19|20)[0-9]{2}[-/][01]?[0-9][-/][0-3]?[0-9]|[0-3]?[0-9][-/][0-3]?[0-9][-/](?:19|20)[0-9]{2}))\s*\Z"
 )
 """What is no code and no measurement wherever it stands: records write values a field beside their own."""
 DISPLAY = "display"
 """What a code says; a kind of those standards that have codes."""
+LISTED = "listed"
+"""A code of a list; a kind of HL7 v2."""
 _SAID = re.compile(r"[0-9]{5,}|[0-9]{1,4}[/-][0-9]{1,2}[/-][0-9]|[0-9]{3}[-. ][0-9]{3}|@")
 """What is no part of what a code of a standard says."""
 _RANGE = re.compile(r"([1-9][0-9]?)(?:-([1-9][0-9]?))?\Z")
@@ -214,7 +217,7 @@ class Table:
             for n in keys:
                 parts[n] = (rule, keys[0], keys[-1]) if rule in _JOINED else (rule, n, n)
         inner = [parts[n][0] if n in parts else "" for n in (2, 3)]
-        unnamed = all(rule in (*_FORMS, KEEP, TEXT, BLOCKED, DISPLAY) for rule in inner)
+        unnamed = all(rule in (*_FORMS, KEEP, TEXT, BLOCKED, DISPLAY, LISTED) for rule in inner)
         first = parts[1][0] if 1 in parts else ""
         return Parts(parts, unnamed and all(rule != DATA for rule, _, _ in parts.values()), first in CATEGORIES)
 

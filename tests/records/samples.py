@@ -15,6 +15,9 @@ TABLE = load_table("hl7v2")
 PID = r"PID|1||123456^^^HOSP^MR||Thornbury^Eleanor||19470619|F"
 
 
+HEAD = r"MSH|^~\&|SYS|CLINIC|EHR|CLINIC|20240312094500||ORU^R01|M-1|P|2.5.1"
+
+
 def message(*segments: str, signs: str = "^~\\&", charset: str = "", end: str = "\r") -> bytes:
     """Return a message with its header."""
     head = f"MSH|{signs}|SYS|CLINIC|EHR|CLINIC|20240312094500||ORU^R01|M-1|P|2.5.1||||||{charset}"
