@@ -16,7 +16,7 @@ from deid.annotation.project import Project
 from deid.base.errors import DeidError, FormatError, InputError, require
 from deid.base.files import atomic_files, os_reason
 from deid.document import Document, Failure, Span, Tally
-from deid.evaluation.agreement import Agreement, Dispute, agreement, disputes
+from deid.evaluation.agreement import disputes
 from deid.phi import find_label, group
 from deid.pipeline.edit_log import LoggedEdits
 
@@ -38,16 +38,6 @@ def annotated(project: Project, annotators: Sequence[str] = ()) -> dict[str, lis
     found = {name: documents for name, documents in found.items() if documents}
     require(len(found) > 1, "fewer than two annotators are done with notes", "import another annotator's layer")
     return found
-
-
-def project_agreement(project: Project, annotators: Sequence[str] = ()) -> Agreement:
-    """Return how far annotators agree, over the notes that they are done with; all annotators by default."""
-    return agreement(annotated(project, annotators))
-
-
-def project_disputes(project: Project, annotators: Sequence[str] = ()) -> list[Dispute]:
-    """Return where annotators differ, in notes that two or more of them are done with."""
-    return disputes(annotated(project, annotators))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deid.annotation.loop import LoopOptions
+from deid.base.audit import login
 from deid.base.errors import ConfigError, InputError, require
 from deid.base.files import write_bytes
 from deid.base.options import option
@@ -56,7 +56,7 @@ def annotate(
     from deid.annotation.loop import Learner
     from deid.web.annotation import annotation_app, serve_annotation
 
-    name = annotator or _login()
+    name = annotator or login("annotator")
     with _project(told, source, project, label, reading) as opened:
         entries = opened.entries(name)
         held = entries or opened.items()
@@ -86,13 +86,6 @@ def annotate(
         told.notes.append(f"{done} of {len(entries)} notes are done")
         told.places.append(f"project: {opened.path}")
         told.extra = {"notes": len(entries), "done": done}
-
-
-def _login() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # a container's user without a name
-        return "annotator"
 
 
 def _opened(link: str, door: Path) -> bool:

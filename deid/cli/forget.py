@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 import sys
 from pathlib import Path
 
 import typer
 
+from deid.base.audit import login
 from deid.base.errors import ConfigError
 from deid.base.keys import load_key
 from deid.base.options import argument, option, store_of
@@ -68,7 +68,7 @@ def forget(
         vault_key = load_key(vault_key_file or key.key_file, create=False)[0]
         for place in vault:
             with Vault.open(place, vault_key) as opened:
-                gone, compacted = opened.forget(scopes_of(person, documents), who=who or getpass.getuser(), why=why)
+                gone, compacted = opened.forget(scopes_of(person, documents), who=who or login(), why=why)
             told.extra["vault_entries"] += gone
             if not compacted:
                 told.notes.append("the database could not remove old rows from its files: vacuum it as its owner")

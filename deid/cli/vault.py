@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 import sys
 from dataclasses import asdict, dataclass
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from deid.base.audit import login
 from deid.base.errors import ConfigError
 from deid.base.keys import load_key
 from deid.base.options import argument, option, store_of
@@ -39,7 +39,7 @@ class VaultOptions(KeyOptions):
     @property
     def account(self) -> str:
         """Who stands in the audit trail."""
-        return self.who or getpass.getuser()
+        return self.who or login()
 
     def open(self, context: typer.Context, place: str) -> Vault:
         """Open a vault."""

@@ -19,8 +19,6 @@ and number come from two copies. Files are versioned; older ones are brought up 
 
 from __future__ import annotations
 
-import datetime
-import getpass
 import hashlib
 import json
 import math
@@ -33,6 +31,7 @@ from typing import Any
 
 import sqlalchemy as sql
 
+from deid.base.audit import login, now
 from deid.base.errors import ConfigError, DeidError, StoreError, require
 from deid.base.store import Store, made_whole, open_store
 from deid.dp.epsilon import NANO, from_nano, show_nano, to_nano
@@ -222,7 +221,7 @@ class Ledger:
             "relation": unit.relation,
             "max_rows": unit.max_rows,
             "note": note,
-            "created": _now(),
+            "created": now(),
         }
         with made_whole(place):
             store = open_store(place, TABLES, create=True, whole=True)
@@ -393,8 +392,8 @@ class Ledger:
                 "path": json.dumps(route),
                 "purpose": purpose,
                 "question": fingerprint,
-                "who": who or _login(),
-                "time": _now(),
+                "who": who or login(),
+                "time": now(),
                 "answer": None,
             }
             connection.execute(_CHARGE.insert(), row)
@@ -534,14 +533,3 @@ def _part_key(route: tuple[Part, ...], kind: str) -> str:
 
 def _digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
-
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-
-
-def _login() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # an account without a name, as in some containers
-        return "unknown"

@@ -40,7 +40,6 @@ _INNER = "\1"
 """What parts the members of an attached document, as NUL does in one by itself."""
 _PLAIN, _PAGE = "text/plain", "text/html"
 _IDENTITY = ("7bit", "8bit", "binary", "")
-_SEVEN = re.compile(rb"[^\t\n\r -~]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -219,17 +219,6 @@ def _read_counts(path: Path) -> dict[str, int]:
     return population
 
 
-def age_rule(age: float) -> str:
-    """Return what of an age in years may be written: itself up to 89, ``90+`` above.
-
-    Examples
-    --------
-    >>> age_rule(89), age_rule(90)
-    ('89', '90+')
-    """
-    return "90+" if int(age) > _MAX_AGE else str(int(age) if age == int(age) else age)
-
-
 _NUMBER = re.compile(r"(?P<whole>\d+)(?:[.,]\d+)?(?:\s*(?:\d/\d|[½¼¾]))?(?:['’]?s\b)?")
 _TIME_UNIT, _OLD_WORDS, _NINETY = expression("time_unit"), expression("very_old"), expression("ninety")
 _YOUNG_WORDS = frozenset(read_words("writing.toml")["ages"]["young"].split())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import getpass
 import hmac
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,6 +9,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sql
 
+from deid.base.audit import login, now
 from deid.base.errors import ConfigError, StoreError
 from deid.replacement.sealing import Entry, Sealer
 
@@ -259,8 +258,7 @@ def append(
     """
     if not who.strip() or not why.strip():
         raise ConfigError("every step in the audit trail needs who and why", "say who asks, and for what purpose")
-    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    line = AuditLine(state.audit_lines + 1, now, action, who.strip(), _login(), why.strip(), surrogate, found)
+    line = AuditLine(state.audit_lines + 1, now(), action, who.strip(), login(), why.strip(), surrogate, found)
     return _write_line(connection, sealer, state, line)
 
 
@@ -270,13 +268,6 @@ def _write_line(connection: sql.Connection, sealer: Sealer, state: VaultState, l
     link = sealer.check("link", state.audit_end, number, sealed)
     connection.execute(AUDIT.insert(), {"line": line.line, "sealed": sealed, "link": link})
     return replace(state, audit_lines=line.line, audit_end=link)
-
-
-def _login() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # an account without a name, as in some containers
-        return "unknown"
 
 
 def trail(connection: sql.Connection, sealer: Sealer, state: VaultState) -> Iterator[AuditLine]:

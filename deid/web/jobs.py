@@ -8,7 +8,6 @@ outlive the service: one that was under way goes on where it was when the servic
 from __future__ import annotations
 
 import asyncio
-import datetime
 import json
 import os
 import secrets
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sql
 
 from deid.base.async_pool import AsyncPool, WorkerLost
+from deid.base.audit import now
 from deid.base.errors import ConfigError, DeidError, InputError, raised_at, require
 from deid.base.store import Store, open_store
 from deid.streaming.work import PipelineRecipe
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from deid.pipeline import Report
 
 QUEUED, RUNNING, DONE, FAILED, CANCELLED = "queued", "running", "done", "failed", "cancelled"
-STATES = (QUEUED, RUNNING, DONE, FAILED, CANCELLED)
 TABLES = sql.MetaData()
 JOBS = sql.Table(
     "deid_jobs",
@@ -116,7 +115,7 @@ class JobStore:
             "asked": json.dumps({name: getattr(asked, name) for name in names}),
             "state": QUEUED,
             "cancel": False,
-            "submitted": _now(),
+            "submitted": now(),
             "done": 0,
         }
         with self._store.writing() as connection:
@@ -160,7 +159,7 @@ class JobStore:
 
     def end(self, id: str, state: str, result: Mapping[str, Any] | None = None) -> None:
         """Note how a job ended."""
-        values = {"state": state, "ended": _now(), "result": None if result is None else json.dumps(result)}
+        values = {"state": state, "ended": now(), "result": None if result is None else json.dumps(result)}
         with self._store.writing() as connection:
             connection.execute(JOBS.update().where(JOBS.c.id == id).values(values))
 
@@ -169,11 +168,7 @@ class JobStore:
         with self._store.writing() as connection:
             connection.execute(JOBS.update().where(JOBS.c.id == id).values(cancel=True))
             waits = sql.and_(JOBS.c.id == id, JOBS.c.state == QUEUED)
-            connection.execute(JOBS.update().where(waits).values(state=CANCELLED, ended=_now()))
-
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+            connection.execute(JOBS.update().where(waits).values(state=CANCELLED, ended=now()))
 
 
 class _Cancelled(Exception):

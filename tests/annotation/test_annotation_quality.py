@@ -15,8 +15,7 @@ from deid.annotation.quality import (
     add_findings,
     add_pairs,
     adjudicate,
-    project_agreement,
-    project_disputes,
+    annotated,
     scrubbed_documents,
     site_terms,
     write_decisions,
@@ -25,6 +24,7 @@ from deid.annotation.quality import (
 from deid.base.errors import ConfigError, FormatError, InputError
 from deid.detection.site_lists import load_site_lists
 from deid.document import Document, Edit, Failure, Span
+from deid.evaluation.agreement import agreement, disputes
 from deid.linkage.decisions import Decided, checks, read_decisions
 from deid.pipeline.edit_log import LoggedEdits
 
@@ -44,19 +44,19 @@ def _layers(project: Project) -> None:
 
 def test_agreement_is_over_notes_that_are_done(project: Project) -> None:
     with pytest.raises(ConfigError, match="fewer than two"):
-        project_agreement(project)
+        agreement(annotated(project))
     _layers(project)
-    (pair,) = project_agreement(project).pairs
+    (pair,) = agreement(annotated(project)).pairs
     assert (pair.annotators, pair.documents, pair.spans) == (("eva", "paul"), 2, (4, 3))
     assert pair.f1 == pytest.approx(2 * 2 / 7)
     project.finish(1, "paul", done=False)
-    (pair,) = project_agreement(project).pairs
+    (pair,) = agreement(annotated(project)).pairs
     assert (pair.documents, pair.f1) == (1, 1.0)
 
 
 def test_an_adjudicator_gets_what_is_agreed_and_decides_the_rest(project: Project) -> None:
     _layers(project)
-    assert len(project_disputes(project)) == 2
+    assert len(disputes(annotated(project))) == 2
     told = adjudicate(project, "chief", ["eva", "paul"])
     assert (told.notes, told.agreed, told.disputed) == (2, 2, 2)
     _, marks = project.marks(1, "chief")

@@ -13,7 +13,7 @@ from deid.base.errors import ConfigError
 from deid.base.keys import Key
 from deid.document import Document, Span
 from deid.reading.dictionaries import load_dictionary
-from deid.replacement.safe_harbor import age90, age_rule, year_only, year_rule, years_in, zip3, zip_rule
+from deid.replacement.safe_harbor import age90, year_only, year_rule, years_in, zip3, zip_rule
 from deid.replacement.scope import Scope
 
 KEY = Key(b"k" * 32)
@@ -164,10 +164,6 @@ def test_zip3_with_counts_of_another_census(tmp_path: Path) -> None:
         zip3(counts=counts)
     with pytest.raises(ConfigError):
         zip3(counts=tmp_path / "none.csv")
-
-
-def test_age_rule() -> None:
-    assert [age_rule(a) for a in (0, 89, 90, 104, 89.5)] == ["0", "89", "90+", "90+", "89.5"]
 
 
 @pytest.mark.parametrize(
