@@ -52,14 +52,13 @@ class CubeOptions(DomainOptions):
         from deid.table.microdata import column_names
 
         named, weights = parse_slices(self.slices)
-        dims, cells = column_names(self.dims), list(map(parse_condition, self.part))
-        asked = dict.fromkeys([*dims, *(column for column, _ in cells)])
+        dims = column_names(self.dims)
+        asked = dict.fromkeys([*dims, *(column for column, _ in map(parse_condition, self.part))])
         public = [name for name in asked if self.declared().get(name, {}).get("from_data") is True]
         found = functools.cache(lambda: distinct_cells(source.read_batches(public), public))
-        parts = [(self.dimensions([column], found)[0], cell) for column, cell in cells]
         return plan_cube(
             self.dimensions(dims, found), epsilon, unit, method=self.method, slices=named,
-            weights=weights, nonnegative=self.nonnegative, part=parts, delta=delta, **whom,
+            weights=weights, nonnegative=self.nonnegative, part=self.parts(self.part, found), delta=delta, **whom,
         )  # fmt: skip
 
 

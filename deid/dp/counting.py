@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from deid.base.arrays import BoolArray, IntArray
 from deid.base.buckets import Buckets, Words
 from deid.base.late import pd
-from deid.dp.domain import Dimension
+from deid.dp.domain import Dimension, rows_in_part
 from deid.dp.methods import CubePlan, Rows
 from deid.dp.unit import least_of_each
 from deid.table.cell_text import RowsHash, row_hashes, text_column
@@ -123,9 +123,7 @@ def _cells_of(frame: pd.DataFrame, plan: CubePlan, packing: _Packing) -> tuple[W
     asked = [own.name for own in plan.dimensions] + [own.name for own, _ in plan.part]
     check_columns(frame, [*asked, *([plan.person] if plan.person is not None else [])])
     codes = {own.name: own.codes(frame[own.name]) for own in plan.dimensions}
-    chosen = np.ones(len(frame), np.bool_)
-    for own, cell in plan.part:
-        chosen &= own.codes(frame[own.name]) == own.place(cell)
+    chosen = rows_in_part(frame, plan.part)
     inside = chosen & (np.stack(list(codes.values())) >= 0).all(axis=0)
     return packing.words(list(codes.values()), inside), inside, chosen
 

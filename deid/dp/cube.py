@@ -19,10 +19,10 @@ from deid.base.late import pd
 from deid.dp.adaptive import adaptive_pairs
 from deid.dp.budget import Ledger
 from deid.dp.counting import count_rows
-from deid.dp.domain import Dimension
+from deid.dp.domain import Dimension, check_part
 from deid.dp.methods import LARGEST_PAIR, METHODS, CubePlan, Rows, measure, wavelet_of
 from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, laplace_scale
-from deid.dp.payment import check_payer, mark_of, partition_name, row_key
+from deid.dp.payment import check_payer, mark_of, part_path, row_key
 from deid.dp.plan import Terms
 from deid.dp.release import RESERVED, CubeRelease
 from deid.dp.unit import PrivacyUnit
@@ -118,9 +118,6 @@ def plan_cube(
         )
     if named and len(weights or named) != len(named):
         raise ConfigError("not as many weights as slices", "give each slice a weight, or none")
-    for own, cell in part:
-        if own.place(cell) < 0:
-            raise ConfigError(f"the domain of {own.name!r} has no such cell", "a part is one cell of a declared column")
     if delta and method not in ("marginals", "cells"):
         raise ConfigError(f"{method} draws no Gaussian noise", "name slices, or use --method cells")
     plan = CubePlan(
@@ -131,7 +128,7 @@ def plan_cube(
         slices=tuple(named),
         weights=tuple(weights) or (1.0,) * len(named),
         nonnegative=nonnegative,
-        part=tuple((own, own.labels[own.place(cell)]) for own, cell in part),
+        part=check_part(part),
         **settled,
     )
     _check_size(plan)
@@ -264,9 +261,8 @@ def release_cube(
     check_payer(ledger, noise)
     batches = [table] if isinstance(table, pd.DataFrame) else table
     counted = count_rows(batches, plan, row_key(ledger), marked=bool(plan.part) and ledger is not None)
-    mark = mark_of(counted.mark, plan.person)
     columns = ", ".join(dimension.name for dimension in plan.dimensions)
-    path = [(partition_name(own, mark), cell) for own, cell in plan.part]
+    path = part_path(plan.part, mark_of(counted.mark, plan.person))
     receipt = plan.charge(ledger, noise, request, purpose or f"cube over {columns} by {plan.method}", path)
     model, notes = measure(counted.rows, plan, noise)
     own = {

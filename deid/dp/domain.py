@@ -43,7 +43,7 @@ from typing import Any
 
 import numpy as np
 
-from deid.base.arrays import IntArray
+from deid.base.arrays import BoolArray, IntArray
 from deid.base.errors import ConfigError, require
 from deid.base.files import read_toml
 from deid.base.late import pd
@@ -334,17 +334,20 @@ def cell_number(text: str) -> float | None:
 
 
 _FLAG_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:/(\d+))?")
+_DAY = r"\d{4}-\d{2}-\d{2}"
+_FLAG_DATES = re.compile(rf"({_DAY})\.\.({_DAY})(?:/(year|quarter|month))?", re.ASCII)
 
 
 def parse_flag(text: str) -> tuple[str, dict[str, Any]]:
-    """Parse ``COLUMN=A,B,C`` or ``COLUMN=LOW..HIGH`` or ``COLUMN=LOW..HIGH/WIDTH``.
+    """Parse ``COLUMN=A,B,C``, ``COLUMN=LOW..HIGH``, ``COLUMN=LOW..HIGH/WIDTH`` or ``COLUMN=DAY..DAY/quarter``.
 
     Returns
     -------
     column : str
         Name of the column.
     declaration : dict
-        Its domain, as in a file of domains: ``values``, or ``range`` (whole numbers, both included) and ``width``.
+        Its domain, as in a file of domains: ``values``, or ``range`` (whole numbers, both included) and ``width``, or
+        ``dates`` (both included) and ``by``, a year if it is not said.
 
     Raises
     ------
@@ -356,6 +359,9 @@ def parse_flag(text: str) -> tuple[str, dict[str, Any]]:
     if match:
         low, high, width = match.groups()
         return name, {"range": [int(low), int(high)], "width": int(width or 1)}
+    match = _FLAG_DATES.fullmatch(values)
+    if match:
+        return name, {"dates": [match[1], match[2]], "by": match[3] or "year"}
     return name, {"values": [value.strip() for value in values.split(",")]}
 
 
@@ -413,8 +419,12 @@ class DomainOptions:
 
     domains: Path | None = option(None, "Declared domains of the columns (TOML; docs/cube.md).")
     domain: tuple[str, ...] = option(
-        (), "Domain: A,B,C, LOW..HIGH or LOW..HIGH/WIDTH (repeatable).", metavar="COLUMN=VALUES"
+        (), "Domain: A,B,C, LOW..HIGH, LOW..HIGH/WIDTH or DAY..DAY/month (repeatable).", metavar="COLUMN=VALUES"
     )
+
+    def parts(self, texts: Iterable[str], table: Callable[[], pd.DataFrame]) -> list[tuple[Dimension, str]]:
+        """Return parts ``COLUMN=CELL`` as declared columns and cells; see `dimensions`."""
+        return [(self.dimensions([column], table)[0], cell) for column, cell in map(parse_condition, texts)]
 
     def declared(self) -> dict[str, dict[str, Any]]:
         """Return the declarations by column."""
@@ -447,6 +457,29 @@ class DomainOptions:
                 column = frame[name]
             found.append(declare(name, own, column))
         return found
+
+
+def check_part(part: Sequence[tuple[Dimension, str]]) -> tuple[tuple[Dimension, str], ...]:
+    """Return a part of a table, its cells by their labels.
+
+    Raises
+    ------
+    ConfigError
+        When a column has no such cell.
+    """
+    for own, cell in part:
+        if own.place(cell) < 0:
+            raise ConfigError(f"the domain of {own.name!r} has no such cell", "a part is one cell of a declared column")
+    return tuple((own, own.labels[own.place(cell)]) for own, cell in part)
+
+
+def rows_in_part(frame: pd.DataFrame, part: Sequence[tuple[Dimension, str]]) -> BoolArray:
+    """Say which rows lie in all cells of a part, bool array of shape (rows,); `ConfigError` for a missing column."""
+    check_columns(frame, [own.name for own, _ in part])
+    inside = np.ones(len(frame), bool)
+    for own, cell in part:
+        inside &= own.codes(frame[own.name]) == own.place(cell)
+    return inside
 
 
 def parse_slices(texts: Iterable[str]) -> tuple[list[list[str]], list[float]]:

@@ -226,7 +226,7 @@ def forecast_levels(plan: SequencePlan) -> list[LevelForecast]:
 
     Looks at the plan alone; nothing is spent.
     """
-    distance = plan.unit.distance
+    distance = plan.distance
     return [
         LevelForecast(
             length,

@@ -6,14 +6,14 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from deid.base.errors import ConfigError, DeidError, OutputError
 from deid.base.files import check_folder
 from deid.base.late import pd
-from deid.dp.budget import Ledger
+from deid.dp.budget import Ledger, Part
 from deid.dp.domain import Dimension
 from deid.dp.noise import Noise
 from deid.dp.release_files import check_suffix, release_paths
@@ -75,6 +75,11 @@ def partition_name(dimension: Dimension, mark: str) -> str:
     """
     cells = json.dumps([dimension.labels, dict(dimension.declaration), mark], sort_keys=True)
     return f"{dimension.name}#{hashlib.sha256(cells.encode()).hexdigest()[:16]}"
+
+
+def part_path(parts: Sequence[tuple[Dimension, str]], mark: str) -> list[Part]:
+    """Return where in a ledger the cost of a part of a table is booked; ``mark`` as that of `partition_name`."""
+    return [(partition_name(own, mark), cell) for own, cell in parts]
 
 
 def check_target(output: Path | None) -> Path:

@@ -95,7 +95,7 @@ class Terms:
         return measuring, reporting
 
     def left_out(
-        self, left_out: IntArray, epsilon: float | None, noise: Noise, *, of_part: bool = False
+        self, left_out: IntArray, epsilon: float | None, noise: Noise, *, of_part: bool = False, persons: bool = False
     ) -> dict[str, Any]:
         """Return what to write into a release about what it left out.
 
@@ -109,11 +109,15 @@ class Terms:
             Source of noise.
         of_part : bool
             Whether the release is about a part of the table, or persons are nothing that it tells of.
+        persons : bool
+            Whether it is persons, not rows, who lie outside.
         """
         if epsilon is None:
             return {"told": False, "why": "rows outside the declared domains were left out; their number is private"}
         names: tuple[str, ...]
-        if of_part or self.person is None:
+        if persons:
+            names, values, sensitivity = ("persons_outside_domains",), left_out[1:], self.unit.unit_distance
+        elif of_part or self.person is None:
             # in a part, a person would be counted in each that has his rows: parts could not be charged by their
             # maximum
             names, values, sensitivity = ("rows_outside_domains",), left_out[1:], self.unit.distance
@@ -204,9 +208,9 @@ class ReleasePlan(Terms, ABC):
     def question(self) -> dict[str, Any]:
         """Return all that defines the release, as JSON values."""
 
-    def tell_left_out(self, left_out: IntArray, noise: Noise, *, of_part: bool = False) -> dict[str, Any]:
+    def tell_left_out(self, left_out: IntArray, noise: Noise, **about: bool) -> dict[str, Any]:
         """Return what the release says of what it left out; see `Terms.left_out`."""
-        return self.left_out(left_out, self._reporting(), noise, of_part=of_part)
+        return self.left_out(left_out, self._reporting(), noise, **about)
 
     def rehearse_report(self) -> None:
         """Draw the report with test noise: an epsilon too small for it is refused here."""
@@ -262,5 +266,8 @@ def say_left_out(told: Mapping[str, Any]) -> list[str]:
     lines = []
     if "persons_with_too_many_rows" in told:
         lines.append(f"persons who lost rows to the bound, with noise: {told['persons_with_too_many_rows']} {about}")
-    lines.append(f"rows with a cell outside the declared domains, with noise: {told['rows_outside_domains']} {about}")
+    outside = {"rows_outside_domains": "rows with a cell", "persons_outside_domains": "persons with an event"}
+    for name, whose in outside.items():
+        if name in told:
+            lines.append(f"{whose} outside the declared domains, with noise: {told[name]} {about}")
     return lines

@@ -20,6 +20,7 @@ from deid.base.arrays import BoolArray, FloatArray, IntArray
 from deid.base.errors import ConfigError, require
 from deid.dp.intervals import standard_half_width
 from deid.dp.markov_chain import MarkovChain
+from deid.dp.patterns import Pattern
 from deid.dp.prefix_tree import PrefixTree
 from deid.dp.tree_estimate import Consistent, consistent, nonnegative_tree
 
@@ -67,9 +68,13 @@ def _interval(count: float, unbiased: float, half: float) -> PrefixCount:
     return PrefixCount(count, float(found.lower[0]), float(found.upper[0]), bool(found.below_noise_floor[0]))
 
 
-def _checked(symbols: int, length: int, height: int) -> None:
+def _check_length(length: int, height: int) -> None:
     if not 1 <= length <= height:
         raise ConfigError(f"the release has no sequences of this length; its longest have {height}", "ask for less")
+
+
+def _checked(symbols: int, length: int, height: int) -> None:
+    _check_length(length, height)
     require(symbols**length <= _MAX_PREFIXES, f"{symbols}**{length} prefixes are too many", "ask for a smaller length")
 
 
@@ -204,7 +209,6 @@ class TreeModel:
     def total(self, weights: FloatArray, level: float) -> PrefixCount:
         """Return a weighted sum over all prefixes of a length; ``weights`` has the shape of their `distribution`."""
         length, symbols = weights.ndim, self.tree.symbols
-        count = float((self.distribution(length) * weights).sum())
         padded = np.zeros((symbols,) * length)
         padded[(slice(0, self.levels),) * length] = weights
         dense = padded.ravel()
@@ -214,6 +218,33 @@ class TreeModel:
             nodes[depth] = np.where(ended, 0.0, dense[self.codes[depth]])
             if depth > 1:
                 dense = (dense.reshape(-1, symbols, symbols) * self.transitions).sum(axis=2).ravel()
+        return self._sum(float((self.distribution(length) * weights).sum()), nodes, level)
+
+    def matching(self, pattern: Pattern, length: int, level: float) -> PrefixCount:
+        """Return how many sequences a pattern accepts within their first periods.
+
+        Below a leaf they go on by the `transitions`. A sequence that has ended is what it was.
+
+        Raises
+        ------
+        ConfigError
+            When the length is not from 1 to the height.
+        """
+        _check_length(length, self.height)
+        tree = self.tree
+        chances = pattern.chances(self.transitions, length, ends=tree.ends)
+        nodes = [np.zeros(len(own)) for own in tree.levels]
+        states = np.zeros(1, np.int64)
+        for depth, own in enumerate(tree.levels[: length + 1]):
+            if depth:
+                states = pattern.steps[states[own.parents], own.symbols]
+                ended = ~own.expanded if depth < length else np.ones(len(own), bool)
+                nodes[depth] = np.where(ended, chances[length - depth][states, own.symbols], 0.0)
+        count = sum(float(own @ np.maximum(shown, 0.0)) for own, shown in zip(nodes, self.counts, strict=True))
+        return self._sum(count, nodes, level)
+
+    def _sum(self, count: float, nodes: Sequence[FloatArray], level: float) -> PrefixCount:
+        """Return a count with the interval of a weighted sum of nodes, none of which lies above another."""
         values, variances = self._unbiased
         unbiased = sum(float(own @ value) for own, value in zip(nodes, values, strict=True))
         if self.printed:
@@ -291,6 +322,26 @@ class ChainModel:
             abs(float((self._distribution(tables, weights.ndim) * weights).sum()) - count)
             for tables in self.chain.replicates
         ]
+        return _interval(count, count, float(np.quantile(errors, level)))
+
+    def _matching(self, tables: Sequence[FloatArray], pattern: Pattern, length: int) -> float:
+        first = tables[0].sum(axis=1) if tables[0].ndim == 2 else tables[0]
+        held = np.zeros((pattern.states, self.chain.symbols))
+        held[pattern.steps[0], np.arange(self.chain.symbols)] = first
+        for table in tables[: length - 1]:
+            totals = table.sum(axis=1, keepdims=True)
+            shares = np.where(totals > 0, table / np.where(totals > 0, totals, 1.0), 0.0)
+            moved = held @ shares
+            held = np.zeros_like(held)
+            for state in range(pattern.states):
+                np.add.at(held, (pattern.steps[state], np.arange(self.chain.symbols)), moved[state])
+        return float(held[-1].sum())
+
+    def matching(self, pattern: Pattern, length: int, level: float) -> PrefixCount:
+        """Return how many sequences a pattern accepts within their first periods; see `TreeModel.matching`."""
+        _check_length(length, self.height)
+        count = self._matching(self.chain.tables, pattern, length)
+        errors = [abs(self._matching(tables, pattern, length) - count) for tables in self.chain.replicates]
         return _interval(count, count, float(np.quantile(errors, level)))
 
 

@@ -16,6 +16,7 @@ from deid.base.errors import ConfigError, FormatError, require
 from deid.base.late import pd
 from deid.dp.domain import Dimension, declare
 from deid.dp.markov_chain import MarkovChain
+from deid.dp.patterns import Pattern, ever, then
 from deid.dp.prefix_tree import Level, PrefixTree
 from deid.dp.release_files import NOT_PRIVATE, ReleaseFacts, read_numbers, write_numbers
 from deid.dp.sequence_models import ChainModel, SequenceModel, TreeModel
@@ -123,16 +124,71 @@ class SequenceRelease(ReleaseFacts):
             raise ConfigError(
                 f"the release has no sequences of this length; its longest have {self.model.height}", "ask for less"
             )
-        codes = []
-        for label in prefix:
-            code = self.labels.index(END) if label == END and END in self.labels else self.dimension.place(label)
-            require(code >= 0, "a prefix has a level that is none", f"the levels are {', '.join(self.labels)}")
-            codes.append(code)
+        codes = [self._code(label, ends=True) for label in prefix]
         end = len(self.dimension)
         if any(code == end for code in codes[:-1]):
             raise ConfigError("nothing follows the end of a sequence", f"write {END} last")
         found = self.model.prefix(codes, self.level(level), predict=predict)
         return self.marked(pd.DataFrame([{"prefix": " ".join(prefix), **asdict(found)}]))
+
+    def _code(self, label: str, *, ends: bool = False) -> int:
+        """Return the number of a level, with ``ends`` also of the end."""
+        code = self.labels.index(END) if ends and label == END and END in self.labels else self.dimension.place(label)
+        require(code >= 0, "there is no such level", f"the levels are {', '.join(self.labels)}")
+        return code
+
+    def ever(self, levels: Sequence[str], length: int | None = None, level: float | None = None) -> pd.DataFrame:
+        """Return how many sequences have one of some levels in any of their first periods.
+
+        Parameters
+        ----------
+        levels : sequence of str
+            The levels.
+        length : int, optional
+            Periods; all of them by default.
+        level : float, optional
+            Level of the interval; the release's by default.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row: ``pattern``, ``periods``, ``count``, ``lower``, ``upper``, ``below_noise_floor``.
+
+        Raises
+        ------
+        ConfigError
+            When there is no such level, or no sequences of this length.
+        """
+        require(bool(levels), "no level is named", "for example: --ever 3")
+        periods = self.model.height if length is None else length
+        end = END in self.labels
+        pattern = ever({self._code(label) for label in levels}, len(self.labels), ends=end)
+        return self._matching(f"ever {' or '.join(levels)}", pattern, periods, level)
+
+    def then(
+        self, first: str, second: str, within: int | None = None, length: int | None = None, level: float | None = None
+    ) -> pd.DataFrame:
+        """Return how many sequences have one level and later another.
+
+        Parameters
+        ----------
+        first, second : str
+            The levels.
+        within : int, optional
+            How many periods after the first the second may come, at most; any number by default.
+        length, level
+            As those of `ever`, as for what is returned and for errors.
+        """
+        periods = self.model.height if length is None else length
+        reach = max(periods - 1, 1) if within is None else min(within, max(periods - 1, 1))
+        end = END in self.labels
+        pattern = then(self._code(first), self._code(second), reach, len(self.labels), ends=end)
+        named = f"{first} then {second}" + ("" if within is None else f" within {within}")
+        return self._matching(named, pattern, periods, level)
+
+    def _matching(self, named: str, pattern: Pattern, periods: int, level: float | None) -> pd.DataFrame:
+        found = self.model.matching(pattern, periods, self.level(level))
+        return self.marked(pd.DataFrame([{"pattern": named, "periods": periods, **asdict(found)}]))
 
     def prefixes(self, length: int, level: float | None = None, *, predict: bool = False) -> pd.DataFrame:
         """Return the counts of all prefixes of a length.
@@ -279,7 +335,8 @@ def read_sequences(path: Path) -> SequenceRelease:
         dimension = declare(declared["name"], {key: value for key, value in declared.items() if key != "name"})
         shape, columns = metadata.pop("model"), tuple(metadata.pop("columns"))
         metadata.pop("deid_sequences")
-        distance = PrivacyUnit(metadata["unit"], metadata["relation"], metadata["max_rows"]).distance
+        unit = PrivacyUnit(metadata["unit"], metadata["relation"], metadata["max_rows"])
+        distance = unit.unit_distance if "events" in metadata else unit.distance
         labels = {label: code for code, label in enumerate((*dimension.labels, *([END] if shape["ends"] else [])))}
         model: SequenceModel
         if shape["kind"] == "tree":

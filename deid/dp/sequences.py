@@ -1,7 +1,9 @@
 """Sequences: what people went through period by period, released as a prefix tree or a Markov chain.
 
 Each row of a table is a sequence: its columns are the periods in their order, all with one declared domain of levels.
-A release answers how many sequences begin with a prefix, and how many rise, stay or fall. Methods:
+Events in long format, a row an event, become sequences of persons (`deid.dp.events`).
+A release answers how many sequences begin with a prefix, how many have a level ever or one then another
+(`deid.dp.patterns`), and how many rise, stay or fall. Methods:
 
 ``tree``        a prefix tree with reused budget, made consistent (the default)
 ``markov``      pairs of neighbouring periods
@@ -20,11 +22,12 @@ from deid.base.arrays import IntArray
 from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.dp.budget import Ledger
-from deid.dp.domain import Dimension
+from deid.dp.domain import Dimension, check_part, rows_in_part
 from deid.dp.epsilon import split_epsilon
+from deid.dp.events import Events, sequences_of
 from deid.dp.markov_chain import measure_chain
 from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, laplace_variance
-from deid.dp.payment import check_payer, row_key
+from deid.dp.payment import check_payer, part_path, row_key, table_mark
 from deid.dp.plan import ReleasePlan, Terms
 from deid.dp.prefix_tree import MAX_NODES, grow
 from deid.dp.sequence_models import ChainModel, SequenceModel, TreeModel
@@ -57,6 +60,10 @@ class SequencePlan(ReleasePlan):
         more levels there are (`deid.dp.prefix_tree.growing_from`).
     ends : bool
         Sequences may end early; otherwise only complete ones count.
+    events : Events or None
+        Where events stand that are to become sequences, in a table in long format.
+    part : tuple of (Dimension, str)
+        Only the sequences (of events: the persons) in these cells; parts of one column are disjoint, and paid for so.
     """
 
     dimension: Dimension
@@ -64,6 +71,13 @@ class SequencePlan(ReleasePlan):
     weights: tuple[float, ...]
     threshold: float = 2.0
     ends: bool = False
+    events: Events | None = None
+    part: tuple[tuple[Dimension, str], ...] = ()
+
+    @property
+    def distance(self) -> int:
+        """Sequences added or removed between neighbours: of events, one a person, however many rows it has."""
+        return self.unit.distance if self.events is None else self.unit.unit_distance
 
     @property
     def height(self) -> int:
@@ -97,13 +111,27 @@ class SequencePlan(ReleasePlan):
             "weights": self.weights,
             "threshold": self.threshold,
             "ends": self.ends,
+            **self._source(),
             **self.questioned("level", "person", "report_share"),
         }
+
+    def _source(self) -> dict[str, Any]:
+        """Return which sequences it is about, where it is not all rows of a table, as JSON values."""
+        found: dict[str, Any] = {}
+        if self.events is not None:
+            own = self.events
+            dates = {"name": own.dates.name, **own.dates.declaration}
+            found["events"] = {
+                "person": own.person, "dates": dates, "value": own.value, "absent": own.absent, "several": own.several
+            }  # fmt: skip
+        if self.part:
+            found["part"] = [[own.name, own.declaration, cell] for own, cell in self.part]
+        return found
 
 
 def plan_sequences(
     dimension: Dimension,
-    columns: Sequence[str],
+    columns: Sequence[str] | Events,
     epsilon: float,
     unit: PrivacyUnit,
     *,
@@ -111,6 +139,7 @@ def plan_sequences(
     weights: Mapping[int, float] | None = None,
     threshold: float = 2.0,
     ends: bool = False,
+    part: Sequence[tuple[Dimension, str]] = (),
     **terms: Any,
 ) -> SequencePlan:
     """Check what is asked, without looking at the data.
@@ -119,8 +148,8 @@ def plan_sequences(
     ----------
     dimension : Dimension
         The levels that a period can have.
-    columns : sequence of str
-        The periods, in their order.
+    columns : sequence of str, or Events
+        The periods, in their order; or where events stand in a table in long format.
     epsilon : float
         Cost of the whole release.
     unit : PrivacyUnit
@@ -133,6 +162,8 @@ def plan_sequences(
         A node gets children when its noisy count is at least so many standard deviations of its noise, at least 0.
     ends : bool
         Sequences may end early; otherwise only complete ones count.
+    part : sequence of (Dimension, str)
+        Only the sequences in these cells.
     terms
         Level, person, report and bound: see `deid.dp.plan.Terms.checked`.
 
@@ -146,6 +177,13 @@ def plan_sequences(
     ConfigError
         When the parts do not fit together, nothing ensures the bound, or the model would be too large.
     """
+    events = columns if isinstance(columns, Events) else None
+    if events is not None:
+        columns = events.dates.labels
+        terms["person"] = _owner(events, unit, terms.get("person"))
+        if events.absent is not None and dimension.place(events.absent) < 0:
+            raise ConfigError("the level of a period without an event is no declared level", "declare it with others")
+    assert not isinstance(columns, Events)
     if not columns or len(set(columns)) < len(columns):
         raise ConfigError("periods are missing or named twice", "name each once, in order: --periods q1,q2,q3")
     if END in dimension.labels:
@@ -168,12 +206,25 @@ def plan_sequences(
         weights=by_length,
         threshold=threshold,
         ends=ends,
+        events=events,
+        part=check_part(part),
         **settled,
     )
     require(plan.symbols >= 2, "sequences need two levels", "declare the levels: --domain level=0..3")
     _check_size(plan)
     _rehearse(plan)
     return plan
+
+
+def _owner(events: Events, unit: PrivacyUnit, person: str | None) -> str:
+    """Return the column of whose events are."""
+    if unit.name == "row":
+        raise ConfigError(
+            "events become sequences of persons, and the budget protects rows", "run: deid budget init --unit patient"
+        )
+    if person not in (None, events.person):
+        raise ConfigError("two columns say whose an event is", "leave out --person: --events names it first")
+    return events.person
 
 
 def _check_size(plan: SequencePlan) -> None:
@@ -193,7 +244,7 @@ def _rehearse(plan: SequencePlan) -> None:
     small = replace(plan, dimension=replace(plan.dimension, labels=("0", "1")), threshold=_RELUCTANT)
     measure_sequences(np.zeros((0, plan.height), np.int64), small, SeededNoise(0))
     for epsilon in plan.depth_epsilons:
-        laplace_variance(plan.unit.distance, epsilon)
+        laplace_variance(plan.distance, epsilon)
     plan.rehearse_report()
 
 
@@ -217,20 +268,25 @@ def parse_lengths(texts: Iterable[str]) -> dict[int, float]:
 
 def _codes(frame: pd.DataFrame, plan: SequencePlan, key: bytes) -> tuple[IntArray, IntArray]:
     """Return the sequences that count, and what was left out: persons with too many rows, rows outside the domain."""
-    check_columns(frame, plan.columns)
     cut = 0
-    if plan.person is not None:
-        bounded = bounded_rows(frame, plan.person, plan.unit.max_rows, key)
-        frame, cut = frame[bounded.keep], bounded.cut
-    codes = np.stack([plan.dimension.codes(frame[name]) for name in plan.columns], axis=1)
+    if plan.events is not None:
+        found = sequences_of(frame, plan.events, plan.dimension, plan.part)
+        codes, outside = found.codes[found.part], found.outside[found.part]
+    else:
+        check_columns(frame, plan.columns)
+        if plan.person is not None:
+            bounded = bounded_rows(frame, plan.person, plan.unit.max_rows, key)
+            frame, cut = frame[bounded.keep], bounded.cut
+        frame = frame[rows_in_part(frame, plan.part)]
+        codes = np.stack([plan.dimension.codes(frame[name]) for name in plan.columns], axis=1)
+        present = np.stack([text_column(frame[name]).notna().to_numpy() for name in plan.columns], axis=1)
+        outside = np.asarray(((codes < 0) & present).any(axis=1))
     if plan.ends:
         # a sequence ends before the first period that is missing or outside the domain
         ended = np.maximum.accumulate(codes < 0, axis=1)
-        present = np.stack([text_column(frame[name]).notna().to_numpy() for name in plan.columns], axis=1)
-        outside = int(((codes < 0) & present).any(axis=1).sum())
-        return np.where(ended, plan.symbols - 1, codes), np.array([cut, outside], np.int64)
+        return np.where(ended, plan.symbols - 1, codes), np.array([cut, int(outside.sum())], np.int64)
     complete = (codes >= 0).all(axis=1)
-    return codes[complete], np.array([cut, int((~complete).sum())], np.int64)
+    return codes[complete], np.array([cut, int((outside | ~complete).sum())], np.int64)
 
 
 def measure_sequences(codes: IntArray, plan: SequencePlan, noise: Noise) -> SequenceModel:
@@ -250,7 +306,7 @@ def measure_sequences(codes: IntArray, plan: SequencePlan, noise: Noise) -> Sequ
     TreeModel or ChainModel
         The noisy counts, and how they answer.
     """
-    distance = plan.unit.distance
+    distance = plan.distance
     if plan.method == "markov":
         return ChainModel(measure_chain(codes, plan.symbols, plan.measuring, noise, distance=distance), plan.ends)
     mode = "paper" if plan.method == "tree-paper" else "improved"
@@ -297,12 +353,18 @@ def release_sequences(
     check_payer(ledger, noise)
     codes, left_out = _codes(frame, plan, row_key(ledger))
     told = purpose or f"sequences of {plan.height} periods by {plan.method}"
-    receipt = plan.charge(ledger, noise, request, told)
+    # parts of persons are others than parts of rows, with which they overlap
+    mark = (
+        table_mark(frame, plan.person, ledger) + (" of events" if plan.events is not None else "") if plan.part else ""
+    )
+    path = part_path(plan.part, mark)
+    receipt = plan.charge(ledger, noise, request, told, path)
     model = measure_sequences(codes, plan, noise)
     own = {
         "weights": list(plan.weights),
         "threshold": plan.threshold,
         "notes": [_NOTES[plan.method], model.caveat],
-        "left_out": plan.tell_left_out(left_out, noise),
+        **plan._source(),
+        "left_out": plan.tell_left_out(left_out, noise, of_part=bool(plan.part), persons=plan.events is not None),
     }
     return SequenceRelease(plan.dimension, plan.columns, model, plan.metadata(noise, receipt, request, own))
