@@ -13,12 +13,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from commands import run
 from senders import Sender, code, message, output, relay
 from test_laws_of_commands import COMMANDS_THAT_RUN, options
-from typer.testing import CliRunner
 
 from deid.base.keys import Key
-from deid.cli.main import app
 from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
 from deid.document import Document
@@ -33,11 +32,6 @@ SENTENCES = "SSN\t{}\nSeen {} in clinic\nHome phone   {}\n"
 TEXT = "\n".join([*VALUES, SENTENCES.format(*IDENTIFIERS)])
 ALONE = ("--model", "en", "--no-rules")
 BREAK = "\\.br\\"  # of lines in HL7
-
-
-def run(*arguments: object) -> None:
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    assert result.exit_code == 0, result.output
 
 
 def placed(text: str, spans: list[tuple[int, int]]) -> str:

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from commands import run
 from fakes import heed_interrupts
 from typer.testing import CliRunner
 
@@ -22,15 +23,6 @@ from deid.io import Options, open_writer, read
 from deid.manifest import manifest_path
 
 TEXT = "Seen by Dr. Quartermain on 03/14/2019. Call (617) 555-0123.\n"
-
-
-def run(*arguments: object, status: int = 0) -> str:
-    """Run a command; return what it wrote on standard error and output together."""
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == status, result.output
-    return result.output
 
 
 @pytest.fixture

@@ -6,12 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from commands import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError
-from deid.cli.main import app
 from deid.detection.explanation_tables import explanation_sections
 from deid.detection.known import Known, KnownRecognizer
 from deid.detection.options import RecognizerOptions
@@ -104,14 +103,6 @@ def test_asking_why_changes_nothing(words: list[str]) -> None:
     assert [e.span for e in told.spans] == RULES.find(document)
     assert all(0 <= w.start < w.end <= len(document.text) for w in told.words)
     assert all(e.reasons for e in told.spans)
-
-
-def run(*arguments: object, status: int = 0) -> str:
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == status, result.output
-    return result.output
 
 
 def test_the_command_shows_no_text_unless_asked(tmp_path: Path) -> None:

@@ -6,22 +6,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from commands import attempt
 from small_tables import microdata
-from typer.testing import CliRunner
 
 from deid.base.errors import DeidError, FormatError
 from deid.base.keys import Key
-from deid.cli.main import app
 from deid.disclosure.expert_report import assumptions, check_report, sign_report
 
 KEY = Key(bytes(range(32)))
-
-
-def run(*arguments: object) -> tuple[int, str]:
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.output
 
 
 @pytest.fixture
@@ -42,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_report_holds_the_measures_of_the_published_example(folder: Path) -> None:
     """q, Q, r, R of Liu et al. 2015, tables 1 and 2, with the assumptions; and it can be checked."""
-    status, _ = run(
+    status, _ = attempt(
         *("risk", folder / "release.csv", "--qi", "zip,dob", "--sensitive", "drug"),
         *("--population", folder / "population.csv", "--expert-report", folder / "report.json"),
         *("--assume", "Recipients sign.", "--policy", "expert", "--key-file", folder / "key"),
@@ -58,15 +50,15 @@ def test_the_report_holds_the_measures_of_the_published_example(folder: Path) ->
     assert any("zip, dob" in sentence for sentence in content["assumptions"])
     assert content["policy"]["categories"]["DATE"] == "year-only"
     check = ("risk", folder / "release.csv", "--check-report", folder / "report.json", "--key-file", folder / "key")
-    assert run(*check)[0] == 0
+    assert attempt(*check)[0] == 0
     (folder / "release.csv").write_text((folder / "release.csv").read_text() + "00101,*,c\n")
-    status, output = run(*check)
+    status, output = attempt(*check)
     assert status == 1
     assert "about another table" in output
 
 
 def test_without_a_population_the_attacker_knows_who_is_in_the_table(folder: Path) -> None:
-    run(
+    attempt(
         *("risk", folder / "release.csv", "--qi", "zip,dob"),
         *("--expert-report", folder / "report.json", "--key-file", folder / "key"),
     )
@@ -88,7 +80,7 @@ def test_any_change_and_any_other_key_is_noticed() -> None:
 
 
 def test_the_expert_policy_takes_the_report_along(folder: Path) -> None:
-    run(
+    attempt(
         *("risk", folder / "release.csv", "--qi", "zip,dob"),
         *("--expert-report", folder / "report.json", "--key-file", folder / "key"),
     )
@@ -96,11 +88,11 @@ def test_the_expert_policy_takes_the_report_along(folder: Path) -> None:
     (folder / "notes" / "a.txt").write_text("Seen on 3 May 2019.\n")
     scrub = ("scrub", folder / "notes", folder / "out", "--model", "none", "--key-file", folder / "key")
     with pytest.raises(DeidError, match="expert's determination"):
-        run(*scrub, "--risk-report", folder / "report.json")
+        attempt(*scrub, "--risk-report", folder / "report.json")
     with pytest.raises(DeidError, match="signed risk report"):
-        run(*scrub, "--policy", "expert", "--risk-report", folder / "release.csv")
+        attempt(*scrub, "--policy", "expert", "--risk-report", folder / "release.csv")
     assert not (folder / "out").exists()
-    assert run(*scrub, "--policy", "expert", "--risk-report", folder / "report.json")[0] == 0
+    assert attempt(*scrub, "--policy", "expert", "--risk-report", folder / "report.json")[0] == 0
     assert (folder / "out.risk-report.json").read_bytes() == (folder / "report.json").read_bytes()
 
 
@@ -110,12 +102,12 @@ def test_a_joint_release_under_the_expert_policy_brings_its_own(folder: Path) ->
         'policy = "expert"\nmodel = "none"\nk = 2\n[tables.t]\npath = "t.csv"\npatient = "id"\n'
         'columns = { sex = "quasi-identifier", drug = "sensitive" }\n'
     )
-    assert run("release", folder / "plan.toml", folder / "out", "--key-file", folder / "key")[0] == 0
+    assert attempt("release", folder / "plan.toml", folder / "out", "--key-file", folder / "key")[0] == 0
     report = folder / "out" / "risk-report.json"
     content = json.loads(report.read_text())
     assert content["measures"]["k"] == 2
     assert content["measures"]["l"] == {"drug (t)": 2}
-    status, _ = run("risk", folder / "out" / "t.csv", "--check-report", report, "--key-file", folder / "key")
+    status, _ = attempt("risk", folder / "out" / "t.csv", "--check-report", report, "--key-file", folder / "key")
     assert status == 0
 
 

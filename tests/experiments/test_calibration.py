@@ -7,13 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import run
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
-from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError
-from deid.cli.main import app
 from deid.detection.dial import Dial, parse_dial, read_dial, write_dial
 from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
@@ -153,14 +152,6 @@ def test_settings_files(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text('{"dial": "1"}')
     with pytest.raises(ConfigError):
         parse_dial(str(tmp_path / "bad.json"))
-
-
-def run(*arguments: object, status: int = 0) -> str:
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == status, result.output
-    return result.output
 
 
 def test_the_command_and_the_file_that_it_writes(tmp_path: Path) -> None:

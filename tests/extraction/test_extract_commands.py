@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from commands import attempt
 from stored_tables import KINDS, Stored
 from typer.testing import CliRunner
 
@@ -22,13 +23,6 @@ NOTES = {
 }
 
 
-def run(*arguments: object) -> tuple[int, str]:
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.output
-
-
 def write_notes(folder: Path) -> Path:
     folder.mkdir()
     for name, text in NOTES.items():
@@ -39,7 +33,7 @@ def write_notes(folder: Path) -> Path:
 def test_notes_become_a_table_and_a_release_goes_back_into_them(tmp_path: Path) -> None:
     """The whole path: extract, publish, write back; the notes say what the table says, and no identifier is left."""
     notes = write_notes(tmp_path / "notes")
-    status, _ = run("extract", notes, tmp_path / "view.csv", "--model", "none", "--json", tmp_path / "s.json")
+    status, _ = attempt("extract", notes, tmp_path / "view.csv", "--model", "none", "--json", tmp_path / "s.json")
     assert status == 0
     view = pd.read_csv(tmp_path / "view.csv", dtype=str)
     assert view["mrn"].tolist() == ["5512345", "9987654"]
@@ -49,8 +43,8 @@ def test_notes_become_a_table_and_a_release_goes_back_into_them(tmp_path: Path) 
     assert json.loads((tmp_path / "s.json").read_text())["persons"] == 2
     release = pd.DataFrame({"age": ["60-69", "*"], "birth_date": ["1950", "*"]})
     release.to_csv(tmp_path / "release.csv", index=False)
-    assert run("write-back", tmp_path / "view.csv", tmp_path / "release.csv", tmp_path / "back")[0] == 0
-    status, _ = run(
+    assert attempt("write-back", tmp_path / "view.csv", tmp_path / "release.csv", tmp_path / "back")[0] == 0
+    status, _ = attempt(
         *("scrub", notes, tmp_path / "out", "--model", "none", "--policy", tmp_path / "back" / "policy.toml"),
         *("--key-file", tmp_path / "key", "--keep", "filename", "--keep", "id"),
     )
@@ -73,8 +67,8 @@ def test_a_release_of_the_view_is_written_back_by_its_aligned_copy(tmp_path: Pat
             f"MRN: 77{ord(name)}21\nThe patient is a {age}-year-old woman. Her son is 12 years old.\n"
         )
     at = {name: tmp_path / name for name in ("view.csv", "release.csv", "aligned.csv", "back", "out", "key")}
-    assert run("extract", notes, at["view.csv"], "--model", "none")[0] == 0
-    status, _ = run(
+    assert attempt("extract", notes, at["view.csv"], "--model", "none")[0] == 0
+    status, _ = attempt(
         *("anonymize", at["view.csv"], "--qi", "age,sex", "--drop-rest", "--k", 3),
         *("-o", at["release.csv"], "--aligned", at["aligned.csv"]),
     )
@@ -82,11 +76,11 @@ def test_a_release_of_the_view_is_written_back_by_its_aligned_copy(tmp_path: Pat
     assert list(pd.read_csv(at["release.csv"])) == ["sex", "age"]
     assert at["aligned.csv"].stat().st_mode & 0o777 == 0o600
     with pytest.raises(DeidError, match=r"row 1.*'age' is not true") as refused:
-        run("write-back", at["view.csv"], at["release.csv"], tmp_path / "no")
+        attempt("write-back", at["view.csv"], at["release.csv"], tmp_path / "no")
     assert "71" not in str(refused.value)
     assert not (tmp_path / "no").exists()
-    assert run("write-back", at["view.csv"], at["aligned.csv"], at["back"])[0] == 0
-    status, _ = run(
+    assert attempt("write-back", at["view.csv"], at["aligned.csv"], at["back"])[0] == 0
+    status, _ = attempt(
         *("scrub", notes, at["out"], "--model", "none", "--policy", at["back"] / "policy.toml"),
         *("--key-file", at["key"], "--keep", "filename", "--keep", "id"),
     )
@@ -101,11 +95,11 @@ def test_a_release_of_the_view_is_written_back_by_its_aligned_copy(tmp_path: Pat
 def test_rows_that_are_notes_need_their_person(tmp_path: Path) -> None:
     """Two notes of one woman are not two women, even where the column that tells it is left out."""
     notes = write_notes(tmp_path / "notes")
-    run("extract", notes, tmp_path / "view.csv", "--model", "none", "--by", "note")
+    attempt("extract", notes, tmp_path / "view.csv", "--model", "none", "--by", "note")
     base = ("anonymize", tmp_path / "view.csv", "--qi", "sex", "--drop-rest", "-o", tmp_path / "release.csv")
     with pytest.raises(DeidError, match="share a value of 'person'"):
-        run(*base, "--k", 2)
-    assert run(*base, "--k", 2, "--person", "person")[0] == 0
+        attempt(*base, "--k", 2)
+    assert attempt(*base, "--k", 2, "--person", "person")[0] == 0
     assert set(pd.read_csv(tmp_path / "release.csv")["sex"]) == {"{female,male}"}
 
 
@@ -113,7 +107,7 @@ def test_a_second_round_finds_what_the_first_learnt(tmp_path: Path) -> None:
     """The name that one note gives behind its label is looked for in the person's other note, where it stands bare."""
     notes = write_notes(tmp_path / "notes")
     for rounds in (1, 2):
-        run("extract", notes, tmp_path / f"{rounds}.csv", "--model", "none", "--rounds", rounds)
+        attempt("extract", notes, tmp_path / f"{rounds}.csv", "--model", "none", "--rounds", rounds)
     names = []
     for rounds in (1, 2):
         places = pd.read_csv(tmp_path / f"{rounds}.provenance.csv", dtype=str)
@@ -154,7 +148,7 @@ def test_what_cannot_be_done_says_so(tmp_path: Path) -> None:
         (("write-back", tmp_path / "none.csv", tmp_path / "there.csv", tmp_path / "o"), "provenance .* is missing"),
     ):
         with pytest.raises(DeidError, match=word):
-            run(*arguments)
+            attempt(*arguments)
 
 
 def test_persons_who_look_alike_are_told(tmp_path: Path) -> None:
@@ -180,7 +174,7 @@ def test_joined_cells_stay_as_they_are_whatever_other_rows_hold(tmp_path: Path, 
         place, *table = stored(("mrn", "dx", "dose"), [*rows, *more])
         view = tmp_path / f"v{number}.csv"
         asked = ("--join", place, *(f"--join-sql-table={name}" for name in table), "--on", "mrn")
-        assert run("extract", notes, view, "--model", "none", *asked)[0] == 0
+        assert attempt("extract", notes, view, "--model", "none", *asked)[0] == 0
         seen.append(pd.read_csv(view, dtype=str)[["dx", "dose"]].to_numpy().tolist())
     assert seen == [[["250.00", "1.50"], ["401.10", "01"]]] * 3
 
@@ -198,7 +192,7 @@ def test_a_joined_table_is_of_the_persons_that_linking_finds(tmp_path: Path) -> 
     )
     asked = ("--model", "none", "--join", table, "--json", tmp_path / "s.json")
     for by, linked in (("note", 2), ("person", 1)):
-        assert run("extract", notes, tmp_path / f"{by}.csv", "--by", by, *asked)[0] == 0
+        assert attempt("extract", notes, tmp_path / f"{by}.csv", "--by", by, *asked)[0] == 0
         told = json.loads((tmp_path / "s.json").read_text())
         assert (told["linked"], told["unmatched"]) == (linked, 0)
     seen = pd.read_csv(tmp_path / "note.csv", dtype=str).set_index("document")
@@ -209,5 +203,5 @@ def test_a_joined_table_is_of_the_persons_that_linking_finds(tmp_path: Path) -> 
     nameless = tmp_path / "keyless.csv"
     table.rename(nameless)
     nameless.write_text("\n".join(line.partition(",")[2] for line in nameless.read_text().splitlines()))
-    assert run("extract", notes, tmp_path / "v.csv", "--model", "none", "--join", nameless)[0] == 0
+    assert attempt("extract", notes, tmp_path / "v.csv", "--model", "none", "--join", nameless)[0] == 0
     assert pd.read_csv(tmp_path / "v.csv", dtype=str)["race"].tolist() == ["A", "B", "C"]

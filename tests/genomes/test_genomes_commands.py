@@ -4,22 +4,13 @@ import json
 from pathlib import Path
 
 import numpy as np
-from typer.testing import CliRunner
-
-from deid.cli.main import app
-
-
-def run(*arguments: object) -> tuple[int, str]:
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.output
+from commands import attempt
 
 
 def test_sequences_are_released_without_names(tmp_path: Path) -> None:
     source = tmp_path / "in.fasta"
     source.write_text(">Mary\nAATTA\n>Bob\nAATGA\n>Sue\nATTCA\n>Jim\nAATGA\n")
-    status, _ = run("genomes", "anonymize", source, "-o", tmp_path / "o.fasta", "--json", tmp_path / "s.json")
+    status, _ = attempt("genomes", "anonymize", source, "-o", tmp_path / "o.fasta", "--json", tmp_path / "s.json")
     assert status == 0
     text = (tmp_path / "o.fasta").read_text()
     assert text.count("AWTYA") == text.count("AATGA") == 2
@@ -32,7 +23,7 @@ def test_genotypes_are_binned(tmp_path: Path) -> None:
     lines = ["record," + ",".join(f"rs{i}" for i in range(6))]
     lines += [f"p{i}," + ",".join(rng.choice(["0/0", "0/1", "1/1"], 6)) for i in range(12)]
     (tmp_path / "g.csv").write_text("\n".join(lines) + "\n")
-    status, _ = run(
+    status, _ = attempt(
         *("genomes", "anonymize", tmp_path / "g.csv", "-o", tmp_path / "o.csv", "--method", "binning"),
         *("--within", 2, "--across", 3, "--protect", "rs0,rs3"),
     )
@@ -56,10 +47,10 @@ def test_a_member_of_a_mixture_is_found_and_a_stranger_is_not(tmp_path: Path) ->
         write_genotypes(tmp_path / f"{name}.csv", rows)
         for name, rows in (("m", cases[:2]), ("c", cases), ("r", controls), ("o", others), ("s", others[:3]))
     ]
-    status, output = run("genomes", "attack", "membership", *files[:3], "--non-members", files[3])
+    status, output = attempt("genomes", "attack", "membership", *files[:3], "--non-members", files[3])
     assert status == 1
     assert output.count("in the mixture") >= 2
-    status, output = run("genomes", "attack", "membership", files[4], *files[1:3], "--non-members", files[3])
+    status, output = attempt("genomes", "attack", "membership", files[4], *files[1:3], "--non-members", files[3])
     assert "1\t" in output
     assert output.splitlines()[0].endswith(("undecided", "in the reference"))
 
@@ -67,7 +58,7 @@ def test_a_member_of_a_mixture_is_found_and_a_stranger_is_not(tmp_path: Path) ->
 def test_linkage_counts_candidates(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("sex,age,gene\nM,78,HTT\nF,58,FMR1\n")
     (tmp_path / "r.csv").write_text("name,sex,age,code\nJohn Doe,M,78,333.4\nMary Ann,F,58,759.83\n")
-    status, output = run("genomes", "attack", "linkage", tmp_path / "d.csv", tmp_path / "r.csv")
+    status, output = attempt("genomes", "attack", "linkage", tmp_path / "d.csv", tmp_path / "r.csv")
     assert status == 1
     assert "1\t1\n2\t1" in output
     assert "John" not in output

@@ -11,10 +11,9 @@ import zlib
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from commands import attempt
 
 from deid.base.errors import ConfigError, DetectionError, FormatError, InputError
-from deid.cli.main import app
 from deid.detection.dial import read_dial
 from deid.document import Document, Failure
 from deid.io import Options, read, scan
@@ -23,13 +22,6 @@ from deid.pipeline.workers import Timed, process
 
 pyarrow = pytest.importorskip("pyarrow")
 NOTE = "Seen by Dr. Alice Baker on 3 May 2019."
-
-
-def _run(*arguments: object) -> tuple[int, str]:
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.output
 
 
 def _table(path: Path, column: str = "text", bad: object = None) -> None:
@@ -62,7 +54,7 @@ def test_a_bad_cell_fails_its_row_alone(command: str, bad: str, tmp_path: Path) 
         "extract": ("--model", "none"),
     }[command]
     target = tmp_path / ("view.csv" if command == "extract" else "out")
-    status, said = _run(command, tmp_path / "in", target, *more)
+    status, said = attempt(command, tmp_path / "in", target, *more)
     assert status == 1, said
     assert "5 documents, 1 failed" in said
     assert "row 2" in said
@@ -106,12 +98,12 @@ def test_what_is_too_large_fails_alone(format: str, tmp_path: Path) -> None:
     assert isinstance(items[1].error, InputError)  # type: ignore[union-attr]
     for command, more in (("scrub", ("--policy", "redact")), ("tag", ("--to", "jsonl")), ("convert", ())):
         rules = ("--to", "jsonl") if command == "convert" else ("--model", "none")
-        status, said = _run(command, notes, tmp_path / command, *rules, *more, "--max-document", "1000")
+        status, said = attempt(command, notes, tmp_path / command, *rules, *more, "--max-document", "1000")
         assert status == 1, said
         assert "2 documents, 1 failed" in said
         assert "--max-document" in said
     with pytest.raises(ConfigError, match="--max-document: many is no size"):
-        _run("scrub", notes, tmp_path / "o", "--max-document", "many")
+        attempt("scrub", notes, tmp_path / "o", "--max-document", "many")
 
 
 def _slow(document: Document) -> int:
@@ -199,6 +191,6 @@ def test_nested_and_broken_side_files_are_errors_of_their_own(tmp_path: Path) ->
     log, spans = tmp_path / "log.jsonl", tmp_path / "spans.jsonl"
     log.write_text(json.dumps({"document": "a", "length": 9, "edits": []}) + "\n")
     spans.write_text('{"document": "a", "start": 0, "end": 4, "label": "\\ud800"}\n')
-    status, said = _run("map", spans, "--edits", log, "--offsets", "scrubbed")
+    status, said = attempt("map", spans, "--edits", log, "--offsets", "scrubbed")
     assert status == 0, said
     assert "\\ud800" in said

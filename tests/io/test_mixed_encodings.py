@@ -7,12 +7,11 @@ import itertools
 from pathlib import Path
 
 import pytest
+from commands import attempt
 from hypothesis import example, given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from deid.base.errors import EncodingError
-from deid.cli.main import app
 from deid.document import Document, Failure
 from deid.io import read
 from deid.io.encoding import check_encodings, decode, looks_misread, settle
@@ -104,13 +103,6 @@ def test_what_was_misread_is_told_from_what_was_not(encoding: str) -> None:
     assert not looks_misread("“CAFÉ” 5 µg — ½ §, Ångström, naïve, Łódź, 中文, 37 °C ± 2")
 
 
-def _run(*arguments: object) -> tuple[int, str]:
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.output
-
-
 def _folder(path: Path) -> Path:
     for number, (text, encoding) in enumerate(itertools.product(TEXTS, ("utf-8", "cp1252"))):
         _put(path, "text", f"n{number}", text, encoding)
@@ -135,7 +127,7 @@ def test_every_command_reads_or_names(command: str, tmp_path: Path) -> None:
         for word in COMMANDS[command]
     ]
     _folder(tmp_path / "in")
-    status, said = _run(command, *words, "--encoding", "cp1252")
+    status, said = attempt(command, *words, "--encoding", "cp1252")
     assert status in (1, 3), said
     assert "misread as cp1252" in said or "EncodingError" in said
     written = b"".join(p.read_bytes() for p in tmp_path.rglob("*") if p.is_file() and p.parent.name == "out")
@@ -143,7 +135,7 @@ def test_every_command_reads_or_names(command: str, tmp_path: Path) -> None:
     assert "Müller".encode() not in written or command in ("tag", "convert", "generalize")
     _folder(tmp_path / "in2")
     again = [word.replace("/in", "/in2").replace("/out", "/out2").replace("/o.csv", "/o2.csv") for word in words]
-    status, said = _run(command, *again, "--encoding", "utf-8,cp1252")
+    status, said = attempt(command, *again, "--encoding", "utf-8,cp1252")
     assert status == 0, said
 
 
@@ -152,15 +144,15 @@ def test_the_output_has_the_encoding_that_is_asked_for(tmp_path: Path) -> None:
     rules = ("--model", "none", "--keep", "filename", "--policy", "redact", *key)
     for name, encoding, wanted in (("a", "", "utf-8"), ("b", "cp1252", "cp1252"), ("c", "utf-16", "utf-16")):
         options = ("--output-encoding", encoding) if encoding else ()
-        status, said = _run("scrub", notes, tmp_path / name, *rules, "--encoding", "utf-8,cp1252", *options)
+        status, said = attempt("scrub", notes, tmp_path / name, *rules, "--encoding", "utf-8,cp1252", *options)
         assert status == 0, said
         assert "wife" in (tmp_path / name / "n2.txt").read_text(encoding=wanted)
         checked = ("--encoding", "utf-8,cp1252", "--model", "none", "--policy", "redact")
-        status, said = _run("verify", notes, tmp_path / name, *checked, *options, *key)
+        status, said = attempt("verify", notes, tmp_path / name, *checked, *options, *key)
         assert status == 0, said
     (tmp_path / "far").mkdir()
     (tmp_path / "far" / "n.txt").write_text("Seen: 中 today.\n")
-    status, said = _run("scrub", tmp_path / "far", tmp_path / "d", *rules, "--output-encoding", "cp1252")
+    status, said = attempt("scrub", tmp_path / "far", tmp_path / "d", *rules, "--output-encoding", "cp1252")
     assert status == 1
     assert "a character cannot be expressed in cp1252" in said
     assert "--output-encoding utf-8" in said
@@ -171,6 +163,6 @@ def test_verify_finds_names_that_were_misread(tmp_path: Path) -> None:
     for name in ("in", "out"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "n1.txt").write_text(broken, encoding="utf-8")
-    status, said = _run("verify", tmp_path / "in", tmp_path / "out", "--no-detect")
+    status, said = attempt("verify", tmp_path / "in", tmp_path / "out", "--no-detect")
     assert status == 1
     assert "was read as another encoding" in said

@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from commands import run
 from products import by_day
 from rapidfuzz.distance import JaroWinkler
-from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError, DeidError, ModelError
-from deid.cli.main import app
 from deid.experiments import mentions
 from deid.linkage.blocking import Block
 from deid.linkage.columns import read_records
@@ -35,14 +34,6 @@ SECOND = pd.DataFrame(
     {"id": ["1", "2", "3"], "surname": ["Hale", "Thornton", "Ray"], "given": ["John", "Peggy", "Bo"],
      "dob": ["02.01.1941", "13.07.1999", "01.01.1980"], "record_number": [None, "4711203", "9"]}, dtype="string",
 )  # fmt: skip
-
-
-def call(*arguments: object) -> str:
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.output
 
 
 @pytest.fixture
@@ -72,12 +63,12 @@ def test_ids_that_repeat_in_a_table_are_record_numbers_and_those_of_old_rows_are
 
 def test_the_command_stacks_two_tables_and_tells_whose_row_is_whose(rows: Path, tmp_path: Path) -> None:
     SECOND.to_csv(tmp_path / "b.csv", index=False)
-    call("link", rows, tmp_path / "b.csv", "-o", tmp_path / "o.csv", "--method", "exact")
+    run("link", rows, tmp_path / "b.csv", "-o", tmp_path / "o.csv", "--method", "exact")
     out = pd.read_csv(tmp_path / "o.csv", dtype=str)
     assert out["table"].tolist() == ["a.csv"] * 3 + ["b.csv"] * 3
     assert out["mrn"].tolist()[4] == "4711203"
     assert out["person"].nunique() == 4
-    told = call("link", "explain", rows, "5", "1", "--second", tmp_path / "b.csv", "--show-phi")
+    told = run("link", "explain", rows, "5", "1", "--second", tmp_path / "b.csv", "--show-phi")
     assert "kept apart" not in told
     assert "19500304" in told
     assert "19990713" in told
@@ -143,11 +134,11 @@ def test_what_cannot_be_linked_is_told_and_nothing_is_written(
         ((rows, tmp_path / "gone.csv"), "gone.csv"),
     ):
         with pytest.raises(DeidError, match=error):
-            call("link", *told, *out)
+            run("link", *told, *out)
         assert set(tmp_path.iterdir()) == there
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(ConfigError, match=r"clinical-deid\[link\]"):
-        call("link", rows, *out)
+        run("link", rows, *out)
     assert set(tmp_path.iterdir()) == there
 
 
@@ -264,10 +255,10 @@ def test_a_view_is_linked_with_its_provenance_which_names_the_model(tmp_path: Pa
     for name, text in NOTES.items():
         (tmp_path / "notes" / f"{name}.txt").write_text(text)
     view, out = tmp_path / "view.csv", tmp_path / "out.csv"
-    call("extract", tmp_path / "notes", view, "--by", "note", "--model", "none", "--rounds", "1")
+    run("extract", tmp_path / "notes", view, "--by", "note", "--model", "none", "--rounds", "1")
     before = pd.read_csv(tmp_path / "view.provenance.csv", dtype=str)
     files = ("--save-model", tmp_path / "m.json", "--report", tmp_path / "r.html", "--studio", tmp_path / "s.html")
-    output = call("link", view, "-o", out, *files, "--json", tmp_path / "s.json")
+    output = run("link", view, "-o", out, *files, "--json", tmp_path / "s.json")
     places = pd.read_csv(tmp_path / "out.provenance.csv", dtype=str)
     assert places["linked_by"].unique().tolist() == [read_model(tmp_path / "m.json").checksum]
     births = places[places["column"] == "birth_date"].set_index("document")["confidence"].astype(float)
@@ -282,21 +273,21 @@ def test_a_view_is_linked_with_its_provenance_which_names_the_model(tmp_path: Pa
     assert "Quarrymane" in studio
     assert not any(word in studio for word in ("http://", "https://", "src="))
     assert (tmp_path / "s.html").stat().st_mode & 0o077 == 0
-    call("write-back", out, out, tmp_path / "back")
+    run("write-back", out, out, tmp_path / "back")
 
 
 def test_persons_that_were_told_apart_are_not_asked_for_again(tmp_path: Path) -> None:
     """Of a table that the model linked, and as it was written: look-alikes are told, and refuse nothing."""
     made = make_mentions(300, seed=2).rename(columns={"person": "who"}).drop(columns=["who", "mention"])
     made.assign(diagnosis=[f"d{n % 7}" for n in range(300)]).to_csv(tmp_path / "t.csv", index=False)
-    call("link", tmp_path / "t.csv", "-o", tmp_path / "exact.csv", "--method", "exact")
-    call("link", tmp_path / "t.csv", "-o", tmp_path / "model.csv")
+    run("link", tmp_path / "t.csv", "-o", tmp_path / "exact.csv", "--method", "exact")
+    run("link", tmp_path / "t.csv", "-o", tmp_path / "model.csv")
     asked = ("--qi", "sex", "--sensitive", "diagnosis", "--person", "person", "--drop-rest", "--k", "2")
     with pytest.raises(ConfigError, match="look alike"):
-        call("anonymize", tmp_path / "exact.csv", *asked, "-o", tmp_path / "e.csv")
-    call("anonymize", tmp_path / "model.csv", *asked, "-o", tmp_path / "m.csv")
-    call("risk", tmp_path / "model.csv", "--qi", "sex", "--person", "person")
-    call("privacy", tmp_path / "m.csv", "--qi", "sex", "--k", "2")
+        run("anonymize", tmp_path / "exact.csv", *asked, "-o", tmp_path / "e.csv")
+    run("anonymize", tmp_path / "model.csv", *asked, "-o", tmp_path / "m.csv")
+    run("risk", tmp_path / "model.csv", "--qi", "sex", "--person", "person")
+    run("privacy", tmp_path / "m.csv", "--qi", "sex", "--k", "2")
     told = json.loads((tmp_path / "m.csv.manifest.json").read_text())["run"]["results"]
     assert told["persons_as_given"] is False
     for end in ("", ".manifest.json"):
@@ -304,13 +295,13 @@ def test_persons_that_were_told_apart_are_not_asked_for_again(tmp_path: Path) ->
     with (tmp_path / "other.csv").open("a") as stream:
         stream.write((tmp_path / "model.csv").read_text().splitlines()[1].replace("P", "P9", 1) + "\n")
     with pytest.raises(ConfigError, match="look alike"):
-        call("anonymize", tmp_path / "other.csv", *asked, "-o", tmp_path / "o.csv")
+        run("anonymize", tmp_path / "other.csv", *asked, "-o", tmp_path / "o.csv")
 
 
 def test_the_studio_shows_persons_who_may_be_one_together(tmp_path: Path) -> None:
     made = make_mentions(200, seed=9).drop(columns=["person", "mention"])
     made.to_csv(tmp_path / "t.csv", index=False)
-    call(
+    run(
         "link",
         tmp_path / "t.csv",
         "-o",

@@ -10,14 +10,13 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from commands import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from products import by_day
-from typer.testing import CliRunner
 
 from deid import Pipeline, build_recognizer, load_policy, read
 from deid.base.keys import Key
-from deid.cli.main import app
 from deid.detection import Ensemble, RuleRecognizer
 from deid.document import Document, Edit, Span
 from deid.io import FORMATS, Options, scan
@@ -131,11 +130,6 @@ def test_a_labelled_number_is_what_its_label_says() -> None:
         "533209418": "SSN",
         "70023391882": "ACCOUNT",
     }
-
-
-def run(*arguments: object) -> None:
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    assert result.exit_code == 0, result.output
 
 
 @pytest.mark.parametrize(

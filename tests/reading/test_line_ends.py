@@ -6,12 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from commands import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from deid.base.keys import Key
-from deid.cli.main import app
 from deid.detection.recognizers import build_recognizer
 from deid.document import Document, Span
 from deid.extraction.notes import note_facts
@@ -136,31 +135,25 @@ def test_the_name_of_a_segment_is_no_name(lines: list[str], separator: str) -> N
     assert not [s for s in spans for at in starts if s.start < at + 3 and at < s.end]
 
 
-def _run(*arguments: object, data: bytes | None = None) -> str:
-    result = CliRunner().invoke(app, [str(a) for a in arguments], input=data)
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
 def _commands(folder: Path, text: str) -> dict[str, str]:
     """Run every command that reads notes on one note; return what each wrote, offsets left out."""
     notes, shared = folder / "notes", ("--key-file", folder.parent / "key", "--model", "none")
     record = ("--policy", "tag")  # a record without an id is a patient of its own, by its bytes
     notes.mkdir(parents=True)
     (notes / "n1.txt").write_bytes(text.encode())
-    _run("scrub", notes, folder / "out", *shared, "--keep", "filename")
-    _run("tag", notes, folder / "tagged", "--model", "none", "--to", "jsonl")
-    _run("extract", notes, folder / "view.csv", "--model", "none")
-    _run("generalize", notes, folder / "general", "--plausible", "12", *shared[:2])
-    _run("convert", notes, folder / "brat", "--from", "text", "--to", "i2b2-2014")
+    run("scrub", notes, folder / "out", *shared, "--keep", "filename")
+    run("tag", notes, folder / "tagged", "--model", "none", "--to", "jsonl")
+    run("extract", notes, folder / "view.csv", "--model", "none")
+    run("generalize", notes, folder / "general", "--plausible", "12", *shared[:2])
+    run("convert", notes, folder / "brat", "--from", "text", "--to", "i2b2-2014")
     (folder / "inbox").mkdir()
     (folder / "inbox" / "n1.txt").write_bytes(text.encode())
-    _run("watch", folder / "inbox", folder / "watched", "--once", *shared, *record)
-    checked = _run("verify", notes, folder / "out", *shared)
-    _run("explain", notes / "n1.txt", "--model", "none", "--json", folder / "told.json")
+    run("watch", folder / "inbox", folder / "watched", "--once", *shared, *record)
+    checked = run("verify", notes, folder / "out", *shared)
+    run("explain", notes / "n1.txt", "--model", "none", "--json", folder / "told.json")
     filtered = folder / "filtered.txt"
     (folder / "stream.txt").write_bytes(text.encode())
-    _run("filter", "--from", "whole", *shared, *record, folder / "stream.txt", "--output", filtered)
+    run("filter", "--from", "whole", *shared, *record, folder / "stream.txt", "--output", filtered)
     told = json.loads((folder / "told.json").read_text())
     tagged = json.loads(next((folder / "tagged").rglob("*.jsonl")).read_text())
     return {
