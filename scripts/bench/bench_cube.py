@@ -1,7 +1,7 @@
 """Accuracy and time of cube methods on a table shaped like the dissertation's cancer registry.
 
-    python scripts/bench/bench_cube.py ../shared/data/dp/seer_shaped.csv              # 30 runs, test noise
-    python scripts/bench/bench_cube.py ../shared/data/dp/seer_shaped.csv --runs 3 --opendp
+    python scripts/bench/bench_cube.py corpora/tables/cube/cube.csv              # 30 runs, test noise
+    python scripts/bench/bench_cube.py corpora/tables/cube/cube.csv --runs 3 --opendp
 
 Prints the mean L1 error of the slices year x death and age x death at epsilon .5 for each method, and the ratio to the
 cell baseline of the dissertation (clamped cells), which is measured in the same run; what the baseline should be by
@@ -16,7 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from deid.dp.cube import plan_cube, rows_of
+from deid.dp.counting import rows_of
+from deid.dp.cube import plan_cube
 from deid.dp.domain import declare
 from deid.dp.methods import METHODS, Rows, measure
 from deid.dp.models import clamp_bias
