@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from deid.base.errors import ConfigError, InputError, OutputError
 from deid.base.files import part_folder
@@ -14,12 +16,11 @@ from deid.base.options import argument, option, size_of
 from deid.cli.common import EXIT_LEFT_OUT, Summary
 from deid.cli.option_groups import OUT, KeyOptions, command
 from deid.cli.run_manifest import model_facts, policy_facts
+from deid.detection.options import RecognizerOptions
 from deid.pipeline.options import PipelineOptions
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from deid.streaming.arrow import ScrubBatch
+    from pyspark.sql import Column, DataFrame
 
 _ROWS = "Rows"
 
@@ -35,6 +36,13 @@ class RowOptions:
         64 << 20, "Leave out larger documents: bytes, or with K, M, G (64M).", metavar="SIZE", read=size_of
     )
     timeout: float = option(600.0, "Most seconds for a document; 0: any.", metavar="S")
+
+    def work(self, names: list[str]) -> dict[str, Any]:
+        """Return what `deid.streaming.arrow` is told of a table with these columns."""
+        from deid.streaming.arrow import columns_of
+
+        columns = columns_of(names, self.text_field, self.id_field)
+        return {"names": tuple(names), "columns": columns, "timeout": self.timeout, "max_document": self.max_document}
 
 
 @command
@@ -59,35 +67,18 @@ def scrub(
     Example: deid spark scrub in.parquet out.parquet --patient-field person_id
     """
     from deid.base.keys import load_key
-    from deid.streaming import spark
-    from deid.streaming.arrow import KeyPlace, ScrubBatch, columns_of
+    from deid.streaming.arrow import KeyPlace, ScrubBatch
+    from deid.streaming.spark import scrub_by
 
-    files = _files(source)
-    rejects = target.with_name(f"{target.name}.rejects")
-    for place in (target, rejects):
-        if place.exists() or place.is_symlink():
-            raise OutputError("this exists already", "name a new OUT; nothing is ever overwritten", str(place))
+    files, rejects = _check(source, target)
     site = KeyPlace.of(key.key_file)
     told.begin(target, load_key(key.key_file, create=False)[0])
-    with warnings.catch_warnings(), part_folder(target) as part:
-        warnings.simplefilter("ignore", FutureWarning)  # of Spark, about pandas, which nothing here uses
-        engine = spark.session(master, spark__ui__showConsoleProgress=sys.stderr.isatty())
-        engine.sparkContext.setLogLevel("ERROR")
-        frame = engine.read.option("__globPaths__", "false").parquet(f"file://{source.absolute()}")
-        batch = ScrubBatch(
-            names=tuple(frame.columns),
-            columns=columns_of(frame.columns, rows.text_field, rows.id_field),
-            timeout=rows.timeout,
-            max_document=rows.max_document,
-            key=site,
-            options=said,
-        )
+    with _notes(source, target, master) as (frame, part):
+        batch = ScrubBatch(key=site, options=said, **rows.work(frame.columns))
         pipeline = batch.make()
-        counted = _write(spark.scrub_by(frame, batch), batch, part)
-        (part / "notes").rename(target)
-        if counted["rejects"]:
-            (part / "rejects").rename(rejects)
-    told.documents, told.left_out = counted["notes"], counted["rejects"]
+        nobody = _without_patient(said)
+        counted = _write(scrub_by(frame, batch), batch.columns.id, part, nobody)
+        _move(part, target, rejects)
     told.extra = {"ids_twice": counted["twice"], "without_patient": counted["alone"]}
     if counted["twice"]:
         told.notes.append(f"{counted['twice']} rows have an id that another has: the surrogates of both are alike")
@@ -97,15 +88,83 @@ def scrub(
             "only (--patients, --patient-field, --patient-pattern)"
         )
     told.notes += pipeline.notes
+    policy = None if said.method != "policy" else policy_facts(pipeline.policy)
+    return _finish(told, source, target, files, counted, policy=policy, model=model_facts(pipeline.recognizer))
+
+
+@command
+def tag(
+    told: Summary,
+    *,
+    source: Path = argument("File or folder of Parquet, on a disk that all machines have.", metavar="IN"),
+    target: Path = OUT,
+    master: str | None = option(
+        None, "Where Spark runs; by default as it is configured, else local[*].", metavar="URL", panel=_ROWS
+    ),
+    said: RecognizerOptions,
+    rows: RowOptions,
+) -> int | None:
+    """Annotate the PHI in the notes of a table of Parquet, on Spark.
+
+    OUT is a folder of Parquet with all columns as they are, and spans: an array of structs, those of deid tag. It holds
+    the PHI as IN does, and only you may read it. What fails is left out: OUT.rejects has the ids and why, and the exit
+    status is 3. Model and files that options name must be at the same place on all machines.
+
+    Example: deid spark tag in.parquet tagged.parquet --model en
+    """
+    from deid.streaming.arrow import TagBatch
+    from deid.streaming.spark import tag_by
+
+    files, rejects = _check(source, target)
+    told.begin(target)
+    with _notes(source, target, master) as (frame, part):
+        batch = TagBatch(options=said, **rows.work(frame.columns))
+        tagging = batch.make()
+        counted = _write(tag_by(frame, batch), batch.columns.id, part)
+        _move(part, target, rejects)
+    told.extra = {"ids_twice": counted["twice"]}
+    return _finish(told, source, target, files, counted, model=model_facts(tagging.recognizer), private=True)
+
+
+def _check(source: Path, target: Path) -> tuple[list[tuple[str, Path]], Path]:
+    """Return the files of IN, and where the rejects go; refuse an OUT that is there."""
+    files = _files(source)
+    rejects = target.with_name(f"{target.name}.rejects")
+    for place in (target, rejects):
+        if place.exists() or place.is_symlink():
+            raise OutputError("this exists already", "name a new OUT; nothing is ever overwritten", str(place))
+    return files, rejects
+
+
+@contextmanager
+def _notes(source: Path, target: Path, master: str | None) -> Iterator[tuple[DataFrame, Path]]:
+    """Open the notes of IN, and a hidden folder beside OUT for what comes of them."""
+    from deid.streaming import spark
+
+    with warnings.catch_warnings(), part_folder(target) as part:
+        warnings.simplefilter("ignore", FutureWarning)  # of Spark, about pandas, which nothing here uses
+        engine = spark.session(master, spark__ui__showConsoleProgress=sys.stderr.isatty())
+        engine.sparkContext.setLogLevel("ERROR")
+        yield engine.read.option("__globPaths__", "false").parquet(f"file://{source.absolute()}"), part
+
+
+def _move(part: Path, target: Path, rejects: Path) -> None:
+    """Give what was written its name, for nobody else to read."""
+    for place in (path for path in part.rglob("*") if path.is_file()):
+        place.chmod(0o600)
+    (part / "notes").rename(target)
+    if (part / "rejects").exists():
+        (part / "rejects").rename(rejects)
+
+
+def _finish(
+    told: Summary, source: Path, target: Path, files: list[tuple[str, Path]], counted: dict[str, int], **facts: Any
+) -> int | None:
+    """Tell what was done, and write the manifest; return the exit status."""
+    told.documents, told.left_out = counted["notes"], counted["rejects"]
     if counted["rejects"]:
-        told.places.append(f"what was left out is listed in {rejects}")
-    told.sign(
-        target,
-        inputs=files,
-        root=source if source.is_dir() else source.parent,
-        policy=None if said.method != "policy" else policy_facts(pipeline.policy),
-        model=model_facts(pipeline.recognizer),
-    )
+        told.places.append(f"what was left out is listed in {target}.rejects")
+    told.sign(target, inputs=files, root=source if source.is_dir() else source.parent, **facts)
     return EXIT_LEFT_OUT if counted["rejects"] else None
 
 
@@ -119,8 +178,18 @@ def _files(source: Path) -> list[tuple[str, Path]]:
     return [(path.relative_to(source).as_posix(), path) for path in sorted(found)]
 
 
-def _write(frame: DataFrame, batch: ScrubBatch, part: Path) -> dict[str, int]:
-    """Write notes and rejects, and count them; each note is worked on once."""
+def _without_patient(said: PipelineOptions) -> Column:
+    """Return what is true of a row that does not tell its patient."""
+    from pyspark.sql import functions as sql
+
+    nobody = sql.lit(not (said.patients or said.patient_pattern))
+    if said.patient_field is not None:
+        nobody = nobody & (sql.coalesce(sql.col(said.patient_field), sql.lit("")) == "")
+    return nobody
+
+
+def _write(frame: DataFrame, name: str, part: Path, nobody: Column | None = None) -> dict[str, int]:
+    """Write notes and rejects, and count them; each note is worked on once. Column ``name`` has the ids."""
     from py4j.protocol import Py4JJavaError
     from pyspark import StorageLevel
     from pyspark.errors import PySparkException
@@ -129,30 +198,28 @@ def _write(frame: DataFrame, batch: ScrubBatch, part: Path) -> dict[str, int]:
     from deid.streaming.arrow import REJECTED
     from deid.streaming.spark import split
 
-    said, good = batch.options, sql.col(REJECTED).isNull()
-    nobody = sql.lit(not (said.patients or said.patient_pattern))
-    if said.patient_field is not None:
-        nobody = nobody & (sql.coalesce(sql.col(said.patient_field), sql.lit("")) == "")
+    good = sql.col(REJECTED).isNull()
+    alone = sql.lit(False) if nobody is None else nobody
     done = frame.persist(StorageLevel.DISK_ONLY)
     try:
         notes, rejects = split(done)
         notes.write.parquet(f"file://{part.absolute() / 'notes'}")
-        ids = sql.count_distinct(sql.when(good, sql.col(batch.columns.id)))
-        row = done.agg(sql.count_if(good), sql.count_if(~good), sql.count_if(good & nobody), ids).collect()[0]
-        written, left, alone, different = (int(value) for value in row)
+        ids = sql.count_distinct(sql.when(good, sql.col(name)))
+        row = done.agg(sql.count_if(good), sql.count_if(~good), sql.count_if(good & alone), ids).collect()[0]
+        written, left, unknown, different = (int(value) for value in row)
         if left:
-            rejects.select(batch.columns.id, REJECTED).write.parquet(f"file://{part.absolute() / 'rejects'}")
+            rejects.select(name, REJECTED).write.parquet(f"file://{part.absolute() / 'rejects'}")
     except (PySparkException, Py4JJavaError) as error:
         # what Spark says quotes its plan, and what a worker said
-        told = str(error)
-        known = next((line for line in told.splitlines() if line.startswith("deid.base.errors.")), "")
+        said = str(error)
+        known = next((line for line in said.splitlines() if line.startswith("deid.base.errors.")), "")
         what = known.partition(": ")[2] or f"Spark could not finish ({type(error).__name__})"
         raise ConfigError(what, "see Spark's own log; nothing was written") from None
     finally:
         done.unpersist()
     for folder in part.iterdir():
         _tidy(folder)
-    return {"notes": written, "rejects": left, "alone": alone, "twice": written - different}
+    return {"notes": written, "rejects": left, "alone": unknown, "twice": written - different}
 
 
 def _tidy(folder: Path) -> None:

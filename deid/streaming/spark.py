@@ -175,8 +175,6 @@ def tag(
     DeidError
         When options contradict each other, or a column is not there.
     """
-    from pyspark.sql.types import StringType, StructField, StructType
-
     batch = TagBatch(
         names=tuple(df.columns),
         columns=columns_of(df.columns, text, id),
@@ -185,6 +183,13 @@ def tag(
         options=RecognizerOptions(**options, patient_field=patient),
     )
     batch.make()
+    return tag_by(df, batch)
+
+
+def tag_by(df: DataFrame, batch: TagBatch) -> DataFrame:
+    """Return what `tag` does, for whoever has made the work on a batch."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
     fields = [field for field in df.schema if field.name != batch.spans]
     fields += [StructField(batch.spans, _spans()), StructField(REJECTED, StringType())]
     _same_python(df)

@@ -29,6 +29,7 @@ FIND = [
     "relay",
     "serve",
     "spark scrub",
+    "spark tag",
     "explain",
     "verify",
     "extract",

@@ -22,7 +22,7 @@ from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
 from deid.document import Document
 from deid.pipeline.options import PipelineOptions
-from deid.streaming.arrow import KeyPlace, ScrubBatch, columns_of
+from deid.streaming.arrow import KeyPlace, ScrubBatch, TagBatch, columns_of
 from deid.streaming.work import PipelineRecipe
 from deid.web.worker import Task, Worker
 
@@ -91,6 +91,13 @@ def spark_scrub(folder: Path) -> str:
     return str(batch(pa.RecordBatch.from_pylist([{"id": "a", "text": TEXT}])).column("text")[0])
 
 
+def spark_tag(folder: Path) -> str:
+    columns = columns_of(("id", "text"), None, None)
+    batch = TagBatch(names=("id", "text"), columns=columns, options=RecognizerOptions(model="en", rules=False))
+    (spans,) = batch(pa.RecordBatch.from_pylist([{"id": "a", "text": TEXT}])).column("spans").to_pylist()
+    return placed(TEXT, [(s["start"], s["end"]) for s in spans])
+
+
 def tag(folder: Path) -> str:
     run("tag", note(folder), folder / "out", *ALONE, "--to", "jsonl")
     told = json.loads(next((folder / "out").rglob("*.jsonl")).read_text())
@@ -132,6 +139,7 @@ WRITTEN: dict[str, Callable[[Path], str]] = {
     "relay": relay_,
     "serve": serve_,
     "spark scrub": spark_scrub,
+    "spark tag": spark_tag,
     "tag": tag,
     "explain": explain,
     "extract": extract,

@@ -90,7 +90,7 @@ ALIKE = {
     **dict.fromkeys(("vault rotate", "forget"), "vault init"),
     "annotate lists": "annotate history",
     "relay": "filter",
-    "spark scrub": "scrub",
+    **dict.fromkeys(("spark scrub", "spark tag"), "scrub"),
     **dict.fromkeys(("experiment active-learning", "reproduce"), "crossval"),
     **dict.fromkeys(("release", "perturb"), "anonymize"),
 }  # fmt: skip

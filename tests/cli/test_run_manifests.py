@@ -122,7 +122,7 @@ WRITERS = frozenset(
     {"scrub", "tag", "generalize", "verify", "audit", "filter", "watch", "convert", "extract", "write-back", "train",
      "anonymize", "perturb", "codes anonymize", "trajectories anonymize", "genomes anonymize", "release", "cube",
      "sequences", "synthesize", "query", "schema", "calibrate", "link", "link encode", "link match", "annotate train",
-     "spark scrub", "serve"}
+     "spark scrub", "spark tag", "serve"}
 )  # fmt: skip
 FIGURES = ("crossval", *(f"experiment {name}" for name in ("features", "sampling", "learning-curve", "learners", "hips",
            "dp", "sequences", "conclusions", "models", "linkage", "private-linkage", "tables", "codes",

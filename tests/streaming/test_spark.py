@@ -229,6 +229,32 @@ def test_the_job_writes_what_the_command_writes(
         assert word not in log + said.err + one
 
 
+def test_the_job_of_tagging_writes_the_spans_of_the_command(
+    engine: Any, tmp_path: Path, key: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """All columns as they were, with their types; no key; what fails is left out; only the user may read it."""
+    path = write(tmp_path / "in.parquet", 60, note_text=None)
+    out, rejects = tmp_path / "out.parquet", tmp_path / "out.parquet.rejects"
+    assert call("tag", str(path), str(tmp_path / "plain.parquet"), "--model", "none", "--to", "parquet") == 1
+    key.unlink()
+    assert call("spark", "tag", str(path), str(out), "--model", "none") == 3
+    assert "59 documents, 1 failed" in capfd.readouterr().err
+    told = {row["id"]: row["spans"] for row in table(tmp_path / "plain.parquet")}
+    made = table(out)
+    assert {row["id"]: row.pop("spans") for row in made} == told
+    assert sum(map(len, told.values())) > 300
+    assert made == [row for row in rows(60) if row["id"] != "Smith/3"]
+    (reject,) = table(rejects)
+    assert (reject["id"], "holds no text" in reject[REJECTED]) == ("Smith/3", True)
+    files = [path for folder in (out, rejects) for path in folder.iterdir()]
+    assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
+    manifest = out.with_name("out.parquet.manifest.json").read_text()
+    assert json.loads(manifest)["run"]["command"] == "spark tag"
+    assert "Smith" not in manifest
+    assert call("manifest", "verify", str(out)) == 0
+    assert call("spark", "tag", str(path), str(out), "--model", "none") == 2
+
+
 @pytest.mark.night
 def test_a_hundred_thousand_notes_are_those_of_the_command(engine: Any, tmp_path: Path, key: Path) -> None:
     path = write(tmp_path / "in.parquet", 100_000)
