@@ -85,7 +85,7 @@ def anonymize(
             **{"method": how.method not in ("auto", "mondrian"), "target": how.target, "scheme": how.scheme},
             **vars(beside),
             **{"population": population, "prefix": how.prefix},
-            **{"suppression": options.suppression, "rounds": options.rounds, "sql": source.sql, "sep": source.sep},
+            **{"suppression": options.suppression, "rounds": options.rounds, "sep": source.sep},
         )
         _anonymize_on_disk(told, source, out, roles, asked, disk.memory, job_count(options.jobs))
         return
@@ -142,7 +142,14 @@ def _anonymize_on_disk(
     told.begin(out)
     with working("anonymizing"):
         release = anonymize_on_disk(
-            Path(source.table), roles.stated(), asked, out, memory=memory, jobs=jobs, drop_rest=roles.drop_rest
+            source.table,
+            roles.stated(),
+            asked,
+            out,
+            memory=memory,
+            jobs=jobs,
+            drop_rest=roles.drop_rest,
+            table=source.sql,
         )
     told.extra = release.as_dict()
     fates = {what: [name for name, (_, fate) in release.fates.items() if fate == what] for what in FATES.values()}

@@ -57,8 +57,8 @@ def privacy(
     Example: deid privacy released.csv --qi age,sex,zip --sensitive disease --k 5 --l 3
     """
     from deid.disclosure.classes import Verdict
+    from deid.disclosure.disk_levels import assess_on_disk
     from deid.disclosure.guards import check_published
-    from deid.disclosure.out_of_core import assess_on_disk
     from deid.disclosure.recoding_scheme import classify_recoding
     from deid.manifest import results_of
     from deid.transactions.reading import read_codes
@@ -67,10 +67,12 @@ def privacy(
     if disk.memory is not None:
         disk.refuse(
             codes=asked.codes, population=population, original=original, ignore_suppressed=roles.ignore_suppressed,
-            sql=source.sql, sep=source.sep,
+            sep=source.sep,
         )  # fmt: skip
         with working("measuring"), tempfile.TemporaryDirectory(prefix="deid-") as folder:
-            findings = assess_on_disk(Path(source.table), roles.stated(), asked, Path(folder), memory=disk.memory)
+            findings = assess_on_disk(
+                source.table, roles.stated(), asked, Path(folder), memory=disk.memory, table=source.sql
+            )
         told.notes = ["every row was counted as a person; whether persons look alike was not looked at"]
         return _tell(told, findings)
     release = roles.open(source.table, source, published=True)

@@ -58,7 +58,10 @@ class DiskOptions:
 
     PANEL: ClassVar[str] = "Larger than memory"
     memory: int | None = option(
-        None, "Work on disk, with about SIZE of memory (2G); TABLE is Parquet.", metavar="SIZE", read=size_of
+        None,
+        "Work on disk, with about SIZE of memory (2G); TABLE is Parquet, or of a database.",
+        metavar="SIZE",
+        read=size_of,
     )
 
     def refuse(self, **others: object) -> None:

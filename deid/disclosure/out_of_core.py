@@ -13,10 +13,7 @@ of each column. duckdb is imported where it is used (extra ``link``).
 from __future__ import annotations
 
 import functools
-import math
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,28 +22,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid.base.arrays import FloatArray, IndexArray, IntArray
-from deid.base.errors import ConfigError, DeidError, InputError, OutputError, require
+from deid.base.errors import ConfigError, DeidError, OutputError, require
 from deid.base.files import part_folder
 from deid.base.pool import Pool
 from deid.disclosure.assessment import Finding, Requirements
 from deid.disclosure.cells import cover_table
-from deid.disclosure.classes import Verdict
 from deid.disclosure.constraints import Constraint, smallest_group
+from deid.disclosure.disk_levels import OF_A_CLASS, levels_of, refuse_unknown
+from deid.disclosure.disk_table import LEAST_MEMORY, DiskTable, check_named, open_disk_table, sql_name
 from deid.disclosure.encoding import CodedColumn, CodedTable, Ints, class_ids, encode
 from deid.disclosure.groups import Groups
 from deid.disclosure.guards import FATES
 from deid.disclosure.mondrian import child_of, mondrian
-from deid.disclosure.privacy import TOLERANCE
 from deid.disclosure.recoding import group_cells
 from deid.disclosure.release import constraint_of
 from deid.disclosure.schema import Column, Schema, read_microdata
 from deid.disclosure.utility import Domain
-from deid.table.microdata import NA_CODE, Microdata
+from deid.table.microdata import Microdata
 
-_CUT = ("k", "l", "entropy_l", "c", "alpha")
-"""Models of a class alone, which parts of a table can keep each for itself."""
-_TOLD = (*_CUT, "t", "beta", "distance")
-"""Models that are verified by group-by."""
 _VALUES = 2_000_000
 """Most distinct values of a column whose values matter."""
 _CELL_BYTES = 600
@@ -54,10 +47,6 @@ _CELL_BYTES = 600
 _ROW_BYTES = 2_000
 """Bytes that a row takes, roughly, while it is sorted and written."""
 _LEAST_PART = 20_000
-_PYTHON_MEMORY = 160 << 20
-"""What Python and its libraries take beside the engine."""
-_LEAST_MEMORY = 96 << 20
-_THREAD_MEMORY = 256 << 20
 
 
 @dataclass(frozen=True)
@@ -88,14 +77,22 @@ class DiskRelease:
 
 
 def anonymize_on_disk(
-    source: Path, schema: Schema, asked: Requirements, out: Path, *, memory: int, jobs: int = 1, drop_rest: bool = False
+    source: str | Path,
+    schema: Schema,
+    asked: Requirements,
+    out: Path,
+    *,
+    memory: int,
+    jobs: int = 1,
+    drop_rest: bool = False,
+    table: str | None = None,
 ) -> DiskRelease:
-    """Make a table of Parquet publishable by Mondrian, in bounded memory.
+    """Make a table of Parquet or of a database publishable by Mondrian, in bounded memory.
 
     Parameters
     ----------
-    source : Path
-        File or folder of Parquet.
+    source, table
+        As those of `deid.disclosure.disk_table.open_disk_table`.
     schema : Schema
         Roles of all columns. It must say that each row is a person.
     asked : Requirements
@@ -125,35 +122,35 @@ def anonymize_on_disk(
     require(
         out.suffix.lower() in (".parquet", ".pq"), "a table on disk is written as Parquet", "such as -o out.parquet"
     )
-    _refuse(asked, _CUT, "is not searched for in a table on disk")
+    refuse_unknown(asked, OF_A_CLASS, "is not searched for in a table on disk")
     require(schema.person is None, "rows of one person cannot be told in a table on disk", "make one row a person")
     require(
         schema.each_row_a_person,
         "whether rows are persons is not looked at in a table on disk",
         "say --each-row-a-person, if each is one",
     )
-    with part_folder(out) as folder, _opened(source, memory, folder) as table:
-        roles = _roles(table.names, schema, drop_rest)
-        wanted = [name for name in table.names if roles[name] in ("quasi-identifier", "sensitive")]
-        domains = _Domains.of(table, wanted, schema, folder)
+    with part_folder(out) as folder, open_disk_table(source, memory, folder, table=table) as found:
+        roles = _roles(found.names, schema, drop_rest)
+        wanted = [name for name in found.names if roles[name] in ("quasi-identifier", "sensitive")]
+        domains = _Domains.of(found, wanted, schema, folder)
         data = domains.data
         if not data.quasi_identifiers:
             raise ConfigError("the table has no quasi-identifier", "name the columns that identify together")
         constraint = constraint_of(data, asked)
-        cells = _Cells(table, domains, constraint, [_alone(data, asked, name) for name in data.sensitive or ("",)])
+        cells = _Cells(found, domains, constraint, [_alone(data, asked, name) for name in data.sensitive or ("",)])
         cells.count()
         most = max(_LEAST_PART, memory // 2 // (_CELL_BYTES * jobs))
         parts = cells.first_cuts(most)
-        table.limit(memory // 2)  # the parts that are cut need the other half
+        found.limit(memory // 2)  # the parts that are cut need the other half
         classes, lost = cells.cut_on(parts, jobs)
-        table.limit(memory)
+        found.limit(memory)
         part = folder / "out.parquet"
         rows = cells.write(part, roles, max(_LEAST_PART, memory // _ROW_BYTES))
-        table.limit(_LEAST_MEMORY)  # it has done its work
-        with _opened(part, memory, folder, "check") as written:
-            findings = _assess(written, data.quasi_identifiers, data.sensitive, asked)
+        found.limit(LEAST_MEMORY)  # it has done its work
+        with open_disk_table(part, memory, folder, "check") as written:
+            findings = levels_of(written, data.quasi_identifiers, data.sensitive, asked)
         failed = [finding.name for finding in findings if finding.failed]
-        if failed or rows != table.rows:
+        if failed or rows != found.rows:
             raise OutputError(
                 f"the verifier rejects what was written: {', '.join(failed) or 'rows are missing'}",
                 "this is a fault of the method: please report it; nothing was released",
@@ -165,154 +162,9 @@ def anonymize_on_disk(
     return DiskRelease(rows, classes, len(parts), ncp, tuple(findings), fates)
 
 
-def assess_on_disk(source: Path, schema: Schema, asked: Requirements, folder: Path, *, memory: int) -> list[Finding]:
-    """Run verifiers on a published table of Parquet, in bounded memory.
-
-    Parameters
-    ----------
-    source : Path
-        File or folder of Parquet.
-    schema : Schema
-        Which columns are quasi-identifiers and sensitive; every row counts as a person.
-    asked : Requirements
-        Of these: k, l, entropy_l, alpha, t (with equal distances), beta.
-    folder : Path
-        An existing folder for what does not fit into memory.
-    memory : int
-        Bytes, roughly, that may be used.
-
-    Returns
-    -------
-    list of Finding
-        As `deid.disclosure.assessment.assess` has them, without rows that decide.
-
-    Raises
-    ------
-    ConfigError, InputError
-        When a column is not there, or something is asked for that is not told so.
-    """
-    _refuse(asked, _TOLD, "is not told of a table on disk")
-    require(asked.c is None, "recursive diversity is not told of a table on disk", "leave out --c")
-    require(schema.person is None, "rows of one person cannot be told in a table on disk", "leave out --person")
-    qi = [name for name, column in schema.columns.items() if column.role == "quasi-identifier"]
-    sensitive = [name for name, column in schema.columns.items() if column.role == "sensitive"]
-    require(bool(qi), "the table has no quasi-identifier", "name the columns that identify together")
-    with _opened(source, memory, folder) as table:
-        _check(table.names, [*qi, *sensitive])
-        return _assess(table, qi, sensitive, asked)
-
-
-@dataclass(frozen=True)
-class _Table:
-    """A table of Parquet, and the engine that looks at it."""
-
-    con: Any
-    names: tuple[str, ...] = field(repr=False)
-    rows: int = field(repr=False)
-
-    def ask(self, query: str, *values: object) -> list[tuple[Any, ...]]:
-        """Return the rows of a query. (What is not fetched whole keeps the connection busy.)"""
-        found: list[tuple[Any, ...]] = self.con.execute(query, list(values)).fetchall()
-        return found
-
-    def arrays(self, query: str) -> dict[str, NDArray[Any]]:
-        """Return the columns of a query of numbers."""
-        found = self.con.execute(query).fetchnumpy()
-        return {name: np.ma.filled(column, NA_CODE) for name, column in found.items()}
-
-    def keep(self, name: str, columns: dict[str, Any], *, more: bool = False) -> None:
-        """Make a table of arrays, or put them behind those that it has."""
-        import pyarrow
-
-        self.con.register("given", pyarrow.table(columns))
-        self.ask(f"INSERT INTO {name} SELECT * FROM given" if more else f"CREATE TABLE {name} AS SELECT * FROM given")
-        self.con.unregister("given")
-
-    def limit(self, memory: int) -> None:
-        """Say how many bytes of memory the engine may use from now on."""
-        self.ask(f"SET memory_limit = '{_engine_memory(memory)}B'")
-
-
-@contextmanager
-def _opened(source: Path, memory: int, folder: Path, name: str = "work") -> Iterator[_Table]:
-    """Open a table of Parquet; ``folder`` takes what the engine puts aside, which holds the table's values."""
-    try:
-        import duckdb
-        import pyarrow.parquet
-    except ImportError:
-        raise ConfigError("DuckDB is not installed", "pip install 'clinical-deid[link]'") from None
-    files = sorted(source.rglob("*.parquet")) if source.is_dir() else [source]
-    if not files or not all(file.is_file() for file in files):
-        raise InputError("there is no Parquet here", "name a file or folder of Parquet", str(source))
-    if any(sign in str(file) for file in files for sign in "*?["):
-        raise ConfigError("the name of the table has a sign that DuckDB takes for a pattern", "rename it: no * ? [")
-    place = folder / f"{name}.duckdb"
-    settings: dict[str, Any] = {
-        "memory_limit": f"{_engine_memory(memory)}B",
-        "temp_directory": str(folder / f"{name}.tmp"),
-        "preserve_insertion_order": "false",
-        "autoinstall_known_extensions": "false",
-        # each thread of the engine needs room of its own
-        "threads": str(max(1, min(os.cpu_count() or 1, memory // _THREAD_MEMORY))),
-    }
-    con = duckdb.connect(str(place), config=settings)
-    try:
-        listed = ", ".join(_text(str(file)) for file in files)
-        con.execute(f"CREATE VIEW source AS SELECT * FROM read_parquet([{listed}])").fetchall()
-        names = tuple(row[0] for row in con.execute("DESCRIBE source").fetchall())
-        if list(names) != pyarrow.parquet.read_schema(files[0]).names:  # it has renamed some
-            raise InputError("two columns have names that differ in capitals alone", "rename one", str(source))
-        rows = con.execute("SELECT count(*) FROM source").fetchall()[0][0]
-        if not rows:
-            raise InputError("the table has no rows", "name a table with rows", str(source))
-        yield _Table(con, names, rows)
-    except (duckdb.Error, pyarrow.ArrowException) as error:
-        # the engine's messages quote values
-        kind = type(error).__name__
-        if isinstance(error, duckdb.OutOfMemoryException):
-            raise ConfigError("the memory does not suffice", "raise --memory, or free room on the disk") from None
-        raise InputError(f"the table cannot be worked on ({kind})", "is it whole, and Parquet?", str(source)) from None
-    finally:
-        con.close()
-        place.unlink(missing_ok=True)
-
-
-def _engine_memory(memory: int) -> int:
-    """Return what the engine may use, of all the memory."""
-    return max(memory - _PYTHON_MEMORY, _LEAST_MEMORY)
-
-
-def _name(text: str) -> str:
-    """Return a name of a column as SQL has it."""
-    return '"' + text.replace('"', '""') + '"'
-
-
-def _text(text: str) -> str:
-    """Return a text as SQL has it."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _refuse(asked: Requirements, known: Sequence[str], what: str) -> None:
-    """Refuse levels that are not among those that are known."""
-    own = [name for name in vars(asked) if name in Requirements.__dataclass_fields__ and name not in known]
-    odd = [name for name in own if getattr(asked, name) is not None and name != "distance"]
-    if odd:
-        raise ConfigError(f"{odd[0].replace('_', '-')} {what}", f"known: {', '.join(known)}")
-    if asked.t is not None and asked.distance != "equal":
-        raise ConfigError(f"the distance {asked.distance} {what}", "use --distance equal")
-
-
-def _check(names: Sequence[str], asked: Sequence[str]) -> None:
-    from deid.base.nearest import nearest
-
-    for name in asked:
-        if name not in names:
-            raise ConfigError(f"the table has no column {name!r}", nearest(name, names))
-
-
 def _roles(names: Sequence[str], schema: Schema, drop_rest: bool) -> dict[str, str]:
     """Return the role of every column; nothing is guessed here."""
-    _check(names, list(schema.columns))
+    check_named(names, list(schema.columns))
     roles = {name: said.role for name, said in schema.columns.items() if said.role is not None}
     silent = [name for name in names if name not in roles]
     if silent and not drop_rest:
@@ -338,7 +190,7 @@ class _Domains:
     coded: CodedTable
 
     @classmethod
-    def of(cls, table: _Table, names: Sequence[str], schema: Schema, folder: Path) -> _Domains:
+    def of(cls, table: DiskTable, names: Sequence[str], schema: Schema, folder: Path) -> _Domains:
         """Look at the values, and keep for each its code, as tables ``domain_0`` and so on."""
         import pyarrow
         import pyarrow.parquet
@@ -350,12 +202,12 @@ class _Domains:
                 )
         found = {}
         for name in names:
-            count = table.ask(f"SELECT count(DISTINCT {_name(name)}) FROM source")[0][0]
+            count = table.ask(f"SELECT count(DISTINCT {sql_name(name)}) FROM source")[0][0]
             if count > _VALUES:
                 raise ConfigError(
                     f"column {name!r} has {count:,} different values", f"round it first, to at most {_VALUES:,}"
                 )
-            query = f"SELECT DISTINCT {_name(name)} AS v FROM source ORDER BY v"
+            query = f"SELECT DISTINCT {sql_name(name)} AS v FROM source ORDER BY v"
             column = table.con.sql(query).to_arrow_table().column("v").combine_chunks()
             found[name] = column.chunk(0) if isinstance(column, pyarrow.ChunkedArray) else column
         longest = max(map(len, found.values()), default=0)
@@ -379,7 +231,7 @@ class _Domains:
 class _Cells:
     """The combinations of values that occur, with their counts: table ``cells`` of the engine, cut into parts."""
 
-    table: _Table
+    table: DiskTable
     domains: _Domains
     constraint: Constraint
     models: Sequence[tuple[str, Constraint]]
@@ -396,7 +248,7 @@ class _Cells:
     def _joined(self, names: Sequence[str]) -> str:
         """Return the source with the codes of its first columns."""
         joins = [
-            f"JOIN domain_{at} ON source.{_name(name)} IS NOT DISTINCT FROM domain_{at}.v"
+            f"JOIN domain_{at} ON source.{sql_name(name)} IS NOT DISTINCT FROM domain_{at}.v"
             for at, name in enumerate(names)
         ]
         return f"source {' '.join(joins)}"
@@ -540,11 +392,13 @@ class _Cells:
         ask(f"CREATE TABLE located AS SELECT {codes}, place FROM combinations JOIN ranked USING (class)")
         ask("DROP TABLE combinations")
         on = " AND ".join(f"located.{code} = domain_{at}.c" for at, code in enumerate(self.codes))
-        others = "".join(f", source.{_name(name)} AS k{at}" for at, name in enumerate(kept))
+        others = "".join(f", source.{sql_name(name)} AS k{at}" for at, name in enumerate(kept))
         ask(f"CREATE TABLE placed AS SELECT located.place{others} FROM {self._joined(self.qi)} JOIN located ON {on}")
         ask("DROP TABLE located")
         shown = ", ".join(
-            f"p{self.qi.index(name)} AS {_name(name)}" if name in self.qi else f"k{kept.index(name)} AS {_name(name)}"
+            f"p{self.qi.index(name)} AS {sql_name(name)}"
+            if name in self.qi
+            else f"k{kept.index(name)} AS {sql_name(name)}"
             for name in self.table.names
             if name in self.qi or name in kept
         )
@@ -635,67 +489,3 @@ class _Cutter:
                     f"a cell of {column.name} is not true of its rows",
                     "this is a fault of the method: please report it; nothing was released",
                 )
-
-
-def _assess(table: _Table, qi: Sequence[str], sensitive: Sequence[str], asked: Requirements) -> list[Finding]:
-    """Return what a table reaches, by group-by."""
-
-    def shown(name: str) -> str:
-        """Return a cell as the verifiers in memory compare it: as text, nothing where it is empty."""
-        return f"NULLIF(NULLIF(CAST({_name(name)} AS VARCHAR), ''), 'nan')"
-
-    keys = ", ".join(f"{shown(name)} AS q{at}" for at, name in enumerate(qi))
-    names = ", ".join(f"q{at}" for at in range(len(qi)))
-    k = table.ask(f"SELECT min(n) FROM (SELECT {keys}, count(*) AS n FROM source GROUP BY ALL)")[0][0]
-    findings = [Finding("k-anonymity", "", asked.k, _least(k, asked.k))]
-    if asked.about_values and not sensitive:
-        raise ConfigError("no column is sensitive", "name the ones to protect with --sensitive")
-    for name in sensitive:
-        counts = f"SELECT {keys}, {shown(name)} AS s, count(*) AS n FROM source GROUP BY ALL"
-        table.ask(f"CREATE OR REPLACE TEMP TABLE counted AS SELECT * FROM ({counts}) WHERE s IS NOT NULL")
-        whole = "SELECT s, sum(n) / (SELECT sum(n) FROM counted) AS share FROM counted GROUP BY s"
-        shares = f"SELECT *, sum(n) OVER (PARTITION BY {names}) AS known FROM counted"
-        distinct, entropy, most, distance, gain = table.ask(
-            f"WITH whole AS ({whole}), each AS ("
-            f" SELECT {names}, count(*) AS l, any_value(known) AS known, sum(n * ln(n)) AS bits,"
-            "  max(n / known) AS most, sum(greatest(n / known - share, 0)) AS distance,"
-            "  max((n / known - share) / share) AS gain"
-            f" FROM ({shares}) JOIN whole USING (s) GROUP BY {names})"
-            " SELECT min(l), exp(min(ln(known) - bits / known)), max(most), max(distance), max(gain) FROM each"
-        )[0]
-        if distinct is None:  # nothing is recorded, so nothing can be disclosed
-            distinct, entropy, most, distance, gain = math.inf, math.inf, 0.0, 0.0, 0.0
-        share = _greatest(most, asked.alpha)
-        both = Verdict(share.ok and _least(k, asked.k).ok, (float(most), float(k)), ())
-        bound = None if asked.alpha is None else (asked.alpha, float(asked.k or 1))
-        findings += [
-            Finding("distinct l-diversity", name, asked.l, _least(distinct, asked.l)),
-            Finding("entropy l-diversity", name, asked.entropy_l, _least(entropy, asked.entropy_l)),
-            Finding("(alpha,k)-anonymity", name, bound, both),
-            Finding("t-closeness (equal)", name, asked.t, _greatest(distance, asked.t)),
-            Finding("beta-likeness", name, asked.beta, _greatest(max(gain, 0.0), asked.beta)),
-        ]
-        if asked.c is not None:
-            findings.append(_recursive(table, names, name, asked.c, 2 if asked.l is None else asked.l))
-    return findings
-
-
-def _recursive(table: _Table, names: str, column: str, c: float, l: int) -> Finding:  # noqa: E741
-    """Return whether the most frequent value of every class is rarer than c times the l-th and rarer ones together."""
-    ranked = f"SELECT *, row_number() OVER (PARTITION BY {names} ORDER BY n DESC) AS r FROM counted"
-    level = table.ask(
-        "SELECT max(level) FROM (SELECT max(n) / nullif(sum(CASE WHEN r >= ? THEN n ELSE 0 END), 0) AS level, count(*)"
-        f" FROM ({ranked}) GROUP BY {names})",
-        l,
-    )[0][0]
-    short = table.ask(f"SELECT count(*) FROM (SELECT 1 FROM counted GROUP BY {names} HAVING count(*) < ?)", l)[0][0]
-    reached = math.inf if short or level is None else float(level)
-    return Finding(f"recursive (c,{l})-diversity", column, c, Verdict(reached < c, reached, ()))
-
-
-def _least(level: float, bound: float | None) -> Verdict:
-    return Verdict(bound is None or level >= bound * (1 - TOLERANCE), float(level), ())
-
-
-def _greatest(level: float, bound: float | None) -> Verdict:
-    return Verdict(bound is None or level <= bound * (1 + TOLERANCE) + 1e-15, float(level), ())

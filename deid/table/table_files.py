@@ -38,6 +38,8 @@ _WRITTEN = (".csv", ".tsv", *_PARQUET, workbook.SUFFIXES[0])
 _ZIP = b"PK\x03\x04"
 _BATCH = 100_000
 """Rows of a batch of `read_batches`."""
+_DECIMAL = 38
+"""Digits of a decimal of 128 bits."""
 
 
 def read_table(
@@ -166,6 +168,64 @@ def parquet_files(path: Path) -> list[Path]:
     except OSError:
         return []
     return [path] if is_binary(head) == "Parquet" else []
+
+
+def copy_to_parquet(place: str, table: str | None, target: Path) -> None:
+    """Copy a table of a database into a file of Parquet, in batches, with the types that `read_table` gives it.
+
+    Parameters
+    ----------
+    place, table
+        As those of `read_table`.
+    target : Path
+        A new file.
+
+    Raises
+    ------
+    InputError
+        When the table changed meanwhile.
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    names: list[str] = []
+    types: list[set[Any]] = []
+    for names, columns in cell_batches(place, table, _BATCH):
+        types = types or [set() for _ in names]
+        for found, own in zip(types, columns, strict=True):
+            found.add(_array(own).type)
+            if pyarrow.int64() in found and any(isinstance(cell, int) and abs(cell) > EXACT for cell in own):
+                found.add(pyarrow.uint64())  # of numbers that no float can be
+    _check_names(names, place)
+    kinds = list(map(_common_type, types))
+    schema = pyarrow.schema(list(zip(names, kinds, strict=True)))
+    with pyarrow.parquet.ParquetWriter(target, schema) as writer:
+        for _, columns in cell_batches(place, table, _BATCH):
+            try:
+                arrays = [
+                    pyarrow.array(_texts(own) if kind == pyarrow.string() else own, kind)
+                    for kind, own in zip(kinds, columns, strict=True)
+                ]
+            except (pyarrow.ArrowException, ValueError, TypeError, OverflowError):
+                raise InputError("the table changed while it was read", "try again", place) from None
+            writer.write_table(pyarrow.table(arrays, schema=schema))
+
+
+def _common_type(types: set[Any]) -> Any:
+    """Return the type that `_array` gives all cells of a column, of those that it gives batches of them."""
+    import pyarrow
+
+    wide = pyarrow.uint64() in types
+    kinds = types - {pyarrow.null(), pyarrow.uint64()}
+    if len(kinds) == 1:
+        return kinds.pop()
+    if kinds == {pyarrow.int64(), pyarrow.float64()} and not wide:
+        return pyarrow.float64()
+    if kinds and all(map(pyarrow.types.is_decimal, kinds)):
+        scale = max(kind.scale for kind in kinds)
+        whole = max(kind.precision - kind.scale for kind in kinds)
+        return (pyarrow.decimal128 if whole + scale <= _DECIMAL else pyarrow.decimal256)(whole + scale, scale)
+    return pyarrow.string()
 
 
 def _parquet_batches(opened: Any, columns: Sequence[str], where: str) -> Iterator[pd.DataFrame]:
@@ -323,7 +383,11 @@ def _array(cells: list[Any]) -> Any:
     try:
         return pyarrow.array(cells)
     except (pyarrow.ArrowException, ValueError, TypeError):
-        return pyarrow.array([None if cell is None else str(cell) for cell in cells])
+        return pyarrow.array(_texts(cells), pyarrow.string())
+
+
+def _texts(cells: list[Any]) -> list[str | None]:
+    return [None if cell is None else str(cell) for cell in cells]
 
 
 def _loose_array(cells: list[Any]) -> Any:

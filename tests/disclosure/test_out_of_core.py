@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import datetime
 import random
+import sqlite3
+import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deid.base.errors import ConfigError, DeidError, OutputError
 from deid.base.late import pd
 from deid.disclosure import out_of_core
 from deid.disclosure.assessment import Requirements, assess
 from deid.disclosure.constraints import KAnonymity
-from deid.disclosure.out_of_core import anonymize_on_disk, assess_on_disk
+from deid.disclosure.disk_levels import assess_on_disk
+from deid.disclosure.out_of_core import anonymize_on_disk
 from deid.disclosure.release import anonymize
 from deid.disclosure.schema import Column, Schema, read_microdata
+from deid.table import table_files
 from deid.table.hierarchy import hierarchy_from_rows
 
 pytest.importorskip("duckdb", reason="duckdb is not installed (extra link)")
@@ -120,6 +127,61 @@ def test_a_folder_of_parts_is_one_table(table: Path) -> None:
     for place, out in ((table, one), (folder, many)):
         anonymize_on_disk(place, SCHEMA, Requirements(k=5), out, memory=MEMORY)
     assert rows(pd.read_parquet(one)) == rows(pd.read_parquet(many))
+
+
+def test_a_table_of_a_database_is_anonymized_as_in_memory(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read seven rows at a time, whose types differ from batch to batch."""
+    monkeypatch.setattr(table_files, "_BATCH", 7)
+    whole = pd.read_parquet(table)
+    whole["weight"] = [None if n < 20 else int(w) if n % 3 else w for n, w in enumerate(whole["weight"])]
+    whole = whole.astype({"weight": object, "age": object})
+    place = f"sqlite:///{table.with_name('t.db')}"
+    with sqlite3.connect(table.with_name("t.db")) as store:
+        whole.to_sql("seen", store, index=False)
+    schema = Schema({"weight": Column("quasi-identifier"), "class": Column("dropped")}, each_row_a_person=True)
+    schema = schema.over(SCHEMA)
+    out = table.with_name("out.parquet")
+    made = anonymize_on_disk(place, schema, Requirements(k=5, l=2), out, memory=MEMORY, table="seen")
+    release = anonymize(read_microdata(place, schema, table="seen"), Requirements(k=5, l=2), "mondrian")
+    assert rows(pd.read_parquet(out)) == rows(release.table())
+    assert made.ncp == pytest.approx(release.loss.ncp)
+    with sqlite3.connect(table.with_name("released.db")) as store:
+        release.table().astype(object).to_sql("out", store, index=False)
+    released = f"sqlite:///{table.with_name('released.db')}"
+    found = assess_on_disk(released, schema, Requirements(k=5, l=2), table.parent, memory=MEMORY, table="out")
+    told = {finding.name: finding.verdict.level for finding in release.findings}
+    levels = {one.name: one.verdict.level for one in found}
+    assert all(levels[name] == pytest.approx(told[name]) for name in told)
+    assert sorted(path.name for path in table.parent.glob("work*")) == []
+
+
+LOOSE = st.integers(-5, 5) | st.floats(-1, 1) | st.text("ab", max_size=2) | st.just(2**60 + 1)
+"""What SQLite has in a column of any type."""
+STRICT = (
+    st.decimals("-9", "9", places=2) | st.decimals("-9", "9", places=1),
+    st.dates(),
+    st.booleans(),
+    st.datetimes(),
+)
+
+
+@given(st.one_of([st.lists(st.none() | kind, min_size=1, max_size=12) for kind in (LOOSE, *STRICT)]))
+def test_a_copy_has_the_types_of_the_whole(cells: list[Any]) -> None:
+    """What a column is, all its cells tell, however they are divided."""
+
+    def batches(place: str, table: str | None, most: int = 99) -> Iterator[Any]:
+        for at in range(0, len(cells), most):
+            yield ["c"], [cells[at : at + most]]
+
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        patch.setattr(table_files, "cell_batches", batches)
+        patch.setattr(table_files, "_BATCH", 2)
+        table_files.copy_to_parquet("sqlite:///t.db", "t", Path(folder) / "t.parquet")
+        copied = table_files.read_table(Path(folder) / "t.parquet", exact=True)
+        whole = table_files.read_table("sqlite:///t.db", table="t", exact=True)
+    assert copied["c"].astype(object).where(copied["c"].notna(), None).tolist() == pytest.approx(
+        whole["c"].astype(object).where(whole["c"].notna(), None).tolist()
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
