@@ -20,12 +20,11 @@ from typing import Any, Literal, Self
 import sqlalchemy as sql
 
 from deid.annotation import rows
-from deid.annotation.editing import IMPORT, Change, Mark, changed_meanwhile, offered
+from deid.annotation.editing import IMPORT, Change, Mark, changed_meanwhile
+from deid.annotation.items import Items
 from deid.annotation.tables import (
-    DECISIONS,
     EVENTS,
     FORM,
-    ITEMS,
     LABELS,
     LAYERS,
     MARKS,
@@ -36,10 +35,9 @@ from deid.annotation.tables import (
     TABLES,
 )
 from deid.base.compiled import quick
-from deid.base.errors import ConfigError, DuplicateError, InputError, OutputError, StoreError
+from deid.base.errors import ConfigError, InputError, OutputError, StoreError
 from deid.base.store import Store, made_whole, open_store
 from deid.document import Document, Failure, Span, Tally, check_spans, failure_of
-from deid.linkage.decisions import ANSWERS
 
 NoteState = Literal["new", "begun", "done"]
 _AT_ONCE = 500  # notes a transaction when many are added
@@ -85,44 +83,13 @@ class Event:
     """The marks concerned as they were afterwards; those that went, as they were before."""
 
 
-KINDS: Mapping[str, tuple[str, ...]] = {
-    "link": ANSWERS,
-    "verify": ("leak", "fine", "unsure"),
-}
-"""Kinds of items that are reviewed beside notes -> the decisions on one: pairs of rows that may be of one person, and
-findings of a check of scrubbed notes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What somebody decided on an item."""
-
-    annotator: str
-    when: str
-    """UTC, ISO 8601."""
-    decision: str
-    comment: str = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """Something other than a note that is reviewed; may carry PHI."""
-
-    id: int
-    kind: str
-    """One of `KINDS`."""
-    name: str = field(repr=False)
-    content: Mapping[str, Any] = field(repr=False)
-    decisions: tuple[Decision, ...]
-    """All that were made, in order; the last one of an annotator counts."""
-
-
 class Project:
     """A project; made by `Project.create` or `Project.open`, to be closed or used in a ``with`` statement."""
 
     def __init__(self, store: Store, path: Path) -> None:
         self._store = store
         self.path = path
+        self.items = Items(store)
         self._read: dict[int, str] = {}  # texts that were read last: a long one takes longer to read than to change
 
     def __repr__(self) -> str:
@@ -290,7 +257,7 @@ class Project:
         items = iter(documents)
         while part := list(itertools.islice(items, _AT_ONCE)):
             with self._store.writing() as connection:
-                batch = _Batch(connection, name, own, finished, source)
+                batch = rows.Batch(connection, name, own, finished, source)
                 tally.each(part, batch.add, failure_of)
         return tally
 
@@ -399,7 +366,7 @@ class Project:
         """
         name = rows.layer_name(annotator)
         with self._store.writing() as connection:
-            _opened(connection, id, name, revision)
+            rows.opened(connection, id, name, revision)
             touched = rows.marks_touched(connection, id, name, changes)
             editing = rows.editing_of(connection, id, name, self._text(connection, id), touched)
             for change in changes:
@@ -451,7 +418,7 @@ class Project:
             here = connection.execute(own).scalar()
             if here is None or id not in (None, here):
                 raise changed_meanwhile()
-            _opened(connection, here, name, revision)
+            rows.opened(connection, here, name, revision)
             (found,) = rows.marks_of(connection, here, name, " AND id = ?", (mark,))
             quote = self._text(connection, here)[found.start : found.end]
             notes: Sequence[int] = [here]
@@ -509,7 +476,7 @@ class Project:
     def _go(self, id: int, annotator: str, seen: int | None, told: dict[int, Mark | None] | None, *, back: bool) -> int:
         name = rows.layer_name(annotator)
         with self._store.writing() as connection:
-            revision = _opened(connection, id, name, seen)
+            revision = rows.opened(connection, id, name, seen)
             step = rows.next_step(connection, id, name, back=back)
             if step is None:
                 return revision
@@ -603,60 +570,6 @@ class Project:
                 for row in connection.execute(query)
             )
 
-    def add_items(self, kind: str, items: Iterable[tuple[str, Mapping[str, Any]]]) -> int:
-        """Add items to be reviewed, by name and content (JSON); return how many were new."""
-        _check_kind(kind)
-        new = 0
-        with self._store.writing() as connection:
-            known = set(connection.execute(sql.select(ITEMS.c.name).where(ITEMS.c.kind == kind)).scalars())
-            for name, content in items:
-                if name not in known:
-                    connection.execute(ITEMS.insert(), {"kind": kind, "name": name, "content": dict(content)})
-                    known.add(name)
-                    new += 1
-        return new
-
-    def items(self, kind: str | None = None) -> tuple[Item, ...]:
-        """Return the items of a kind, or all, with what was decided on them."""
-        chosen = sql.true() if kind is None else ITEMS.c.kind == kind
-        decided: dict[int, list[Decision]] = {}
-        with self._store.reading() as connection:
-            for row in connection.execute(sql.select(DECISIONS).order_by(DECISIONS.c.id)):
-                decided.setdefault(row.item, []).append(Decision(row.layer, row.when, row.decision, row.comment))
-            return tuple(
-                Item(row.id, row.kind, row.name, row.content, tuple(decided.get(row.id, ())))
-                for row in connection.execute(sql.select(ITEMS).where(chosen).order_by(ITEMS.c.id))
-            )
-
-    def decide(self, item: int, annotator: str, decision: str, comment: str = "") -> None:
-        """Write down what an annotator decides on an item.
-
-        Raises
-        ------
-        InputError
-            When there is no such item.
-        ConfigError
-            When its kind has no such decision.
-        """
-        name = rows.layer_name(annotator)
-        with self._store.writing() as connection:
-            kind = connection.execute(sql.select(ITEMS.c.kind).where(ITEMS.c.id == item)).scalar()
-            if kind is None:
-                raise InputError("there is no such item in the project", "load the list again")
-            if decision not in KINDS[kind]:
-                raise ConfigError("there is no such decision", f"one of: {', '.join(KINDS[kind])}")
-            values = {"item": item, "layer": name, "decision": decision, "comment": comment, "when": rows.now()}
-            connection.execute(DECISIONS.insert(), values)
-
-    def remove_items(self, ids: Iterable[int]) -> int:
-        """Remove items with what was decided on them; return how many there were."""
-        gone = 0
-        with self._store.writing() as connection:
-            for id in ids:
-                gone += connection.execute(ITEMS.delete().where(ITEMS.c.id == id)).rowcount
-        self._store.compact(TABLES)
-        return gone
-
     def documents(self, layer: str | None, *, done: bool = True, suggestions: bool = False) -> Iterator[Document]:
         """Yield the notes with what is accepted in a layer as their spans.
 
@@ -685,71 +598,3 @@ class Project:
             if row is not None:
                 spans = tuple(mark.as_span() for mark in marks if mark.state in wanted)
                 yield Document(row.name, row.text, spans, row.metadata, index)
-
-
-def _opened(connection: sql.Connection, id: int, layer: str, seen: int | None) -> int:
-    """Return the revision of a layer of a note, which must be the one that was seen, where one is named."""
-    revision = rows.opened(connection, id, layer)
-    if seen not in (None, revision):
-        raise changed_meanwhile()
-    return revision
-
-
-def _check_kind(kind: str) -> None:
-    if kind not in KINDS:
-        raise ConfigError("unknown kind of item", f"known: {', '.join(KINDS)}")
-
-
-class _Batch:
-    """Adds documents in one transaction."""
-
-    def __init__(self, connection: sql.Connection, layer: str, accepted: bool, done: bool, source: str) -> None:
-        self._connection = connection
-        self._layer = layer
-        self._accepted = accepted
-        self._done = done
-        self._source = source
-        self._ids = rows.fresh_ids(connection)
-        self._categories = rows.categories(connection)
-
-    def add(self, document: Document) -> Iterator[str]:
-        """Add a note, or offer the spans of one that is there; return the spans' categories."""
-        connection = self._connection
-        check_spans(len(document.text), document.spans, document.name)
-        if not document.id:
-            raise InputError("the document has no id", "give it one", document.name)
-        row = connection.execute(sql.select(NOTES.c.id, NOTES.c.text).where(NOTES.c.name == document.id)).first()
-        if row is None:
-            values = {
-                "name": document.id,
-                "text": document.text,
-                "length": len(document.text),
-                "metadata": dict(document.metadata),
-            }
-            connection.execute(NOTES.insert(), values)
-            id = int(connection.execute(sql.select(NOTES.c.id).where(NOTES.c.name == document.id)).scalar_one())
-        elif row.text != document.text:
-            raise DuplicateError(
-                "the project has another text of this id", "rename the document, or start another project"
-            )
-        else:
-            id = row.id
-        spans = document.spans
-        if not {span.category for span in spans} <= self._categories:
-            rows.add_labels(connection, spans)
-            self._categories = rows.categories(connection)
-        if row is None and self._layer == rows.BASE:  # nobody has opened it, so that there is nothing to look at
-            marks = offered({}, spans, self._ids, self._source, rows.now(), "suggested", instead=False)
-            rows.insert(connection, id, rows.BASE, [mark.as_json() for mark in marks])
-            return (span.category for span in spans)
-        if self._layer != rows.BASE:
-            rows.opened(connection, id, self._layer)
-        if self._accepted:
-            rows.offer(connection, id, self._layer, spans, self._source, self._ids, accepted=True)
-        else:
-            rows.suggest(connection, id, self._layer, spans, self._source, self._ids, instead=False)
-        if self._layer != rows.BASE and (self._accepted or self._done):
-            revision = rows.opened(connection, id, self._layer) + 1
-            rows.set_layer(connection, id, self._layer, revision, "done" if self._done else "begun")
-            rows.log(connection, id, self._layer, "import", ())
-        return (span.category for span in spans)

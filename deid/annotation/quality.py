@@ -250,7 +250,7 @@ def add_pairs(project: Project, review: Path, table: Path | None = None) -> int:
                     "a row that the table has not", "name the table that was linked", str(review), f"line {line}"
                 ) from None
         found.append((f"{pair['row_a']}-{pair['row_b']}", content))
-    return project.add_items("link", found)
+    return project.items.add("link", found)
 
 
 def _csv_rows(path: Path) -> Iterator[Mapping[str, str]]:
@@ -279,7 +279,7 @@ def add_findings(project: Project, report: Path) -> int:
         raise InputError(f"cannot be read ({os_reason(error)})", "check the path", str(report)) from None
     except (DeidError, ValueError, KeyError, TypeError):
         raise FormatError("no report of a check", "name what deid verify --json wrote", str(report)) from None
-    return project.add_items("verify", found)
+    return project.items.add("verify", found)
 
 
 def write_decisions(project: Project, kind: str, annotator: str, path: Path) -> Tally:
@@ -292,7 +292,7 @@ def write_decisions(project: Project, kind: str, annotator: str, path: Path) -> 
     """
     tally = Tally()
     lines: list[dict[str, str]] = []
-    for item in project.items(kind):
+    for item in project.items.all(kind):
         own = [decision for decision in item.decisions if decision.annotator == annotator]
         if own:
             plain = {name: str(value) for name, value in item.content.items() if not isinstance(value, dict | list)}

@@ -10,10 +10,10 @@ from typing import Any
 
 import sqlalchemy as sql
 
-from deid.annotation.editing import Add, Change, Editing, Mark, Move, offered
+from deid.annotation.editing import Add, Change, Editing, Mark, Move, changed_meanwhile, offered
 from deid.annotation.tables import EVENTS, LABELS, LAYERS, MARKS, NOTES, SETTINGS, STEPS
-from deid.base.errors import ConfigError, InputError
-from deid.document import Span
+from deid.base.errors import ConfigError, DuplicateError, InputError
+from deid.document import Document, Span, check_spans
 
 BASE = ""
 """The layer of suggestions for all."""
@@ -115,12 +115,18 @@ def set_layer(connection: sql.Connection, id: int, layer: str, revision: int, st
     connection.execute(LAYERS.update().where(place).values(revision=revision, state=state))
 
 
-def opened(connection: sql.Connection, id: int, layer: str) -> int:
-    """Return the revision of a layer of a note, which takes the suggestions for all over when it is new."""
+def opened(connection: sql.Connection, id: int, layer: str, seen: int | None = None) -> int:
+    """Return the revision of a layer of a note, which takes the suggestions for all over when it is new.
+
+    It must be the one that was ``seen``, where one is named.
+    """
     revision = revision_of(connection, id, layer)
+    if revision is None:
+        length_of(connection, id)  # refuses a note that is not there
+    if seen not in (None, revision or 0):
+        raise changed_meanwhile()
     if revision is not None:
         return revision
-    length_of(connection, id)
     connection.execute(LAYERS.insert(), {"note": id, "layer": layer, "state": "new", "revision": 0})
     base = marks_of(connection, id, BASE) if layer != BASE else ()
     ids = next_ids(connection, len(base))
@@ -301,3 +307,58 @@ def suggest(
         layers.update(connection.execute(open_ones).scalars())
     for name in sorted(layers):
         offer(connection, id, name, spans, source, ids, instead=instead)
+
+
+class Batch:
+    """Adds documents in one transaction."""
+
+    def __init__(self, connection: sql.Connection, layer: str, accepted: bool, done: bool, source: str) -> None:
+        self._connection = connection
+        self._layer = layer
+        self._accepted = accepted
+        self._done = done
+        self._source = source
+        self._ids = fresh_ids(connection)
+        self._categories = categories(connection)
+
+    def add(self, document: Document) -> Iterator[str]:
+        """Add a note, or offer the spans of one that is there; return the spans' categories."""
+        connection = self._connection
+        check_spans(len(document.text), document.spans, document.name)
+        if not document.id:
+            raise InputError("the document has no id", "give it one", document.name)
+        row = connection.execute(sql.select(NOTES.c.id, NOTES.c.text).where(NOTES.c.name == document.id)).first()
+        if row is None:
+            values = {
+                "name": document.id,
+                "text": document.text,
+                "length": len(document.text),
+                "metadata": dict(document.metadata),
+            }
+            connection.execute(NOTES.insert(), values)
+            id = int(connection.execute(sql.select(NOTES.c.id).where(NOTES.c.name == document.id)).scalar_one())
+        elif row.text != document.text:
+            raise DuplicateError(
+                "the project has another text of this id", "rename the document, or start another project"
+            )
+        else:
+            id = row.id
+        spans = document.spans
+        if not {span.category for span in spans} <= self._categories:
+            add_labels(connection, spans)
+            self._categories = categories(connection)
+        if row is None and self._layer == BASE:  # nobody has opened it, so that there is nothing to look at
+            marks = offered({}, spans, self._ids, self._source, now(), "suggested", instead=False)
+            insert(connection, id, BASE, [mark.as_json() for mark in marks])
+            return (span.category for span in spans)
+        if self._layer != BASE:
+            opened(connection, id, self._layer)
+        if self._accepted:
+            offer(connection, id, self._layer, spans, self._source, self._ids, accepted=True)
+        else:
+            suggest(connection, id, self._layer, spans, self._source, self._ids, instead=False)
+        if self._layer != BASE and (self._accepted or self._done):
+            revision = opened(connection, id, self._layer) + 1
+            set_layer(connection, id, self._layer, revision, "done" if self._done else "begun")
+            log(connection, id, self._layer, "import", ())
+        return (span.category for span in spans)

@@ -59,7 +59,7 @@ def annotate(
     name = annotator or login("annotator")
     with _project(told, source, project, label, reading) as opened:
         entries = opened.entries(name)
-        held = entries or opened.items()
+        held = entries or opened.items.all()
         require(bool(held), "the project has no notes, and nothing to review", "name a folder or file of notes")
         door = opened.path.with_name(opened.path.name + ".open.html")
         learner = Learner(opened.path, name, learning)

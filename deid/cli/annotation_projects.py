@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from deid.annotation.loop import LoopOptions
-from deid.base.errors import ConfigError, require
+from deid.base.errors import require
 from deid.base.options import argument, option
 from deid.cli.common import Summary, progress
 from deid.cli.notes import ReadingOptions
@@ -272,11 +272,11 @@ def decisions(
 
     Example: deid annotate decisions links.annotations link --annotator anna -o decided.csv
     """
-    from deid.annotation.project import KINDS, Project
+    from deid.annotation.items import check_kind
+    from deid.annotation.project import Project
     from deid.annotation.quality import write_decisions
 
-    if kind not in KINDS:
-        raise ConfigError("unknown kind of item", f"known: {', '.join(KINDS)}")
+    check_kind(kind)
     with Project.open(project) as opened:
         told.take(write_decisions(opened, kind, annotator, place.output))
 

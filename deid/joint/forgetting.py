@@ -99,8 +99,8 @@ def forget_in_project(path: Path, person: str, documents: Mapping[str, str]) -> 
             for note in project.documents(None)
             if documents.get(note.id) == person or person in map(str, note.metadata.values())
         ]
-        items = [item.id for item in project.items() if person in _values(item.content)]
-        return (project.remove(notes) if notes else 0) + (project.remove_items(items) if items else 0)
+        items = [item.id for item in project.items.all() if person in _values(item.content)]
+        return (project.remove(notes) if notes else 0) + (project.items.remove(items) if items else 0)
 
 
 def _values(content: Mapping[str, Any]) -> Iterator[str]:

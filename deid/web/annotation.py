@@ -35,8 +35,9 @@ from deid.web.tokens import Link
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from deid.annotation.items import Item
     from deid.annotation.loop import Learner, LoopOptions
-    from deid.annotation.project import Item, Project
+    from deid.annotation.project import Project
 
 STATIC = Path(__file__).with_name("static")
 
@@ -251,7 +252,7 @@ def annotation_app(
 
     @app.get("/api/items")
     def items() -> Response:
-        from deid.annotation.project import KINDS
+        from deid.annotation.items import KINDS
 
         def told(item: "Item") -> dict[str, Any]:
             decided = [[d.annotator, d.when, d.decision, d.comment] for d in item.decisions]
@@ -264,11 +265,11 @@ def annotation_app(
                 "mine": [mine.decision, mine.comment] if mine else None,
             }
 
-        return said({"kinds": dict(KINDS), "items": [told(item) for item in project.items()]})
+        return said({"kinds": dict(KINDS), "items": [told(item) for item in project.items.all()]})
 
     @app.post("/api/items/{id}")
     def decide(id: int, body: DecisionBody) -> Response:
-        project.decide(id, annotator, body.decision, body.comment)
+        project.items.decide(id, annotator, body.decision, body.comment)
         return said({})
 
     app.mount("/static", StaticFiles(directory=STATIC))

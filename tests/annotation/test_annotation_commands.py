@@ -116,8 +116,8 @@ def test_findings_and_pairs_are_brought_and_taken(place: Path) -> None:
     assert call("verify", "in", "in", "--model", "none", "--json", "verify.json") == 1
     assert _summary("annotate", "review", "p", "verify.json")["documents"] == 1
     with Project.open(place / "p") as project:
-        (item,) = project.items("verify")
-        project.decide(item.id, "eva", "leak", "the doctor")
+        (item,) = project.items.all("verify")
+        project.items.decide(item.id, "eva", "leak", "the doctor")
     assert _summary("annotate", "decisions", "p", "verify", "--annotator", "eva", "-o", "d.csv")["documents"] == 1
     assert "the doctor" in (place / "d.csv").read_text()
     assert call("annotate", "decisions", "p", "notes", "--annotator", "eva", "-o", "e.csv") == 2
@@ -134,13 +134,13 @@ def test_a_person_is_forgotten_in_a_project(place: Path) -> None:
     _summary("annotate", "import", "p", "in.jsonl", "--layer", "eva")
     with Project.open(place / "p") as project:
         project.keep_round("eva", {}, b"model of Quill")
-        project.add_items(
+        project.items.add(
             "link", [("1-2", {"row_a": "1", "a": {"mrn": "4711", "name": "Quill"}}), ("3-4", {"row_a": "3"})]
         )
     told = _summary("forget", "4711", "--in-project", "p", "--patients", "patients.csv")
     assert told["annotated_notes"] == 3
     with Project.open(place / "p") as project:
         assert [name for _, name in project.names()] == ["n3"]
-        assert [item.name for item in project.items()] == ["3-4"]
+        assert [item.name for item in project.items.all()] == ["3-4"]
     assert b"Quill" not in b"".join(file.read_bytes() for file in place.glob("p*") if file.name != "patients.csv")
     assert call("forget", "4711", "--in-project", "p", "--patients", "patients.csv") == 1

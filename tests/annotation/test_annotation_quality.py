@@ -140,17 +140,17 @@ def test_pairs_of_a_linkage_are_decided_with_their_rows(project: Project, tmp_pa
     )
     assert add_pairs(project, tmp_path / "review.csv", tmp_path / "t.csv") == 1
     assert add_pairs(project, tmp_path / "review.csv") == 0
-    (item,) = project.items("link")
+    (item,) = project.items.all("link")
     assert item.content["a"] == {"name": "Ann"}
     assert item.content["b"] == {"name": "Anne"}
     with pytest.raises(ConfigError, match="same, different, unsure"):
-        project.decide(item.id, "eva", "leak")
+        project.items.decide(item.id, "eva", "leak")
     with pytest.raises(InputError):
-        project.decide(99, "eva", "same")
-    project.decide(item.id, "eva", "unsure")
-    project.decide(item.id, "eva", "same", "maiden name")
-    project.decide(item.id, "paul", "different")
-    (item,) = project.items()
+        project.items.decide(99, "eva", "same")
+    project.items.decide(item.id, "eva", "unsure")
+    project.items.decide(item.id, "eva", "same", "maiden name")
+    project.items.decide(item.id, "paul", "different")
+    (item,) = project.items.all()
     assert [(d.annotator, d.decision) for d in item.decisions] == [
         ("eva", "unsure"),
         ("eva", "same"),
@@ -173,11 +173,11 @@ def test_findings_of_a_check_are_decided(project: Project, tmp_path: Path) -> No
     one = {"document": "note-1", "index": 1, "error": "OutputError", "message": "note-1, offset 4: it is still there"}
     report.write_text(json.dumps({"command": "verify", "failures": [one]}))
     assert add_findings(project, report) == 1
-    (item,) = project.items("verify")
+    (item,) = project.items.all("verify")
     assert item.content == one
-    project.decide(item.id, "eva", "leak")
-    assert project.remove_items([item.id]) == 1
-    assert not project.items()
+    project.items.decide(item.id, "eva", "leak")
+    assert project.items.remove([item.id]) == 1
+    assert not project.items.all()
     for text in ("{", '{"command": "scrub", "failures": []}', "[]"):
         report.write_text(text)
         with pytest.raises(FormatError):

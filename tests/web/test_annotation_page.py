@@ -384,7 +384,7 @@ def test_other_annotators_and_items_are_reviewed_in_the_page(browser, tmp_path):
         project.add([Document("one", text)])
         project.add([Document("one", text, (Span(0, 7, "NAME"), Span(12, 19, "NAME"), Span(23, 27, "PLACE")))], "bert")
         rows = [{"name": "Ann Lee", "zip": "02139"}, {"name": "Anne Lee", "zip": "02139"}]
-        project.add_items(
+        project.items.add(
             "link", [("1-2", {"a": rows[0], "b": rows[1], "probability": "0.81"}), ("3-4", {"why_apart": ""})]
         )
     with served(str(place), "--annotator", "anna") as server:
@@ -416,7 +416,7 @@ def test_other_annotators_and_items_are_reviewed_in_the_page(browser, tmp_path):
         page.goto(server.link)
         expect(page.locator("#review-place")).to_contain_text("1 of 2")
     with Project.open(place) as project:
-        decided = [[(d.annotator, d.decision, d.comment) for d in item.decisions] for item in project.items()]
+        decided = [[(d.annotator, d.decision, d.comment) for d in item.decisions] for item in project.items.all()]
     assert decided == [[("anna", "same", "same street")], [("anna", "unsure", "")]]
 
 
