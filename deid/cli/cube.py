@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from deid.base.late import pd
 from deid.base.options import argument, option
 from deid.cli.common import Summary
-from deid.cli.ledger_options import PaidReleaseOptions, PayingOptions, ToldUnitOptions, release_paid
+from deid.cli.ledger_options import PaidReleaseOptions, PayingOptions, PlotOptions, ToldUnitOptions, release_paid
 from deid.cli.option_groups import command
 from deid.cli.table_options import TableOptions
 from deid.cli.tables import print_csv
@@ -106,19 +106,61 @@ def slice(
         (), "Condition: A, A,B or A..B; may be given several times.", metavar="COLUMN=CELLS"
     ),
     level: float | None = option(None, "Level of the intervals; the release's by default.", metavar="P"),
+    drawn: PlotOptions,
 ) -> None:
     """Ask a released cube for a slice or a roll-up; prints CSV. This costs no budget.
 
     Example: deid slice cube.parquet --dims year --where death=1 --where age=60..69
     """
+    from deid.dp.plots import plot_bins
     from deid.dp.release import read_release
     from deid.table.microdata import column_names
 
+    drawn.check()
     found = read_release(release)
     frame = found.slice(column_names(dims), dict(map(parse_condition, where)), level)
+    drawn.write(lambda: plot_bins(frame, "count", column_names(dims)))
     print_csv(frame, "%.2f")
     tell_release(told, found, level, caveat=bool(found.model.caveat))
     told.extra["cells"] = len(frame)
+
+
+@command
+def survival(
+    told: Summary,
+    *,
+    release: Path = argument("A release that deid cube wrote.", metavar="RELEASE"),
+    time: str = option(..., "Column of the time to the event, or to when a patient was last seen.", metavar="COLUMN"),
+    event: str = option(
+        ..., "Column that tells which it was, and its cells that are the event.", metavar="COLUMN=CELLS"
+    ),
+    dims: str = option("", "Columns of the table; none for one curve.", metavar="A,B,..."),
+    where: tuple[str, ...] = option(
+        (), "Condition: A, A,B or A..B; may be given several times.", metavar="COLUMN=CELLS"
+    ),
+    level: float | None = option(None, "Level of the intervals; the release's by default.", metavar="P"),
+    sampling: bool = option(True, "Intervals cover that the patients are a sample of others, not the noise alone."),
+    drawn: PlotOptions,
+) -> None:
+    """Estimate survival from a released cube (Kaplan-Meier); prints CSV. This costs no budget.
+
+    Example: deid survival cube.parquet --time months --event death=1 --dims sex
+    """
+    from deid.dp.plots import plot_survival
+    from deid.dp.release import read_release
+    from deid.dp.survival import survival as estimate
+    from deid.table.microdata import column_names
+
+    drawn.check()
+    found, by = read_release(release), column_names(dims)
+    column, happened = parse_condition(event)
+    frame = estimate(
+        found, time, column, happened, by=by, where=dict(map(parse_condition, where)), level=level, sampling=sampling
+    )
+    drawn.write(lambda: plot_survival(frame, time, by))
+    print_csv(frame, "%.4f")
+    tell_release(told, found, level, caveat=False)
+    told.notes.append("a curve ends where fewer are at risk than noise could make out of nothing")
 
 
 def tell_release(told: Summary, release: CubeRelease | SequenceRelease, level: float | None, *, caveat: bool) -> None:

@@ -17,6 +17,7 @@ from deid.cli.table_options import TableOptions
 from deid.cli.tables import print_sections, working
 
 if TYPE_CHECKING:
+    from deid.base.plots import Figure
     from deid.base.reports import Section
     from deid.dp.budget import Ledger
     from deid.dp.noise import Noise
@@ -72,6 +73,30 @@ class PayingOptions:
         from deid.dp.noise import OpenDPNoise, SeededNoise
 
         return OpenDPNoise() if self.not_private_seed is None else SeededNoise(self.not_private_seed)
+
+
+@dataclass(frozen=True)
+class PlotOptions:
+    """A plot beside the numbers."""
+
+    plot: Path | None = option(None, "Write the plot (.svg or .png).")
+
+    def check(self) -> None:
+        """Refuse a plot that cannot be written, before anything is charged."""
+        from deid.base.files import check_folder
+        from deid.base.plots import check_image
+
+        if self.plot is not None:
+            check_image(self.plot)
+            check_folder(self.plot)
+
+    def write(self, draw: Callable[[], Figure]) -> None:
+        """Draw and write what is asked for."""
+        from deid.base.files import write_bytes
+        from deid.base.plots import check_image, image
+
+        if self.plot is not None:
+            write_bytes(self.plot, image(draw(), check_image(self.plot)), private=False, replace=True)
 
 
 @dataclass(frozen=True)

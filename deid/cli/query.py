@@ -11,6 +11,7 @@ from deid.cli.common import Summary
 from deid.cli.ledger_options import (
     DraftOptions,
     PayingOptions,
+    PlotOptions,
     ToldUnitOptions,
     protected,
     told_forecast,
@@ -38,6 +39,7 @@ def query(
     ),
     whom: ToldUnitOptions,
     draft: DraftOptions,
+    drawn: PlotOptions,
 ) -> None:
     """Ask a table one question, with differential privacy; prints CSV.
 
@@ -46,6 +48,8 @@ def query(
     """
     from deid.dp.forecast import query_sections
     from deid.dp.plan import say_left_out
+    from deid.dp.plots import plot_bins
+    from deid.dp.query_answer import NUMBERS
     from deid.dp.query_language import parse_query
     from deid.dp.session import Session
     from deid.table.table_files import check_new_table, write_table
@@ -58,6 +62,7 @@ def query(
         empty = Session.rehearsal(dimensions, protected(ledger), **asdict(whom))
         told_forecast(told, query_sections(empty.check(query, paying.epsilon)))
         return
+    drawn.check()
     if output is not None:
         check_new_table(output)
         told.begin(output)
@@ -76,8 +81,11 @@ def query(
         "private": answer.private,
         "rows": len(answer.rows),
     }
+    frame = answer.to_frame()
+    names = [name for name in frame.columns if name not in NUMBERS]
+    drawn.write(lambda: plot_bins(frame, "value", names))
     if output is None:
-        print_csv(answer.to_frame(), "%.6g")
+        print_csv(frame, "%.6g")
     else:
-        write_table(answer.to_frame(), output)
+        write_table(frame, output)
         told.sign_paid(output, say_left_out(answer.left_out))

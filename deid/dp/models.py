@@ -79,6 +79,15 @@ def _cuboid(values: FloatArray, held: Axes, axes: Axes) -> FloatArray:
     return values.sum(axis=out).transpose([left.index(axis) for axis in axes])
 
 
+def _chosen_cuboid(values: FloatArray, held: Axes, axes: Axes, chosen: Chosen) -> FloatArray:
+    """Return `_cuboid` of the chosen cells alone; ``values`` may have some dimensions of the cube, ``held``."""
+    for place, axis in enumerate(held):
+        cells = chosen[axis]
+        if cells is not None:
+            values = np.take(values, cells, axis=place)
+    return _cuboid(values, held, axes)
+
+
 @dataclass(frozen=True, eq=False)
 class TableModel:
     """Measured tables; answers what can be summed from one of them.
@@ -144,15 +153,21 @@ class TableModel:
             When the release holds no marginal over these dimensions.
         """
         table = self._covering({*axes, *(axis for axis, cells in enumerate(chosen) if cells is not None)})
-        sums = [table.counts, table.unbiased]
-        for place, axis in enumerate(table.axes):
-            cells = chosen[axis]
-            if cells is not None:
-                sums = [np.take(values, cells, axis=place) for values in sums]
-        counts, unbiased = (_cuboid(values, table.axes, axes) for values in sums)
+        counts, unbiased = (_chosen_cuboid(own, table.axes, axes, chosen) for own in (table.counts, table.unbiased))
         half, summed = self._half_width(table, axes, chosen, level)
         surplus = summed * clamp_bias(self.distance, table.epsilon) if self.clamped else 0.0
         return _between(counts, unbiased - half - surplus, unbiased + half)
+
+    def estimate(self, axes: Axes, chosen: Chosen) -> tuple[FloatArray, float]:
+        """Return a slice as it was measured, before counts were made non-negative, and the variance of each number.
+
+        Arguments and errors as those of `answer`.
+        """
+        table = self._covering({*axes, *(axis for axis, cells in enumerate(chosen) if cells is not None)})
+        weights = _query(self.shape, axes, table.axes, chosen)
+        measured = [(own.axes, own.variance(self.distance)) for own in self.tables]
+        variance, _ = query_weights(measured, self.shape, table.axes, weights)
+        return _chosen_cuboid(table.unbiased, table.axes, axes, chosen), float(variance)
 
     def _half_width(self, table: MarginalTable, axes: Axes, chosen: Chosen, level: float) -> tuple[float, int]:
         weights = _query(self.shape, axes, table.axes, chosen)
@@ -226,11 +241,7 @@ class WaveletModel:
     def answer(self, axes: Axes, chosen: Chosen, level: float) -> Answer:
         """Return a slice with intervals; arguments as those of `TableModel.answer`."""
         every = tuple(range(self.cells.ndim))
-        values = self.cells
-        for axis, cells in enumerate(chosen):
-            if cells is not None:
-                values = np.take(values, cells, axis=axis)
-        counts = _cuboid(values, every, axes)
+        counts = _chosen_cuboid(self.cells, every, axes, chosen)
         # single cells of a transformed dimension have the same weights up to signs, so one stands for all
         second, fourth = weight_sums(self.wavelet, _query(self.shape, axes, every, chosen))
         sensitivity = self.wavelet.sensitivity * self.distance

@@ -10,6 +10,9 @@ from deid.base.errors import ConfigError
 from deid.base.late import pd
 from deid.dp.release_files import NOT_PRIVATE
 
+NUMBERS = frozenset({"value", "lower", "upper", NOT_PRIVATE})
+"""Columns of an answer that say nothing of what it is about."""
+
 
 @dataclass(frozen=True, eq=False)
 class QueryAnswer:

@@ -33,7 +33,7 @@ from deid.dp.measuring import PERSON, Asking, Measure
 from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, laplace_scale
 from deid.dp.payment import AlreadyReleased, check_payer, partition_name, row_key, table_mark
 from deid.dp.plan import Terms
-from deid.dp.query_answer import QueryAnswer
+from deid.dp.query_answer import NUMBERS, QueryAnswer
 from deid.dp.query_columns import (
     QueryColumn,
     column_values,
@@ -51,7 +51,6 @@ from deid.dp.query_language import (
     parse_query,
     parse_value,
 )
-from deid.dp.release_files import NOT_PRIVATE
 from deid.dp.unit import PrivacyUnit, bounded_rows
 from deid.table.cell_text import row_hashes, text_column
 from deid.table.microdata import check_columns
@@ -59,7 +58,6 @@ from deid.table.microdata import check_columns
 _MAX_PARTS = 10_000
 _MAX_NUMBERS = 1_000_000
 _MAX_CANDIDATES = 50_000_000
-_RESERVED = frozenset({"value", "lower", "upper", NOT_PRIVATE})
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +157,7 @@ class Session:
         whom = ledger.account().unit if ledger is not None else (unit or PrivacyUnit())
         self.terms = Terms.checked(whom, person=person, **terms)
         names = [dimension.name for dimension in dimensions]
-        clash = _RESERVED & set(names)
+        clash = NUMBERS & set(names)
         if clash:
             raise ConfigError(f"a column may not be called {min(clash)!r}", "the numbers of an answer are; rename it")
         check_columns(frame, names)

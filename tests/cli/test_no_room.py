@@ -77,9 +77,9 @@ _ROOM = 20
 """Bytes that a file may have: what is tried before the work passes, and no result does."""
 READERS = frozenset(
     {"explain", "records check", "records show", "model audit", "compare", "link explain", "privacy", "budget show",
-     "budget history", "slice", "prefixes", "fidelity", "codes risk", "genomes verify", "genomes attack membership",
-     "genomes attack linkage", "policy check", "policy show", "vault reidentify", "vault audit", "manifest verify",
-     "doctor", "experiment robustness", "annotate agreement", "serve"}
+     "budget history", "slice", "survival", "prefixes", "fidelity", "codes risk", "genomes verify",
+     "genomes attack membership", "genomes attack linkage", "policy check", "policy show", "vault reidentify",
+     "vault audit", "manifest verify", "doctor", "experiment robustness", "annotate agreement", "serve"}
 )  # fmt: skip
 """What writes a summary alone, for which `test_laws_of_commands` stands."""
 ALIKE = {
