@@ -47,6 +47,8 @@ _VAGUE: Final = 0.5
 _NUMBER: Final = r"[0-9]+(?:[.,:/][0-9]+)*"
 _GAP: Final = r"[ \t\u00a0]*(?:[,;|/\u2013\u2192>~-]|->|=>|--)?[ \t\u00a0]*"
 _RUN: Final = re.compile(rf"{_NUMBER}(?:{_GAP}{_NUMBER})*")
+_LETTERED: Final = re.compile(r"[^\W\d_][ /]{0,2}[0-9]{1,3}|[0-9]{1,3}[ /]{0,2}[^\W\d_]")
+"""A letter and a short number: sex and age (*F/66*), a vertebra, a dose; neither a date nor a name."""
 _OF_RUNS: Final = "0123456789.,:/ \t\u00a0;|\u2013\u2192~>=-"
 """All characters of a run."""
 _PIECE: Final = re.compile(_NUMBER)
@@ -162,8 +164,8 @@ class Numbers:
         if numbers is None:
             if kind != "DATE" or ruled or _LOOSE_DATE.search(text) or not any(map(str.isupper, text)):
                 return (span,)
-            several = len(_PIECE.findall(text)) >= _ROW
-            return () if several else (span.named("OTHER").scored(min(_VAGUE, score_of(span))),)
+            nothing = len(_PIECE.findall(text)) >= _ROW or _LETTERED.fullmatch(text) is not None
+            return () if nothing else (span.named("OTHER").scored(min(_VAGUE, score_of(span))),)
         if not numbers:
             # behind the name of a month stands a day, a year or no date
             odd = kind == "DATE" and any(len(p) == 4 and not 1800 <= int(p) < 2200 for p in _GROUP.findall(text))

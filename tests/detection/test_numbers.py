@@ -191,6 +191,12 @@ def test_a_date_without_a_word_or_figure_of_one_may_be_anything() -> None:
     assert month.category == "DATE"
 
 
+@pytest.mark.parametrize("value", ["F/66", "M 9", "66/F", "B 12", "T12"])
+def test_a_letter_and_a_short_number_that_a_model_calls_a_date_are_nothing(value: str) -> None:
+    text = f"Pt: MBEKI-ROTH, ILSE   {value}   SSN withheld"
+    assert Numbers(scene(text)).read(Span(23, 23 + len(value), "DATE", source="model:en")) == ()
+
+
 @settings(max_examples=100)
 @given(
     measure=st.sampled_from(["Sodium", "Weights:", "BP", "GCS", "Peak flow", "Glucose", "Plt", "Scores:", "Rate"]),
