@@ -68,10 +68,13 @@ _DATE = re.compile(r"([0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2})?)?)(?:T[0-9:.]+(?:Z|[+-]
 _TYPED = re.compile(r"(?:\A|/)([A-Z][A-Za-z]+)/([A-Za-z0-9.\-]{1,64})(?:/_history/([A-Za-z0-9.\-]{1,64}))?(?=\Z|[?#])")
 _SEARCH = re.compile(r"(?:\A|/)([A-Z][A-Za-z]+)?\?|\A(?=[A-Za-z_:]+=)")
 _PARAMETER = re.compile(r"([^&=?]+)=([^&]*)")
-_NAMED = re.compile(r"[A-Z][A-Za-z]+\Z")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(//[^/?#|]*)?")
 _SEGMENT = re.compile(r"[^/?#|=&:;,]+")
 _OID = "urn:oid:"
+_LEAST_CODE = 6
+"""Letters that a code in small letters has, if a name is looked for in it."""
+_LEAST_DIGITS = 6
+"""Digits that a word has where an address of a system belongs, if it is a number of somebody's."""
 _NUMBERS = frozenset(("IDNUM", "MEDICALRECORD", "HEALTHPLAN", "ACCOUNT", "LICENSE", "DEVICE"))
 _PERSONS = frozenset(("Patient", "RelatedPerson", "Practitioner", "Person"))
 _REDACTED = (
@@ -381,6 +384,8 @@ class _Resource:
             rule = display_as(node.value, of_standard=self._is_standard(owner))
         elif rule == TEXT and "coding" in owner.value and path.endswith(".text"):
             rule = self._beside_codes(node.value, owner)
+        elif rule == KEEP and (shape := kept_as(CODE, node.value)) != KEEP and (shape != TEXT or " " in node.value):
+            rule = shape  # no code of a closed list
         rule = kept_as(rule, node.value)
         if rule == DATA:
             return self._data(node, path, owner)
@@ -512,7 +517,7 @@ class _Resource:
                     self._link(node, start + part.start(), start + part.end(), path)
         elif said.startswith("#"):
             self._link(node, start + 1, start + len(said), path)
-        elif end is None:
+        elif end is None and len(re.findall("[0-9]", said)) < _LEAST_DIGITS:
             self._string(node, CODE, path, node)
         else:
             self._leaf(node, "IDNUM", path, start, end)
@@ -531,7 +536,7 @@ class _Resource:
         else:
             typed = _TYPED.search(said)
             search = _SEARCH.search(said)
-            named = _NAMED.match(said.rstrip("/").rpartition("/")[2])
+            named = said.rstrip("/").rpartition("/")[2] in self.table.heads
             if "://" in said and (typed or search or named):
                 self._system(node, path, 0, min(found.start() if found else len(said) for found in (typed, search)))
             if typed:
@@ -609,7 +614,7 @@ class _Resource:
 
     def _sweep(self) -> None:
         """Make places of known identifiers in strings that would be kept; addresses and closed lists have none."""
-        swept = [(node, path) for node, path in self.kept if _may_name(node.value)]
+        swept = [(node, path) for node, path in self.kept if _may_name(node.value, path)]
         plain = sorted((n.start, n.end, path) for n, path in swept if n.end - n.start == len(n.value))
         stretches = [(start, end) for start, end, _ in plain]
         for start, end, category in sweep(self.source, stretches, self.known):
@@ -621,8 +626,11 @@ class _Resource:
                     self._leaf(node, category, path, start, end)
 
 
-def _may_name(text: str) -> bool:
-    return "://" not in text and not text.startswith("urn:") and not re.fullmatch(r"[a-z\-]*|[0-9.]{1,6}", text)
+def _may_name(text: str, path: str) -> bool:
+    """Tell whether a known identifier may stand in a string that is kept: not in one of a closed list."""
+    if "://" in text or text.startswith("urn:"):
+        return False
+    return re.fullmatch(r"[a-z\-]*|[0-9.]{1,6}", text) is None or (path.endswith(".code") and len(text) >= _LEAST_CODE)
 
 
 def _of_standard(said: str, facts: Mapping[str, Any]) -> bool:

@@ -18,7 +18,6 @@ from deid.replacement.identifiers import encipher, scramble
 from deid.replacement.pools import expression, read_words, words
 
 _EXTENSION = expression("telephone_extension")
-_DIGIT = re.compile(r"\d")
 _WORD = re.compile(r"[^\W\d_]+")
 _TOLL_FREE = frozenset({"800", "833", "844", "855", "866", "877", "888"})
 
@@ -157,6 +156,8 @@ _URL = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*://)?(?P<user>[^@/\s]+@)?(?P<hos
 _V4 = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?!\.?\d)")  # a sentence may end behind it
 _NETS = ("192.0.2.", "198.51.100.", "203.0.113.")
 _HEX = re.compile(r"[0-9a-f]", re.IGNORECASE)
+_ADDRESS = re.compile(r"[0-9a-f:.%/\[\]\s-]+", re.IGNORECASE)
+_NAMES_A_HOST = re.compile(r"\d|[^\W\d_]{3}")
 
 
 def _domain(choices: Choices, domain: str) -> str:
@@ -237,7 +238,9 @@ def replace_ip(choices: Choices, text: str, step: int = 1) -> str:
             return ""
         moved = _V4.sub(lambda match: new[match.group()], text)
         rest = _V4.sub("", text)
-        return moved if not _DIGIT.search(rest) else _scramble_around(choices, moved, step)
+        return _scramble_around(choices, moved, step) if _NAMES_A_HOST.search(rest) else moved
+    if not _ADDRESS.fullmatch(text):  # the name of a host, such as NORTHFIELD-WS12
+        return scramble(choices.keyed, text, "host", step)
     places = [m.start() for m in _HEX.finditer(text)]
     if not places:
         return ""
@@ -257,7 +260,7 @@ def replace_ip(choices: Choices, text: str, step: int = 1) -> str:
 
 
 def _scramble_around(choices: Choices, text: str, step: int) -> str:
-    """Replace the digits that stand beside an address (a port, a mask)."""
+    """Replace letters and digits that stand beside an address (a port, a mask, a host)."""
     out: list[str] = []
     read = 0
     for match in _V4.finditer(text):

@@ -140,3 +140,10 @@ def test_ports_and_hardware_addresses_change() -> None:
     new = replace_ip(make_choices(), "10.1.2.3:8443")
     assert not new.endswith(":8443")
     assert re.fullmatch(r"[0-9a-f]{2}(?::[0-9a-f]{2}){5}", replace_ip(make_choices(), "00:1a:2b:3c:4d:5e"))
+
+
+@pytest.mark.parametrize("said", ["STRICKLAND-PC", "ws12.northfield.org", "10.7.33.201 STRICKLAND", "seen by zobub"])
+def test_no_name_of_a_host_stays_beside_an_address(said: str) -> None:
+    new = replace_ip(make_choices(), said).lower()
+    assert new
+    assert not any(word in new for word in said.lower().replace(".", " ").replace("-", " ").split() if len(word) > 2)
