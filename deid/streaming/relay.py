@@ -2,7 +2,7 @@
 
 An event loop owns every connection, workers scrub. Of a connection one message is under way, so its order is kept. Safe
 is what a folder's file and the journal have on the disk, all connections' messages of a moment in one step
-(`Ledger`), or what the receiver downstream has acknowledged (`Downstream`). A message that comes again, because its
+(`Keeper`), or what the receiver downstream has acknowledged (`Downstream`). A message that comes again, because its
 acknowledgement was lost, is known by the keyed hash of its bytes, and acknowledged again. What is not safe is not
 acknowledged, so its sender still has it: whatever ends the relay, nothing is lost.
 """
@@ -10,12 +10,10 @@ acknowledged, so its sender still has it: whatever ends the relay, nothing is lo
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import ssl
 from collections import Counter
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +24,8 @@ from deid.base.errors import ConfigError, DetectionError, OutputError
 from deid.base.keys import Key
 from deid.base.network import Address
 from deid.streaming.crew import Crew
-from deid.streaming.journal import Commit, Journal, remember
+from deid.streaming.journal import Commit, Journal
+from deid.streaming.keeping import Keeper, Kept, Segments
 from deid.streaming.letters import (
     DeadLetter,
     ReceiverRefused,
@@ -40,7 +39,7 @@ from deid.streaming.mllp import VT, Frame, Frames, Head, framed, outcome_of
 from deid.streaming.stopping import Stop
 from deid.streaming.totals import Totals
 from deid.streaming.work import Reply, Request
-from deid.streaming.writing import FeedSink, append_private, part_of, sync_folder
+from deid.streaming.writing import append_private
 
 _CHUNK = 1 << 16
 _TORN = 0.5
@@ -50,7 +49,6 @@ _LARGE_AT_ONCE = 4
 """Messages above `_LARGE` bytes that are held at once; others wait unread in their senders' sockets."""
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 15.0
 """Seconds between attempts to reach the receiver: doubled each time."""
-_SUFFIX = ".hl7"
 _IDENTITY = 24
 """Hexadecimal digits by which a message is known."""
 
@@ -88,199 +86,6 @@ class Relay:
         """Refuse an output that is none, or two."""
         if (self.forward is None) == (self.folder is None):
             raise ConfigError("there must be one place for the messages", "give --forward or --output, one of them")
-
-
-@dataclass(slots=True)
-class _Item:
-    """What is to be made safe: a message's output, or why it has none."""
-
-    output: bytes = field(default=b"", repr=False)
-    letters: tuple[DeadLetter, ...] = ()
-    length: int = 0
-    """Bytes of the input."""
-    records: int = 0
-    spans: Counter[str] = field(default_factory=Counter)
-    identity: str | None = None
-    safe: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future(), repr=False)
-
-
-class Segments:
-    """The files of an output folder, each complete when it has a number of bytes; the last one grows beside the others
-    under a hidden name.
-
-    Parameters
-    ----------
-    folder : Path
-    limit : int
-        Bytes with which a file is complete.
-    number : int
-        Of the file that grows.
-    size : int
-        Bytes of it that count; what stands behind is cut off.
-
-    Raises
-    ------
-    OutputError
-        When it cannot be opened, or is shorter than ``size``.
-    """
-
-    def __init__(self, folder: Path, limit: int, number: int, size: int) -> None:
-        self.folder = folder
-        self.limit = limit
-        self.number = number
-        self.sink = FeedSink(-1)
-        if self.path(number).exists():  # complete, but the journal does not know yet
-            self.number, size = number + 1, 0
-        self._open(size)
-
-    @staticmethod
-    def next_number(folder: Path) -> int:
-        """Return the number behind those of all files that a folder has."""
-        names = (path.name.removesuffix(_SUFFIX).rpartition("-")[2] for path in folder.glob(f"*{_SUFFIX}"))
-        return 1 + max((int(name) for name in names if name.isdigit()), default=0)
-
-    def path(self, number: int) -> Path:
-        """Return where a complete file stands."""
-        return self.folder / f"{number:08d}{_SUFFIX}"
-
-    def write(self, data: bytes) -> None:
-        """Write messages, and wait until the disk has them."""
-        self.sink.write(data)
-        self.sink.sync()
-
-    @property
-    def complete(self) -> bool:
-        """Whether the file has as many bytes as it should."""
-        return self.sink.position >= self.limit
-
-    def next(self) -> None:
-        """Give the file its name, unless it is empty, and begin the next one."""
-        self.close()
-        if self.sink.position:
-            part_of(self.path(self.number)).replace(self.path(self.number))
-            self.number += 1
-        self._open(0)
-
-    def close(self) -> None:
-        """Close the file that grows."""
-        os.close(self.sink.descriptor)
-
-    def _open(self, size: int) -> None:
-        path = part_of(self.path(self.number))
-        try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-            if os.fstat(descriptor).st_size < size:
-                os.close(descriptor)
-                raise OutputError("the unfinished output is shorter than the journal says", "name a new journal")
-            os.ftruncate(descriptor, size)
-            os.lseek(descriptor, size, os.SEEK_SET)
-            sync_folder(self.folder)
-        except OSError:
-            raise OutputError("the output cannot be opened", "name a folder where you may write") from None
-        hint = "make room, then run the same command again: it goes on where it was"
-        self.sink = FeedSink(descriptor, size, hint=hint, where=str(self.folder))
-
-
-class Ledger:
-    """Makes messages safe: the output first, then the journal; what came together goes to the disk together.
-
-    Parameters
-    ----------
-    totals : Totals
-    segments : Segments, optional
-        Without, the output is elsewhere.
-    journal : Journal, optional
-        Without, nothing is known of messages that came before this process.
-    letters : FeedSink, optional
-    """
-
-    def __init__(
-        self, totals: Totals, segments: Segments | None, journal: Journal | None, letters: FeedSink | None
-    ) -> None:
-        self._totals = totals
-        self._segments = segments
-        self._journal = journal
-        self._letters = letters
-        self._pending: list[_Item] = []
-        self._wake = asyncio.Event()
-        self._thread = ThreadPoolExecutor(1)
-        self.known: dict[str, None] = journal.received if journal is not None else {}
-        """Keyed hashes of messages that are safe."""
-
-    async def note(self, item: _Item) -> None:
-        """Return when a message is safe."""
-        self._pending.append(item)
-        self._wake.set()
-        await item.safe
-
-    async def run(self) -> None:
-        """Make safe what comes, until cancelled.
-
-        Raises
-        ------
-        OutputError
-            When something cannot be written; nothing is safe from then on.
-        """
-        loop = asyncio.get_running_loop()
-        try:
-            while True:
-                await self._wake.wait()
-                self._wake.clear()
-                items, self._pending = self._pending, []
-                await loop.run_in_executor(self._thread, self._commit, items)
-                for item in items:
-                    if not item.safe.done():
-                        item.safe.set_result(None)
-        finally:
-            self._thread.shutdown()
-
-    def finish(self) -> None:
-        """Give the last file its name; an empty one goes."""
-        if self._segments is not None:
-            self._segments.next()
-            self._note()
-            self._segments.close()
-            part_of(self._segments.path(self._segments.number)).unlink()
-
-    def _commit(self, items: list[_Item]) -> None:
-        output = b"".join(item.output for item in items)  # to the receiver, where there is no folder
-        if self._segments is not None and output:
-            if self._segments.complete:
-                self._segments.next()
-                self._note()  # whoever takes the file away may do so from now on
-            self._segments.write(output)
-        letters = b"".join(letter.line() for item in items for letter in item.letters)
-        if self._letters is not None and letters:
-            self._letters.write(letters)
-            self._letters.sync()
-        totals = self._totals
-        for item in items:
-            totals.read += item.length
-            totals.records += item.records
-            totals.written += len(item.output)
-            totals.spans.update(item.spans)
-            totals.errors.update(letter.error for letter in item.letters)
-            for letter in item.letters:
-                totals.explain(letter.error, letter.reason)
-        identities = [item.identity for item in items if item.identity is not None]
-        if self._journal is None:
-            remember(self.known, identities)
-        self._note(identities)
-
-    def _note(self, identities: Sequence[str] = ()) -> None:
-        """Note in the journal how far the output came."""
-        if self._journal is None:
-            return
-        totals, segments = self._totals, self._segments
-        self._journal.commit(
-            Commit(
-                totals.read,
-                segments.sink.position if segments else 0,
-                self._letters.position if self._letters else 0,
-                {**totals.as_dict(), "segment": segments.number if segments else 0},
-                received=identities,
-            )
-        )
 
 
 class Downstream:
@@ -349,10 +154,10 @@ class Downstream:
 
 
 class _Server:
-    def __init__(self, relay: Relay, key: Key, totals: Totals, ledger: Ledger, workers: AsyncPool[Request, Reply]):
+    def __init__(self, relay: Relay, key: Key, totals: Totals, keeper: Keeper, workers: AsyncPool[Request, Reply]):
         self._relay = relay
         self._totals = totals
-        self._ledger = ledger
+        self._keeper = keeper
         self._workers = workers
         self._mac = record_mac(key)
         self._offset = totals.read
@@ -457,7 +262,7 @@ class _Server:
         identity = mac.hexdigest()[:_IDENTITY] if head.control else None
         if identity is None:
             return head.answer(*await self._processed(frame, offset, None, downstream))
-        if identity in self._ledger.known:
+        if identity in self._keeper.known:
             self._totals.gauges["duplicates"] += 1
             return head.answer("accepted")
         if identity in self._under_way:  # its sender has lost patience, or the connection
@@ -483,16 +288,16 @@ class _Server:
             return "error", await self._left_out(error, frame, offset)
         if reply.letters:
             # a message that fails in part does not go on in part: nobody would know
-            await self._ledger.note(_Item(letters=reply.letters, length=frame.length))
+            await self._keeper.note(Kept(letters=reply.letters, length=frame.length))
             return "rejected", f"{reply.letters[0].error} {reply.letters[0].path}".strip()
         if not reply.records:
             return "rejected", await self._left_out(RecordEmpty(), frame, offset)
-        item = _Item(reply.output, (), frame.length, reply.records, Counter(reply.spans), identity)
+        item = Kept(reply.output, (), frame.length, reply.records, Counter(reply.spans), identity)
         if downstream is not None:
             outcome = await downstream.deliver(reply.output)
             if outcome != "accepted":
                 return outcome, await self._left_out(ReceiverRefused(), frame, offset)
-        await self._ledger.note(item)
+        await self._keeper.note(item)
         if self._totals.drift is not None and reply.drift is not None:
             self._totals.drift.take(sender_of(frame.content), reply.drift)
         return "accepted", ""
@@ -522,7 +327,7 @@ class _Server:
         mac = self._mac.copy()
         mac.update(VT + frame.content)
         letter = DeadLetter.of(error, offset, frame.length, mac)
-        await self._ledger.note(_Item(letters=(letter,), length=frame.length))
+        await self._keeper.note(Kept(letters=(letter,), length=frame.length))
         return letter.error
 
 
@@ -574,16 +379,16 @@ async def _run(
             if relay.folder is not None:
                 segments = Segments(relay.folder, relay.rotate, int(last.totals["segment"]), last.output)
         letters = stack.enter_context(append_private(relay.letters, committed)) if relay.letters else None
-        ledger = Ledger(totals, segments, journal, letters)
+        keeper = Keeper(totals, segments, journal, letters)
         workers = AsyncPool(crew)
         stack.callback(workers.close)
-        server = _Server(relay, key, totals, ledger, workers)
+        server = _Server(relay, key, totals, keeper, workers)
         stopped = asyncio.Event()
         loop.add_reader(stop.descriptor, stopped.set)
         stack.callback(loop.remove_reader, stop.descriptor)
         listening = await _listening(relay, server)
         stack.callback(listening.close)
-        keeping = asyncio.create_task(ledger.run())
+        keeping = asyncio.create_task(keeper.run())
         waiting = asyncio.create_task(stopped.wait())
         ends: set[asyncio.Future[Any]] = {keeping, waiting, workers.broken}
         try:
@@ -599,7 +404,7 @@ async def _run(
                 await keeping  # raises what it failed of
         if workers.broken.done():
             await workers.broken
-        ledger.finish()
+        keeper.finish()
 
 
 async def _listening(relay: Relay, server: _Server) -> asyncio.Server:

@@ -1,0 +1,215 @@
+"""Messages that become safe: the files of an output folder, dead letters and the journal, one step for all of a moment.
+
+What is safe is on the disk: first the output and the letters, then the journal's word that they are (`Keeper`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deid.base.errors import OutputError
+from deid.streaming.journal import Commit, Journal, remember
+from deid.streaming.letters import DeadLetter
+from deid.streaming.totals import Totals
+from deid.streaming.writing import FeedSink, part_of, sync_folder
+
+_SUFFIX = ".hl7"
+
+
+@dataclass(slots=True)
+class Kept:
+    """What is to be made safe: a message's output, or why it has none."""
+
+    output: bytes = field(default=b"", repr=False)
+    letters: tuple[DeadLetter, ...] = ()
+    length: int = 0
+    """Bytes of the input."""
+    records: int = 0
+    spans: Counter[str] = field(default_factory=Counter)
+    identity: str | None = None
+    safe: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future(), repr=False)
+
+
+class Segments:
+    """The files of an output folder, each complete when it has a number of bytes; the last one grows beside the others
+    under a hidden name.
+
+    Parameters
+    ----------
+    folder : Path
+    limit : int
+        Bytes with which a file is complete.
+    number : int
+        Of the file that grows.
+    size : int
+        Bytes of it that count; what stands behind is cut off.
+
+    Raises
+    ------
+    OutputError
+        When it cannot be opened, or is shorter than ``size``.
+    """
+
+    def __init__(self, folder: Path, limit: int, number: int, size: int) -> None:
+        self.folder = folder
+        self.limit = limit
+        self.number = number
+        self.sink = FeedSink(-1)
+        if self.path(number).exists():  # complete, but the journal does not know yet
+            self.number, size = number + 1, 0
+        self._open(size)
+
+    @staticmethod
+    def next_number(folder: Path) -> int:
+        """Return the number behind those of all files that a folder has."""
+        names = (path.name.removesuffix(_SUFFIX).rpartition("-")[2] for path in folder.glob(f"*{_SUFFIX}"))
+        return 1 + max((int(name) for name in names if name.isdigit()), default=0)
+
+    def path(self, number: int) -> Path:
+        """Return where a complete file stands."""
+        return self.folder / f"{number:08d}{_SUFFIX}"
+
+    def write(self, data: bytes) -> None:
+        """Write messages, and wait until the disk has them."""
+        self.sink.write(data)
+        self.sink.sync()
+
+    @property
+    def complete(self) -> bool:
+        """Whether the file has as many bytes as it should."""
+        return self.sink.position >= self.limit
+
+    def next(self) -> None:
+        """Give the file its name, unless it is empty, and begin the next one."""
+        self.close()
+        if self.sink.position:
+            part_of(self.path(self.number)).replace(self.path(self.number))
+            self.number += 1
+        self._open(0)
+
+    def close(self) -> None:
+        """Close the file that grows."""
+        os.close(self.sink.descriptor)
+
+    def _open(self, size: int) -> None:
+        path = part_of(self.path(self.number))
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            if os.fstat(descriptor).st_size < size:
+                os.close(descriptor)
+                raise OutputError("the unfinished output is shorter than the journal says", "name a new journal")
+            os.ftruncate(descriptor, size)
+            os.lseek(descriptor, size, os.SEEK_SET)
+            sync_folder(self.folder)
+        except OSError:
+            raise OutputError("the output cannot be opened", "name a folder where you may write") from None
+        hint = "make room, then run the same command again: it goes on where it was"
+        self.sink = FeedSink(descriptor, size, hint=hint, where=str(self.folder))
+
+
+class Keeper:
+    """Makes messages safe: the output first, then the journal; what came together goes to the disk together.
+
+    Parameters
+    ----------
+    totals : Totals
+    segments : Segments, optional
+        Without, the output is elsewhere.
+    journal : Journal, optional
+        Without, nothing is known of messages that came before this process.
+    letters : FeedSink, optional
+    """
+
+    def __init__(
+        self, totals: Totals, segments: Segments | None, journal: Journal | None, letters: FeedSink | None
+    ) -> None:
+        self._totals = totals
+        self._segments = segments
+        self._journal = journal
+        self._letters = letters
+        self._pending: list[Kept] = []
+        self._wake = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1)
+        self.known: dict[str, None] = journal.received if journal is not None else {}
+        """Keyed hashes of messages that are safe."""
+
+    async def note(self, item: Kept) -> None:
+        """Return when a message is safe."""
+        self._pending.append(item)
+        self._wake.set()
+        await item.safe
+
+    async def run(self) -> None:
+        """Make safe what comes, until cancelled.
+
+        Raises
+        ------
+        OutputError
+            When something cannot be written; nothing is safe from then on.
+        """
+        loop = asyncio.get_running_loop()
+        try:
+            while True:
+                await self._wake.wait()
+                self._wake.clear()
+                items, self._pending = self._pending, []
+                await loop.run_in_executor(self._thread, self._commit, items)
+                for item in items:
+                    if not item.safe.done():
+                        item.safe.set_result(None)
+        finally:
+            self._thread.shutdown()
+
+    def finish(self) -> None:
+        """Give the last file its name; an empty one goes."""
+        if self._segments is not None:
+            self._segments.next()
+            self._note()
+            self._segments.close()
+            part_of(self._segments.path(self._segments.number)).unlink()
+
+    def _commit(self, items: list[Kept]) -> None:
+        output = b"".join(item.output for item in items)  # to the receiver, where there is no folder
+        if self._segments is not None and output:
+            if self._segments.complete:
+                self._segments.next()
+                self._note()  # whoever takes the file away may do so from now on
+            self._segments.write(output)
+        letters = b"".join(letter.line() for item in items for letter in item.letters)
+        if self._letters is not None and letters:
+            self._letters.write(letters)
+            self._letters.sync()
+        totals = self._totals
+        for item in items:
+            totals.read += item.length
+            totals.records += item.records
+            totals.written += len(item.output)
+            totals.spans.update(item.spans)
+            totals.errors.update(letter.error for letter in item.letters)
+            for letter in item.letters:
+                totals.explain(letter.error, letter.reason)
+        identities = [item.identity for item in items if item.identity is not None]
+        if self._journal is None:
+            remember(self.known, identities)
+        self._note(identities)
+
+    def _note(self, identities: Sequence[str] = ()) -> None:
+        """Note in the journal how far the output came."""
+        if self._journal is None:
+            return
+        totals, segments = self._totals, self._segments
+        self._journal.commit(
+            Commit(
+                totals.read,
+                segments.sink.position if segments else 0,
+                self._letters.position if self._letters else 0,
+                {**totals.as_dict(), "segment": segments.number if segments else 0},
+                received=identities,
+            )
+        )
