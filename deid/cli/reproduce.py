@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -159,7 +160,14 @@ def _reproduced(item: Item, runs: _Runs, told: Summary) -> tuple[list[Section], 
 
     title = f"{item.name}: {item.source}"
     if item.missing:
-        return [Section(title, ("finding",), [(item.finding,)], f"Not reproduced: {item.missing}")], None
+        note = f"Not run: {item.missing}"
+        if not item.measured:
+            return [Section(title, ("finding",), [(item.finding,)], note)], None
+        claims = [(one.figure, one.whose, one.theirs, one.ours) for one in item.measured]
+        lines = dict.fromkeys(f"docs/{one.page}: {one.command}" for one in item.measured)
+        return [
+            Section(title, ("figure", "whose", "theirs", "here"), claims, "\n".join([item.finding, note, *lines]))
+        ], None
     values = runs.of(item)
     if values is None:
         told.notes.append(f"{item.name}: a command failed, so there is no verdict")
@@ -175,7 +183,8 @@ def _values(item: Item, verdict: Verdict | None) -> dict[str, Any]:
     """Return what is told of an item as JSON values."""
     about: dict[str, Any] = {"item": item.name, "source": item.source, "finding": item.finding, "holds": None}
     if verdict is None:
-        return {**about, "missing": item.missing or "a command failed"}
+        measured = {"measured": [asdict(one) for one in item.measured]} if item.measured else {}
+        return {**about, "missing": item.missing or "a command failed", **measured}
     parts = [{"statement": text, "so": bool(good)} for text, good in verdict.parts]
     figures = [{"figure": one.what, "printed": one.printed, "here": one.ours} for one in verdict.figures]
     return {**about, "holds": bool(verdict.holds), "parts": parts, "figures": figures, "verdict": str(verdict)}
@@ -189,10 +198,13 @@ def _write(folder: Path, shown: Sequence[tuple[Item, list[Section], Verdict | No
     figures = [
         {"item": one.name, "source": one.source, "figure": f.what, "printed": f.printed, "here": f.ours}
         for one, _, verdict in shown if verdict is not None for f in verdict.figures
+    ] + [
+        {"item": one.name, "source": m.whose, "figure": m.figure, "printed": m.theirs, "here": m.ours}
+        for one, _, _ in shown for m in one.measured
     ]  # fmt: skip
     verdicts = [
         {"item": one.name, "source": one.source, "holds": None if verdict is None else verdict.holds,
-         "verdict": f"Not reproduced: {one.missing or 'a command failed'}" if verdict is None else str(verdict)}
+         "verdict": f"Not run: {one.missing or 'a command failed'}" if verdict is None else str(verdict)}
         for one, _, verdict in shown
     ]  # fmt: skip
     for name, rows in (("figures", figures), ("verdicts", verdicts)):

@@ -88,6 +88,30 @@ class Command:
         return [*self.words.split(), *(self.quick if quick else self.full).split()]
 
 
+@dataclass(frozen=True)
+class Measured:
+    """A figure of somebody else's program beside ours, which no command of an item computes.
+
+    Parameters
+    ----------
+    figure : str
+    whose, theirs : str
+        Whose program, and its figure.
+    ours : str
+    command : str
+        What measured ours.
+    page : str
+        The page of ``docs/`` that has figure and command.
+    """
+
+    figure: str
+    whose: str
+    theirs: str
+    ours: str
+    command: str
+    page: str
+
+
 @dataclass(frozen=True, eq=False)
 class Item:
     """Something that a paper printed.
@@ -106,7 +130,9 @@ class Item:
     note : str
         What a reader should know beside.
     missing : str
-        Why the paper's figure cannot be had; such an item has no command.
+        Why nothing can be run; such an item has no command.
+    measured : sequence of Measured
+        Figures of such an item.
     """
 
     name: str
@@ -116,6 +142,7 @@ class Item:
     printed: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
     missing: str = ""
+    measured: Sequence[Measured] = ()
 
     def judge(self, told: Mapping[str, Values]) -> Verdict:
         """Judge the finding.
@@ -148,7 +175,8 @@ def items() -> dict[str, Item]:
     found = {}
     for row in said["item"]:
         commands = {name: command(form) for name, form in row.get("commands", {}).items()}
-        found[row["name"]] = Item(**{**row, "commands": commands})
+        measured = [Measured(**figure) for figure in row.get("measured", ())]
+        found[row["name"]] = Item(**{**row, "commands": commands, "measured": measured})
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -37,6 +38,22 @@ def test_what_cannot_be_had_says_why_and_has_no_figure() -> None:
     for item in ITEMS.values():
         assert bool(item.missing) != bool(item.commands)
     assert list(CRITERIA) == [name for name, item in ITEMS.items() if item.commands]
+
+
+def test_figures_of_others_stand_on_their_page_with_ours_and_the_command(tmp_path: Path) -> None:
+    claims = ITEMS["claims"].measured
+    assert len(claims) > 10
+    for claim in claims:
+        page = " ".join((CORPORA.parent / "docs" / claim.page).read_text(encoding="utf-8").split())
+        numbers = (re.escape(number) for number in claim.ours.split(", "))
+        assert all(re.search(rf"(?<![\d.]){number}(?!\d)", page) for number in numbers), claim
+        assert claim.command in page.replace("\\ ", ""), claim
+    result = CliRunner().invoke(app, ["reproduce", "claims", "-o", str(tmp_path / "c")])
+    assert result.exit_code == 0, result.output
+    assert "0 of 0 findings" in result.output
+    written = pd.read_csv(tmp_path / "c" / "figures.csv", dtype=str)
+    assert written["printed"].tolist() == [claim.theirs for claim in claims]
+    assert "ARX 3.9.2" in (tmp_path / "c" / "index.html").read_text()
 
 
 def test_an_unknown_item_is_refused_with_the_nearest() -> None:
