@@ -16,9 +16,10 @@ import regex
 from deid.document import Span
 from deid.phi import canonical, group
 from deid.reading.lexicon import classes_of
-from deid.reading.view import NUMBER, TITLE, UPPER
+from deid.reading.view import LOWER, NUMBER, TITLE, UPPER
 from deid.rules.person_words import PERSON
 from deid.rules.scene import Scene
+from deid.rules.word_classes import EPONYM_HEAD, ORDINARY, PARTICLE, cues_of
 
 ALONE: Final = 0.95
 """Probability from which a model needs nobody else."""
@@ -36,6 +37,7 @@ _LEADS: Final = classes_of("role", "title", "title_doctor")
 """Words before a name that stay words before a name where they are rare surnames too: *Doctor*, *Nurse*."""
 _GIVEN: Final = classes_of("given")
 _FUNCTION: Final = classes_of("function")
+_EPONYM: Final = cues_of("eponym")
 _BEHIND: Final = classes_of("credential", "function")
 """Words that stand beside names."""
 _INITIALS: Final = 4
@@ -104,6 +106,8 @@ def within(scene: Scene, span: Span) -> Span:
             first += 1
     else:
         while first < last and _before(scene, words[first]) and scene.word(words[first] + 1) != ",":
+            if _leads_name(scene, words[first], words[last]):
+                break
             first += 1
         while first < last and _beside(scene, words[last], _BEHIND):
             last -= 1
@@ -133,13 +137,14 @@ def in_one_row(scene: Scene, span: Span) -> Span:
 _CUT = regex.compile(r"/[a-z]|['\u2019](?:ve|m|ll|re|d)\b", regex.IGNORECASE)
 _COMMA = regex.compile(r",[ ]?\p{L}$")
 _PLACED = frozenset(("CITY", "STATE", "COUNTRY", "LOCATION-OTHER", "HOSPITAL", "ORGANIZATION"))
-_UNTITLED = ("rule:name.full", "rule:name.word", "model:")
+_MODEL = "model:"
+_UNTITLED = ("rule:name.full", "rule:name.word", _MODEL)
 _BETWEEN = 4
 """Words from a place to the head of the name of a scale: *Edmonton symptom assessment scale*."""
 
 
 def names_nobody(scene: Scene, span: Span) -> bool:
-    """Tell whether a place names a scale, a name is that of a measure, or one without case is made of clinical words.
+    """Tell whether a place names a scale, or a name a disease, a thing, a measure or, without case, clinical words.
 
     Parameters
     ----------
@@ -156,9 +161,13 @@ def names_nobody(scene: Scene, span: Span) -> bool:
             return True
         if not span.source.startswith(_UNTITLED) or category in ("DATE", "DEPARTMENT"):
             return False
+        if words and _is_thing(scene, span, words):
+            return True
         return len(words) > 1 and all(scene.case_uninformative(i) and scene.has(i, _TERM) for i in words)
     if category not in _PLACED:
         return False
+    if span.source.startswith(_MODEL) and (words := _words(scene, span)) and _compound(scene, words, EPONYM_HEAD):
+        return True
     index = scene.view.at(span.end - 1) + 1
     for at in range(index, index + _BETWEEN):
         if scene.says(at, "scale"):
@@ -166,6 +175,31 @@ def names_nobody(scene: Scene, span: Span) -> bool:
         if not scene.is_word(at) or scene.has(at, _FUNCTION) or scene.breaks[at]:
             return False
     return False
+
+
+def _leads_name(scene: Scene, index: int, last: int) -> bool:
+    """Tell whether small words that are of names too lead to a capital: *von der Heydte*."""
+    at = index
+    while at < last and scene.kinds[at] == LOWER and scene.has(at, PARTICLE if at == index else PARTICLE | _FUNCTION):
+        at += 1
+    return at > index and scene.capital(at) and not scene.case_uninformative(at) and not _before(scene, at)
+
+
+def _compound(scene: Scene, words: list[int], classes: int) -> int:
+    """Return the last word of the hyphenated compound that a name is part of, if it has one of some classes, or 0."""
+    last, text = words[-1], scene.text
+    while scene.word(last + 1) == "-" and scene.is_word(last + 2) and scene.ends[last] + 1 == scene.starts[last + 2]:
+        last += 2
+    joined = last > 1 and text[scene.starts[last] - 1] == "-" and text[scene.starts[last] - 2].isalpha()
+    return last if joined and len(scene.strings[last]) >= _INITIALS and scene.has(last, classes) else 0
+
+
+def _is_thing(scene: Scene, span: Span, words: list[int]) -> bool:
+    """Tell whether the name of a person is that of a disease, a sign, a thing: *Morbus Crohn*, *Hüft-TEP*."""
+    if scene.cued(words[0], _EPONYM) or _compound(scene, words, EPONYM_HEAD):
+        return True
+    last = _compound(scene, words, ORDINARY) if span.source.startswith(_MODEL) else 0
+    return last > 0 and not scene.has(last, PERSON)
 
 
 def _before(scene: Scene, index: int) -> bool:

@@ -175,7 +175,7 @@ class Numbers:
         # three groups of a number in blanks are a row too; a value does not begin with 0
         spaced = alone and (level < _MEASURED or text[0] == "0") and _in_groups(scene, kind, text)
         labelled = cue == kind and _LABELLED.get(kind, _GROUP).match(text)
-        if spaced or labelled:
+        if spaced or labelled or _written(scene, span, kind, level):
             return (span,)
         if test(scene, span, text, level):
             # no town, state or country is a number of five digits
@@ -195,6 +195,17 @@ class Numbers:
         if found is None:
             found = self._stands[place] = _surroundings(self.scene, span)
         return found
+
+
+def _written(scene: Scene, span: Span, kind: str, level: int) -> bool:
+    """Tell whether a number has a form of the language: *3.5.* (a day), *0202-731 88 04*, *8400* before a town.
+
+    A day among values, without a label, is a value.
+    """
+    category = _FORM.get(canonical(span.category), kind)
+    name = "" if category == "DATE" and level >= _MEASURED else _LANGUAGE_FORM.get(category, "")
+    form = scene.vocabulary.expressions[name].match(scene.text, span.start) if name else None
+    return form is not None and span.end <= form.end() <= span.end + 1  # the full stop of a day may be no part of it
 
 
 def _in_groups(scene: Scene, kind: str, text: str) -> bool:
@@ -384,6 +395,8 @@ _READERS: dict[str, Callable[[Scene, Span, str, int], bool]] = {
 }
 """Category or group -> whether numbers can be one."""
 _FORM: Final = {"PHONE": "PHONE", "FAX": "PHONE", "ZIP": "ZIP"}
+_LANGUAGE_FORM: Final = {"DATE": "date_form", "PHONE": "phone_form", "ZIP": "zip_form"}
+"""Kind of number -> the expression of the language that says how it is written there."""
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)

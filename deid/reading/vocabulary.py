@@ -2,7 +2,8 @@
 
 They stand in ``dictionaries/patterns/<language>/words.toml``: ``labels`` (label set of what rules alone find), the
 table ``[words]`` (name -> words), ``[dates]`` (expressions of the months in their order, of ordinals, *of*, *years*)
-and ``[expressions]`` (what may stand behind an age, numbers in groups, postcodes). What a language leaves out is empty:
+and ``[expressions]`` (what may stand behind an age, numbers in groups, postcodes, how dates, telephone numbers and
+postcodes are written in the language beside the forms of all). What a language leaves out is empty:
 that part of a grammar finds nothing.
 """
 
@@ -30,7 +31,7 @@ _WORDS = frozenset(
         *("date_link", "scale", "filler"),
     )
 )
-_EXPRESSIONS = frozenset(("age_end", "grouped_number", "postcode", "zip"))
+_EXPRESSIONS = frozenset(("age_end", "grouped_number", "postcode", "zip", "date_form", "phone_form", "zip_form"))
 _NEVER = r"(?!)"
 TABLES = frozenset(("labels", "words", "dates", "expressions"))
 """Keys of pattern files that belong to the vocabulary."""

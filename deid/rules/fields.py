@@ -33,7 +33,7 @@ _ABBREVIATION = 5
 CUES = [
     *("naming", "greeting", "closing", "contact", "doctor", "signer", "lives", "where", "hospital_at", "work_at"),
     *("aged", "hospital_verb", "hospital_unit", "hospital_field"),
-    *("works_as", "is_a", "retired", "works_in", "by_trade", "occupation", "article"),
+    *("works_as", "is_a", "retired", "works_in", "by_trade", "occupation", "article", "eponym"),
 ]
 """Names of cues that the grammars ask for."""
 
