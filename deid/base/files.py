@@ -184,12 +184,18 @@ def part_folder(path: Path) -> Iterator[Path]:
     Raises
     ------
     OutputError
-        When the place's folder is not there, or nothing can be written there.
+        When the place's folder is not there, or nothing can be written there. What is raised in the block about a file
+        of the hidden folder names the place instead, which is what a user knows.
     """
     check_folder(path)
     try:
         with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=path.parent) as part:
-            yield Path(part)
+            try:
+                yield Path(part)
+            except OutputError as error:
+                if Path(error.where).is_relative_to(part):
+                    raise OutputError(error.what, error.hint, str(path), error.position) from None
+                raise
     except OSError as error:
         raise output_error(error).at(str(path)) from None
 

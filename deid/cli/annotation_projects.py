@@ -8,6 +8,7 @@ from pathlib import Path
 
 from deid.annotation.loop import LoopOptions
 from deid.base.errors import require
+from deid.base.files import check_new_file
 from deid.base.options import argument, option
 from deid.cli.common import Summary, progress
 from deid.cli.notes import ReadingOptions
@@ -225,6 +226,9 @@ def lists(
     from deid.annotation.project import Project
     from deid.annotation.quality import site_terms, write_site_lists
 
+    require(deny_list != allow_list, "--deny-list and --allow-list are one file", "name two")
+    for place in (deny_list, allow_list):
+        check_new_file(place)
     with Project.open(project) as opened:
         terms = site_terms(opened, annotator)
     written = write_site_lists(terms, deny_list, allow_list)

@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from deid.base.files import check_new_file, make_folder, output_error, write_bytes
+from deid.base.files import check_new_file, part_folder, write_bytes
 from deid.base.keys import Key
 from deid.base.late import pd
 from deid.detection.known import Known
@@ -174,9 +172,9 @@ def release_jointly(
         report.joined, report.findings = verify_join(plan.asked, tables, frames)
     if report.failures:
         return report
-    make_folder(target.parent)
-    part = Path(tempfile.mkdtemp(prefix=".deid-part-", dir=target.parent))
-    try:
+    with part_folder(target) as folder:
+        part = folder / "release"
+        part.mkdir(mode=0o700)
         for name, frame in frames.items():
             write_table(frame, part / f"{name}.csv")
         if plan.notes is not None:
@@ -195,10 +193,6 @@ def release_jointly(
             )
             _write_json(part / "risk-report.json", sign_report(content, key))
         part.rename(target)
-    except OSError as error:
-        raise output_error(error) from None
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
     return report
 
 

@@ -96,8 +96,8 @@ def replace_profession(choices: Choices, text: str, step: int = 1) -> str:
         yield from choices.hashed("any profession", key, _any_group(choices.language))
 
     new = choices.claim("professions", key, list(candidates())[step - 1 :] if step > 1 else candidates())
-    if found is not None and one != key and new:
-        new = _several(new, found[0])
+    if one != key and new:
+        new = _several(new, index[one][0])
     return match_case(new[:1].upper() + new[1:] if text[0].isupper() else new, text)
 
 

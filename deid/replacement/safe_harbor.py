@@ -142,8 +142,8 @@ def year_only() -> Operator:
 def _shown(named: tuple[int, bool], as_of: int | None, known: bool, birth: bool) -> str:
     """Return what of a year may be written; empty when its century is not sure."""
     written, short = named
-    if as_of is None:
-        return "" if short else str(written)
+    if as_of is None:  # all years are short
+        return ""
     year = full_year(written, as_of, past=birth)
     unsure = short and ((as_of - year > _MAX_AGE and not birth) or (not known and year != full_year(written)))
     return "" if unsure else year_rule(year, as_of)

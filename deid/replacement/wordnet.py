@@ -44,7 +44,7 @@ def read_wordnet(folder: Path) -> tuple[Hierarchy, dict[str, tuple[str, ...]]]:
         names, above = _senses(data)
         parents = {names[sense]: names[parent] for sense, parent in above.items()}
         senses: dict[str, tuple[str, ...]] = {
-            line.split(" ", 1)[0].replace("_", " "): (names[_first_offset(line)],)
+            line.partition(" ")[0].replace("_", " "): (names[_first_offset(line)],)
             for line in index.splitlines()
             if line and not line.startswith(" ")
         }

@@ -94,7 +94,7 @@ def _field(start: int, value: str, kind: str, source: str) -> Iterator[Span]:
             yield from _components(at, repeat, PARTS[kind], source)
         else:
             # a name is all of its components, any other value the first one
-            part = repeat.rstrip("^ ") if kind in _NAME_CATEGORIES else repeat.split("^", 1)[0]
+            part = repeat.rstrip("^ ") if kind in _NAME_CATEGORIES else repeat.partition("^")[0]
             yield from _span(at, part, kind, source)
         at += len(repeat) + 1
 

@@ -103,6 +103,8 @@ def test_corrections_of_a_run_are_what_the_next_run_goes_by(place: Path) -> None
         sign = text.index("sign")
         project.change(1, "eva", revision, [Add(sign, sign + 4, "DOCTOR", "sign")])
         project.finish(1, "eva")
+    assert call("annotate", "lists", "p", "--annotator", "eva", "--deny-list", "one", "--allow-list", "one") == 2
+    assert not Path("one").exists()
     told = _summary("annotate", "lists", "p", "--annotator", "eva", "--deny-list", "deny", "--allow-list", "allow")
     assert (told["deny"], told["allow"]) == (1, 0)
     assert call("scrub", "in", "again", *scrub, "e2.jsonl", "--deny", "deny") == 0

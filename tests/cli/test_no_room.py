@@ -25,6 +25,7 @@ CUBE = ("table.csv", "--dims", "sex,age", "--domain", "sex=F,M", "--domain", "ag
 VISITS = ("visits.csv", "--periods", "a,b", "--domain", "level=0..2")
 NOISE = ("--epsilon", "1", "--not-private-seed", "1", "--output", "{out}.csv")
 PLOT = ("--report", "{out}.html")
+OUT = ("--output", "{out}.csv")
 
 RUNS: dict[str, tuple[str, ...]] = {
     "scrub": ("notes", "{out}", *RULES),
@@ -67,6 +68,21 @@ RUNS: dict[str, tuple[str, ...]] = {
     "trajectories anonymize": ("diagnoses.csv", "--k", "2", "--output", "{out}.csv"),
     "genomes anonymize": ("genomes.fasta", "--output", "{out}.fasta", "--method", "dnala"),
     "vault init": ("{out}.vault", "--key-file", "key"),
+    "perturb": ("table.csv", *COLUMNS[:4], "--drop", "id", "--round", "age=5", "--output", "{out}.csv"),
+    "release": ("plan.toml", "{out}", "--key-file", "key"),
+    "annotate review": ("{out}.annotations", "found.json"),
+    "annotate lists": ("eva.annotations", "--annotator", "eva", "--deny-list", "{out}", "--allow-list", "{out}.allow"),
+    "experiment tables": ("table.csv", *COLUMNS[:4], "--ks", "2", *OUT),
+    "experiment trajectories": ("diagnoses.csv", "--ks", "2", *OUT),
+    "experiment same-disease": ("table.csv", "--population", "table.csv", "--qi", "age,sex", "--zips", "age", *OUT),
+    "experiment conclusions": ("table.csv", "table.csv", "--qi", "age,sex", "--outcome", "disease=flu1", *OUT),
+    "experiment models": ("table.csv", "table.csv", "--qi", "age,sex", "--target", "disease", *OUT),
+    "experiment dp": (*CUBE, "--slice", "sex", "--methods", "cells", "--epsilons", "1", "--runs", "1", *OUT),
+    "experiment sequences": (*VISITS, "--methods", "tree", "--epsilons", "1", "--runs", "1", *OUT),
+    "experiment sampling": ("gold.jsonl", "--folds", "2", "--iterations", "1", *OUT),
+    "experiment learning-curve": ("gold.jsonl", "--test", "gold.jsonl", "--sizes", "2", "--iterations", "1", *OUT),
+    "experiment learners": ("gold.jsonl", "--test", "gold.jsonl", "--algorithms", "sgd", "--iterations", "1", *OUT),
+    "experiment hips": ("gold.jsonl", "--test", "gold.jsonl", "--iterations", "1", *OUT),
     "manifest key": ("--output", "{out}.pem"),
     "manifest page": ("scrubbed", "--output", "{out}.html"),
 }  # fmt: skip
@@ -83,17 +99,13 @@ READERS = frozenset(
 )  # fmt: skip
 """What writes a summary alone, for which `test_laws_of_commands` stands."""
 ALIKE = {
-    **dict.fromkeys((f"experiment {name}" for name in ("features", "sampling", "learning-curve", "learners", "hips",
-                     "dp", "sequences", "conclusions", "models", "linkage", "private-linkage", "tables", "codes",
-                     "trajectories", "same-disease")), "crossval"),
-    **dict.fromkeys(("annotate", "annotate adjudicate", "annotate review"), "annotate import"),
+    **dict.fromkeys(("annotate", "annotate adjudicate"), "annotate import"),
     **dict.fromkeys(("vault rotate", "forget"), "vault init"),
-    "annotate lists": "annotate history",
     "relay": "filter",
     **dict.fromkeys(("spark scrub", "spark tag"), "scrub"),
-    **dict.fromkeys(("experiment active-learning", "reproduce"), "crossval"),
-    **dict.fromkeys(("release", "perturb"), "anonymize"),
-}  # fmt: skip
+    **dict.fromkeys(("experiment features", "experiment active-learning", "reproduce"), "experiment learning-curve"),
+    **dict.fromkeys((f"experiment {name}" for name in ("linkage", "private-linkage", "codes")), "experiment tables"),
+}
 """What writes by the way of another command."""
 
 
@@ -112,6 +124,10 @@ def laid(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "table.csv").write_text("\n".join(["id,age,sex,disease", *table]) + "\n")
     people = [f"Smith{n},Ann,1960-01-{n + 1:02d},F" for n in range(9)]
     (place / "people.csv").write_text("\n".join(["last_name,first_name,birth_date,sex", *people]) + "\n")
+    roles = 'sex = "quasi-identifier"\nage = "quasi-identifier"\ndisease = "sensitive"\n'
+    (place / "plan.toml").write_text(
+        f'model = "none"\nk = 2\n[tables.t]\npath = "table.csv"\npatient = "id"\n[tables.t.columns]\n{roles}'
+    )
     (place / "codes.csv").write_text("ward,code\n" + "a,250.00\nb,401.10\n" * 3)
     (place / "diagnoses.csv").write_text(
         "person,code,age\n" + "".join(f"{n},{('E11.65', 'I10')[n % 2]},{40 + n}\n" for n in range(6))

@@ -147,3 +147,9 @@ def test_no_name_of_a_host_stays_beside_an_address(said: str) -> None:
     new = replace_ip(make_choices(), said).lower()
     assert new
     assert not any(word in new for word in said.lower().replace(".", " ").replace("-", " ").split() if len(word) > 2)
+
+
+def test_without_a_domain_that_is_left_nothing_stands_for_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    choices = make_choices()
+    monkeypatch.setattr(choices, "claim", lambda *_, **__: "")
+    assert [replace_url(choices, "https://host.edu/a"), replace_email(choices, "a@host.edu")] == ["", ""]

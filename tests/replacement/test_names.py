@@ -180,6 +180,15 @@ def test_spanish_names_become_spanish_names() -> None:
     assert sum(cell is not None and cell[0].origin == "spanish" for cell in cells) > 0.8 * len(new)
 
 
+def test_a_spanish_name_has_two_family_names_in_every_document() -> None:
+    text = "Ana Lucia Quispe Mamani"
+    for names in (name_map(language="es"), name_map("patient:1", "Jorge Vega Ruiz", language="es")):
+        assert names.parse(text).keys("family") == ("quispe", "mamani")
+        assert names.parse(text).keys("middle") == ("lucia",)
+    for names in (name_map(), name_map("patient:1", "Jorge Vega")):
+        assert names.parse(text).keys("family") == ("mamani",)
+
+
 def test_no_surrogate_is_an_original_of_the_document() -> None:
     """A surrogate that would be an original gives way to another one, and the collision is counted."""
     usual = name_map().word("smith")

@@ -255,6 +255,18 @@ def test_nobody_gets_the_full_name_of_somebody_real() -> None:
     assert run(other)[0] == OPERATOR(other, other.spans, Scope(KEY, "d", "1", people=taken))[0]
 
 
+def test_people_of_one_given_name_who_give_way_get_different_ones() -> None:
+    both = build(("DOCTOR", "Robert Miller"), ("DOCTOR", "Robert Smith"))
+    usual = OPERATOR(both, both.spans, Scope(KEY, "a", "1"))
+    assert usual[0].split()[0] == usual[1].split()[0]
+    taken = frozenset(full_name_key(parse_name(new)) for new in usual)
+    new = OPERATOR(both, both.spans, Scope(KEY, "a", "1", people=taken))
+    assert len({text.split()[0] for text in (*usual, *new)}) == 3
+    for one, text in zip(both.spans, new, strict=True):
+        alone = build(("DOCTOR", both.text[one.start : one.end]))
+        assert OPERATOR(alone, alone.spans, Scope(KEY, "b", "1", people=taken))[0] == text
+
+
 def test_scope_of_patient_document_or_corpus() -> None:
     a, b = build(("DOCTOR", "Priya Patel"), name="a"), build(("DOCTOR", "Priya Patel"), name="b")
     assert run(a, "1") == run(b, "1") != run(b, "2")
