@@ -1,6 +1,7 @@
 """Tables and notes of the same patients, released together."""
 
 import datetime
+import json
 import re
 from pathlib import Path
 
@@ -11,9 +12,11 @@ from typer.testing import CliRunner
 from deid.base.errors import DeidError
 from deid.base.keys import Key, load_key
 from deid.cli.main import app
+from deid.disclosure.assessment import Requirements
 from deid.disclosure.privacy import k_anonymity
 from deid.joint.plan import read_plan
 from deid.joint.release import JointReport, release_jointly
+from deid.joint.view import load_table, verify_join
 from deid.table.microdata import Microdata
 
 PLAN = """model = "none"
@@ -166,6 +169,7 @@ def test_diversity_is_checked_on_patients_with_several_values(tmp_path: Path) ->
         ("k = 2", "", "nothing is asked for"),
         ("k = 2", 'k = "two"', "k is no number"),
         ("k = 2", "kk = 2", "unknown setting 'kk'"),
+        ('path = "notes"', 'path = "notes"\npatient = "x"', "unknown setting 'patient'"),
         ('patients = "notes.csv"\n', "", "whom a note is about"),
         ('path = "visits.csv"', 'path = "visit.csv"', "cannot be read"),
         ('path = "notes"', 'path = "nowhere"', "nowhere"),
@@ -209,3 +213,72 @@ def test_what_is_left_out_is_told_by_table() -> None:
     report = JointReport(columns={"stays": {"mrn": "left out", "age": "generalized", "note": "left out"}, "labs": {}})
     assert report.left_out == {"stays": ["mrn", "note"]}
     assert "table stays: left out: mrn, note" in report.sentences()
+
+
+def test_a_patient_with_two_published_cells_is_refused(tmp_path: Path) -> None:
+    """Each table alone may have the level, but who joins them knows more of the patient."""
+    write_case(tmp_path)
+    plan = read_plan(tmp_path / "plan.toml")
+    tables = {name: load_table(name, table) for name, table in plan.tables.items()}
+    frames = {name: table.frame.copy() for name, table in tables.items()}
+    frames["visits"]["age"] = "30-69"
+    frames["patients"]["zip"] = frames["patients"]["sex"] = "*"
+    joined, _ = verify_join(plan.asked, tables, frames)
+    assert k_anonymity(joined, 2).ok
+    frames["visits"].loc[1, "age"] = "30"
+    with pytest.raises(DeidError, match="two published cells"):
+        verify_join(plan.asked, tables, frames)
+
+
+def test_closeness_counts_steps_of_the_columns_hierarchy(tmp_path: Path) -> None:
+    """Half of the patients have asthma, half the flu: all are of the lung, so that the halves are near each other."""
+    own = 'diagnosis = { role = "sensitive", hierarchy = "tree.csv" }'
+    plan = read_plan(write_case(tmp_path, PLAN.replace('diagnosis = "sensitive"', own)))
+    (tmp_path / "tree.csv").write_text("asthma;lung;disease\nflu;lung;disease\ngout;joint;disease\n")
+    tables = {name: load_table(name, table) for name, table in plan.tables.items()}
+    frames = {name: table.frame.copy() for name, table in tables.items()}
+    frames["patients"]["zip"] = frames["patients"]["sex"] = "*"
+    frames["visits"]["age"] = ["30-49"] * 6 + ["50-69"] * 6
+    frames["visits"]["diagnosis"] = ["asthma"] * 6 + ["flu"] * 6
+    found = {}
+    for distance in ("hierarchical", "equal"):
+        _, findings = verify_join(Requirements(k=2, t=0.95, distance=distance), tables, frames)
+        found[distance] = next(finding.verdict.level for finding in findings if "closeness" in finding.model)
+    assert found == {"hierarchical": 0.25, "equal": 0.5}
+    frames["visits"]["diagnosis"] = ["asthma"] * 6 + ["gout"] * 6
+    with pytest.raises(DeidError, match="do not reach t-closeness"):
+        verify_join(Requirements(k=2, t=0.3, distance="hierarchical"), tables, frames)
+
+
+def test_an_identifier_is_looked_for_in_notes_by_its_category_alone(tmp_path: Path) -> None:
+    """What a table says of a patient is found in the notes; a column without a category says no identifier."""
+    plan = PLAN.replace('email = "identifier"', 'email = { role = "identifier", category = "IDNUM" }')
+    for name, text in (("with", plan), ("without", PLAN)):
+        folder = tmp_path / name
+        folder.mkdir()
+        path = write_case(folder, text)
+        table = pd.read_csv(folder / "patients.csv")
+        table["email"] = ["quokka", *table["email"][1:]]
+        table.to_csv(folder / "patients.csv", index=False)
+        (folder / "notes" / "n0.txt").write_text("Patient: Zelda Quarrymane\nMRN: 4410000\nHer word is quokka.\n")
+        release_jointly(read_plan(path), folder / "out", KEY)
+    notes = {
+        name: "".join(p.read_text() for p in (tmp_path / name / "out" / "notes").iterdir())
+        for name in ("with", "without")
+    }
+    assert "quokka" not in notes["with"]
+    assert "Her word is quokka." in notes["without"]
+
+
+def test_a_field_says_whom_a_note_is_about(tmp_path: Path) -> None:
+    path = write_case(
+        tmp_path, PLAN.replace('path = "notes"\npatients = "notes.csv"', 'path = "notes.jsonl"\npatient_field = "who"')
+    )
+    rows = [{"id": f"n{i}", "text": f"{name} is well.", "who": str(4410000 + i * 37)} for i, name in enumerate(NAMES)]
+    (tmp_path / "notes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    release_jointly(read_plan(path), tmp_path / "out", KEY)
+    names = dict(zip(*pd.read_csv(tmp_path / "out" / "patients.csv")[["mrn", "name"]].T.to_numpy(), strict=True))
+    who = dict(pd.read_csv(tmp_path / "out" / "notes.csv").to_numpy())
+    (file,) = (tmp_path / "out" / "notes").iterdir()
+    for line in map(json.loads, file.read_text().splitlines()):
+        assert line["text"] == f"{names[who[line['id']]]} is well."

@@ -213,3 +213,11 @@ def test_drawing_and_stating_are_proved_and_stand_on_the_page(tmp_path: Path) ->
     next(out.rglob("*.txt")).unlink()
     assert _call("manifest", "page", out, "-o", page)[0] == 1
     assert "what follows is not proved" in page.read_text()
+
+
+@pytest.mark.parametrize("content", [None, b"", b"note,words\nn0,1\n", b"note,leaks,w\xff\n"])
+def test_what_is_no_sheet_is_refused(content: bytes | None, tmp_path: Path) -> None:
+    if content is not None:
+        (tmp_path / "sheet.csv").write_bytes(content)
+    with pytest.raises(FormatError, match="marks cannot be read"):
+        read_marks(tmp_path / "sheet.csv")

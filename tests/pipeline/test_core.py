@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import json
 import pickle
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from fakes import WordRecognizer
@@ -13,6 +15,7 @@ from fakes import WordRecognizer
 from deid.base.errors import ConfigError, InputError
 from deid.base.keys import Key
 from deid.document import Document, Failure, Span
+from deid.io import scan
 from deid.pipeline import Pipeline, Scrubbed, Settings
 from deid.pipeline.patients import Patients
 from deid.replacement.policy import load_policy
@@ -131,3 +134,30 @@ def test_a_stream_comes_out_in_order_with_failures_in_place(jobs: int) -> None:
 def test_a_pipeline_travels_without_its_operators() -> None:
     there = pickle.loads(pickle.dumps(pipeline("safe-harbor")))
     assert there(Document("d", TEXT)) == pipeline("safe-harbor")(Document("d", TEXT))
+
+
+def test_a_record_says_its_day_unless_the_user_names_a_field(tmp_path: Path) -> None:
+    """A birth before 1950 shows an age over 89 in 2040, not on the day of the message."""
+    path = tmp_path / "m.hl7"
+    path.write_text(
+        "MSH|^~\\&|A|B|C|D|20300312||ORU^R01|1|P|2.5\rPID|1||7^^^H^MR||Long^Rob\rNTE|1||Born on 3/4/1942.\r"
+    )
+    (message,) = scan(path).documents()
+    assert isinstance(message, Document)
+    later = datetime.date(2040, 1, 1)
+    for given, year in (({}, "1942"), ({"as_of": later}, "1942"), ({"as_of": later, "date_field": "x"}, "<=1950")):
+        assert f"Born on {year}." in pipeline("safe-harbor", **given)(message).document.text
+
+
+def test_a_bundle_of_several_patients_needs_no_table_of_people(tmp_path: Path) -> None:
+    def note(who: str) -> list[dict[str, object]]:
+        said = {"resourceType": "DiagnosticReport", "subject": {"reference": f"Patient/{who}"}, "conclusion": "Zebulon"}
+        return [{"resource": {"resourceType": "Patient", "id": who}}, {"resource": said}]
+
+    path = tmp_path / "b.json"
+    path.write_text(json.dumps({"resourceType": "Bundle", "type": "batch", "entry": [*note("p1"), *note("p2")]}))
+    (bundle,) = scan(path).documents()
+    assert isinstance(bundle, Document)
+    scrubbed = pipeline("redact")(bundle)
+    assert "Zebulon" not in scrubbed.document.text
+    assert len(set(scrubbed.person_scopes)) == 2

@@ -13,8 +13,10 @@ from deid import Pipeline, build_recognizer, load_policy
 from deid.base.errors import ConfigError
 from deid.base.keys import Key
 from deid.detection.known import Known, KnownRecognizer
+from deid.detection.options import PeopleOptions
 from deid.document import Document
-from deid.pipeline.known_people import KnownPeople, column_meaning, read_known_people
+from deid.io import scan
+from deid.pipeline.known_people import KnownPeople, column_meaning, read_known_people, read_people
 from deid.pipeline.patients import Patients
 
 HEADER = "Patient_ID,Given,Middle,Family,MRN,Birth Date,phone,Home Phone,Town\n"
@@ -154,3 +156,32 @@ def test_two_columns_of_given_names_are_one_name(tmp_path: Path) -> None:
     path = table(tmp_path, "mrn,a,b,last name\n1,Mary,Ann,Poole\n2,Mary,,Poole\n")
     people = read_known_people(path, {"mrn": "id", "a": "given", "b": "given"})
     assert sets(people) == {"1": {Known("PATIENT", "Poole, Mary Ann")}, "2": {Known("PATIENT", "Poole, Mary")}}
+
+
+def test_whose_identifiers_a_note_may_hold_must_be_told(tmp_path: Path) -> None:
+    """A record says it itself, an empty note holds none; without a table nobody is looked for."""
+    people = read_known_people(table(tmp_path, HEADER + ROWS))
+    recognizer = people.recognizer(Patients(), {}, None)
+    with pytest.raises(ConfigError, match="patient"):
+        recognizer.find(Document("n", "Wexler"))
+    assert recognizer.find(Document("", "")) == []
+    path = table(
+        tmp_path,
+        "MSH|^~\\&|A|B|C|D|20240312||ORU^R01|1|P|2.5\rPID|1||7^^^H^MR||Long^Rob\rNTE|1||Seen: Wexler\r",
+        "m.hl7",
+    )
+    (message,) = scan(path).documents()
+    assert isinstance(message, Document)
+    assert "Wexler" in [message.text[s.start : s.end] for s in recognizer.find(message)]
+    alone = KnownPeople().recognizer(Patients(), {"nurse": "DOCTOR"}, None)
+    assert len(alone.find(Document("n", "nurse Quill", metadata={"nurse": "Quill"}))) == 1
+
+
+def test_fields_that_hold_a_part_of_a_name_hold_a_patients_name() -> None:
+    said = ("given", "last=family", "m=middle", "doc=DOCTOR", "phone")
+    assert read_people(PeopleOptions(known_field=said)).fields == {
+        "given": "PATIENT", "last": "PATIENT", "m": "PATIENT", "doc": "DOCTOR", "phone": "PHONE",
+    }  # fmt: skip
+    for wrong in ("shoe", "doc=NURSE", "who=id", "doc="):
+        with pytest.raises(ConfigError, match="not known"):
+            read_people(PeopleOptions(known_field=(wrong,)))
