@@ -83,3 +83,17 @@ def test_comparison_finds_few_changes_in_a_long_text() -> None:
 
 def test_comparison_of_texts_without_anything_in_common() -> None:
     assert _check("a " * 3000, "b\n" * 3000) == 6000
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "stretch"),
+    [
+        ("a", "a b a", (1, 1, 1, 5)),
+        ("a b a", "a", (1, 5, 1, 1)),
+        ("a a", "a a a", (3, 3, 3, 5)),
+        ("", "a", (0, 0, 0, 1)),
+    ],
+)
+def test_what_begins_and_ends_alike_is_counted_once(old: str, new: str, stretch: tuple[int, int, int, int]) -> None:
+    (found,) = align_by_text(old, new)
+    assert (found.start, found.end, found.new_start, found.new_end) == stretch

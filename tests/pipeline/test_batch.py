@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakes import WordRecognizer
@@ -213,3 +215,33 @@ def test_originals_of_the_development_notes_are_gone(shared_data: Path, tmp_path
                 assert original not in scrubbed[document.id].text
                 checked += 1
     assert checked > 200
+
+
+def test_a_run_that_breaks_off_leaves_no_file_that_looks_whole(tmp_path: Path) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_text("".join(json.dumps({"id": str(n), "text": "Zebulon"}) + "\n" for n in range(9)))
+
+    def stop(items: Iterator[Any]) -> Iterator[Any]:
+        for number, item in enumerate(items):
+            if number == 5:
+                raise KeyboardInterrupt
+            yield item
+
+    pipeline = Pipeline(WordRecognizer(), load_policy("redact"), KEY)
+    with pytest.raises(KeyboardInterrupt):
+        scrub_files(scan(source), tmp_path / "out.jsonl", pipeline, watch=stop)
+    assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
+
+
+def test_a_field_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
+    (tmp_path / "n.txt").write_text("Zebulon")
+    (tmp_path / "in.jsonl").write_text(json.dumps({"id": "1", "text": "Zebulon", "ward": "B", "nurse": "x"}) + "\n")
+    for name, field, hint in (
+        ("n.txt", "wrad", "they have no fields beside the text"),
+        ("in.jsonl", "wrad", "did you mean 'ward'?"),
+        ("in.jsonl", "zzz", "fields: 'ward', 'nurse'"),
+    ):
+        pipeline = Pipeline(WordRecognizer(), load_policy("redact"), KEY, Settings(keep_fields=frozenset({field})))
+        with pytest.raises(ConfigError, match=f"--keep {field}") as refused:
+            scrub_files(scan(tmp_path / name), tmp_path / "out", pipeline)
+        assert refused.value.hint == hint

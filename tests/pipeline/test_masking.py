@@ -212,3 +212,44 @@ def test_a_session_goes_on_out_of_its_vault_and_leaves_a_trail(tmp_path: Path) -
         assert vault.verify().entries > 4
         with pytest.raises(ConfigError):
             deid.Session(vault=vault, **RULES).unmask(masked)
+
+
+def masked(text: str, *pieces: tuple[str, str, str, bool, bool]) -> str:
+    """Mask words of a text: each with its category, surrogate, and whether that is natural or a remainder."""
+    known = Substitutes()
+    out = known.replace(text, [Piece(text.index(w), text.index(w) + len(w), *more) for w, *more in pieces])
+    assert known.restore(out) == text
+    return out
+
+
+def test_what_a_policy_leaves_of_an_original_is_shown_in_its_mark() -> None:
+    session = deid.Session(policy="safe-harbor", **RULES)
+    assert re.search(r"\[LOCATION-1: 021\*\*\]", session.mask("She lives in Boston, MA 02139."), re.I) or re.search(
+        r": 021\*\*\]", session.mask("She lives in Boston, MA 02139.")
+    )
+    assert masked("Seen 3 May 2019.", ("3 May 2019", "DATE", "2019", False, True)) == "Seen [DATE-1: 2019]."
+    assert masked("Seen 3 May 2019.", ("3 May 2019", "DATE", "2019", False, False)) == "Seen [DATE-1]."
+    assert masked("Seen 3 May 2019.", ("3 May 2019", "DATE", "[2019]", False, True)) == "Seen [DATE-1]."
+
+
+def test_a_surrogate_stands_for_its_original_only_where_it_can_be_told_from_all_else() -> None:
+    name = ("Quill", "DOCTOR")
+    assert masked("Dr. Quill came.", (*name, "Ostrava", True, False)) == "Dr. Ostrava came."
+    for ordinary in ("the", "Pain", "[x]", "the pain", "was seen"):
+        assert masked("Dr. Quill came.", (*name, ordinary, True, False)) == "Dr. [NAME-1] came."
+    assert masked("Dr. Quill came.", (*name, "Ostrava Pain", True, False)) == "Dr. Ostrava Pain came."
+    # it stands in the text already, or for somebody else
+    assert masked("Dr. Quill saw ostrava.", (*name, "Ostrava", True, False)) == "Dr. [NAME-1] saw ostrava."
+    other = ("Harrow", "DOCTOR", "Ostrava", True, False)
+    assert (
+        masked("Dr. Quill and Dr. Harrow.", (*name, "Ostrava", True, False), other) == "Dr. Ostrava and Dr. [NAME-1]."
+    )
+    two = (("Ann Quill", "DOCTOR", "Nadja Ostrava", True, False), ("Bo Harrow", "DOCTOR", "Petra Ostrava", True, False))
+    assert masked("Ann Quill and Bo Harrow.", *two) == "Nadja Ostrava and [NAME-1]."
+
+
+def test_sessions_have_different_ids() -> None:
+    one, other = deid.Session(**RULES).id, deid.Session(**RULES).id
+    assert one != other
+    assert re.fullmatch(r"[0-9a-f]{32}", one)
+    assert deid.Session(id="mine", **RULES).id == "mine"

@@ -433,6 +433,34 @@ def test_a_connection_that_breaks_is_made_again(
     assert len(places.read()) == 250
 
 
+@pytest.mark.parametrize("refusals", [2, 3])
+def test_what_a_database_does_not_take_at_first_is_written_later(
+    lite: Places, monkeypatch: pytest.MonkeyPatch, refusals: int
+) -> None:
+    """It is tried once more than there are waits; then the run ends."""
+    lite.fill(rows(30))
+    monkeypatch.setattr(table_output, "_WAITS", (0.0, 0.0))
+    tried, own = 0, TableOutput._write
+
+    def refused(self: TableOutput, connection: Any) -> Any:
+        nonlocal tried
+        tried += 1
+        if tried <= refusals:
+            raise StoreError("the database cannot be reached", "check that it runs", "")
+        return own(self, connection)
+
+    monkeypatch.setattr(TableOutput, "_write", refused)
+    pipeline = build_pipeline(KEY, PipelineOptions(model="none"))
+    output = TableOutput(scan(lite.source, options=OPTIONS), lite.target(), KEY)
+    if refusals < 3:
+        assert scrub_files(scan(lite.source, options=OPTIONS), output, pipeline).documents == 30
+        assert len(lite.read()) == 30
+    else:
+        with pytest.raises(StoreError):
+            scrub_files(scan(lite.source, options=OPTIONS), output, pipeline)
+    assert tried == 3
+
+
 def test_a_database_that_goes_away_ends_the_run_and_the_next_goes_on(
     lite: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
