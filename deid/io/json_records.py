@@ -152,7 +152,7 @@ def parse_record(text: str, position: str) -> dict[str, Any] | DeidError:
         Where the line stands, for the message.
     """
     try:
-        value = _DECODER.decode(text)
+        value = parse_json(text)
     except FormatError as error:
         return FormatError(error.what, error.hint, position=position)
     except (ValueError, RecursionError) as error:
@@ -175,6 +175,19 @@ def _constant(_: str) -> None:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_constant)
+
+
+def parse_json(text: str) -> Any:
+    """Return the value that a JSON text holds, where it can be read in one way only.
+
+    Raises
+    ------
+    FormatError
+        When an object has a member twice, or a number is NaN or infinite.
+    ValueError, RecursionError
+        When it is no JSON.
+    """
+    return _DECODER.decode(text)
 
 
 def _array(stream: BinaryIO, encoding: str) -> Iterator[tuple[str, dict[str, Any] | DeidError]]:

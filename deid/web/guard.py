@@ -202,6 +202,12 @@ class Guard:
         if head.header(b"sec-fetch-site") not in ("", "same-origin", "none"):
             return problem(403, "requests of other sites are refused")
         length = head.header(b"content-length")
+        if length and b"transfer-encoding" in head.headers:  # a proxy before this could take it for two requests
+            return problem(
+                400, "the body has two lengths", "send one of Content-Length, Transfer-Encoding", headers=_CLOSE
+            )
+        if head.header(b"content-encoding").lower() not in ("", "identity"):
+            return problem(415, "the body is compressed", "send it as it is", headers=_CLOSE)
         if length.isdigit() and int(length[:20]) > self.max_body and not self.endless(head):
             return self._too_large()
         if self.access is None:

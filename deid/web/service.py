@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import json
+import re
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -219,10 +220,29 @@ def _is_stream(head: Head) -> bool:
 
 
 _STREAMS = frozenset({"/scrub", "/tag", "/verify"})
+_UNICODE = ("text/plain", _JSON, _LINES)
+"""Types that say nothing in the body of how it is encoded, as XML and HL7 do."""
+_CHARSET = re.compile(r"""charset\s*=\s*"?([^";\s]*)""", re.I)
 
 
 def _type(header: str) -> str:
     return header.partition(";")[0].strip().lower()
+
+
+def _given(request: Request, kinds: Iterable[str], default: str) -> str:
+    """Return the type of a request's body; refuse what would be read otherwise than its sender means."""
+    from fastapi import HTTPException
+
+    header = request.headers.get("content-type", default)
+    found = _type(header)
+    if found not in kinds:
+        raise HTTPException(415, f"bodies are of the types {', '.join(kinds)}")
+    charset = _CHARSET.search(header)
+    if found in _UNICODE and charset is not None and charset[1].lower() not in ("utf-8", "utf8", "us-ascii"):
+        raise HTTPException(415, "bodies of this type are UTF-8")
+    if request.url.query:  # such as ?policy=redact, which would change nothing
+        raise HTTPException(400, "the address takes no parameters: policy and options are those of the service")
+    return found
 
 
 def _may(request: Request, role: str) -> Caller:
@@ -296,9 +316,7 @@ def _notes(app: FastAPI, desk: Desk) -> None:
 
     async def answered(request: Request, verb: str, role: str, kinds: Iterable[str]) -> Response:
         caller = _may(request, role)
-        given = _type(request.headers.get("content-type", "text/plain"))
-        if given not in kinds:
-            raise HTTPException(415, f"bodies are of the types {', '.join(kinds)}")
+        given = _given(request, kinds, "text/plain")
         if given == _LINES:
             if desk.streams >= max(desk.plan.queue, 1):
                 raise HTTPException(503, "more streams are under way than may", _LATER)
@@ -317,7 +335,7 @@ def _notes(app: FastAPI, desk: Desk) -> None:
         return Response(outcome.body, media_type=told)
 
     records = {kind: form.RECORD for kind in KINDS if kind not in ("text/plain", _JSON, _LINES)}
-    wrong = (408, 413, 415, 422, 503, 504)
+    wrong = (400, 408, 413, 415, 422, 503, 504)
     scrubbing = {"text/plain": form.text("a note"), _JSON: form.one_or_some(form.NOTE), _LINES: form.LINES, **records}
     scrubbed = {**scrubbing, _JSON: form.one_or_some(form.SCRUBBED)}
     tagging = {"text/plain": form.text("a note"), _JSON: form.one_or_some(form.NOTE), _LINES: form.LINES, **records}
@@ -346,8 +364,7 @@ def _masking(app: FastAPI, desk: Desk, sessions: Sessions) -> None:
     from fastapi import HTTPException
 
     async def said(request: Request) -> dict[str, Any]:
-        if _type(request.headers.get("content-type", _JSON)) != _JSON:
-            raise HTTPException(415, f"bodies are of the type {_JSON}")
+        _given(request, (_JSON,), _JSON)
         values = object_of(await request.body())
         if not isinstance(values.get("text"), str):
             raise FormatError("the body has no text", 'send {"text": "..."}')
@@ -355,9 +372,9 @@ def _masking(app: FastAPI, desk: Desk, sessions: Sessions) -> None:
             raise FormatError("session and purpose are texts", "send the session that was answered")
         return values
 
-    wrong = (404, 413, 415, 422)
+    wrong = (400, 404, 413, 415, 422)
     masking = form.operation({_JSON: form.MASKED}, {_JSON: form.MASKING}, problems=(*wrong, 503, 504))
-    unmasking = form.operation({_JSON: form.NOTE}, {_JSON: form.UNMASKING}, problems=(400, *wrong))
+    unmasking = form.operation({_JSON: form.NOTE}, {_JSON: form.UNMASKING}, problems=wrong)
 
     @app.post("/mask", openapi_extra=masking, response_class=Response)
     async def mask(request: Request) -> Response:
@@ -403,8 +420,7 @@ def _jobs(app: FastAPI, jobs: Jobs) -> None:
     async def submit(request: Request) -> Response:
         """Submit a job: a folder or table is scrubbed into a new one."""
         caller = _may(request, "jobs")
-        if _type(request.headers.get("content-type", _JSON)) != _JSON:
-            raise HTTPException(415, f"bodies are of the type {_JSON}")
+        _given(request, (_JSON,), _JSON)
         values = object_of(await request.body())
         one = await asyncio.to_thread(jobs.submit, caller.name, values)
         jobs.wake()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from deid.base.errors import DeidError, DetectionError, EncodingError, FormatError, OutputError
 from deid.document import Document, Span
+from deid.io.json_records import parse_json
 from deid.pipeline.edit_log import LoggedEdits, logged_edits
 from deid.pipeline.masking import Piece, pieces_of
 from deid.pipeline.verification import verify_document
@@ -304,7 +305,7 @@ def _text(body: bytes) -> str:
 
 def _parsed(body: bytes) -> Any:
     try:
-        return json.loads(_text(body))
+        return parse_json(_text(body))
     except (ValueError, RecursionError):
         raise FormatError("the body is not JSON", "look at how it is made") from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -219,6 +220,42 @@ def test_what_is_refused_is_not_repeated(served: Served, status: int, body: byte
         assert not re.search("Zebulon|Quartermain", answer.text)
         assert answer.headers["x-request-id"]
         assert client.post("/scrub", content="ok", headers={"content-type": "text/plain"}).text == "ok"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "body", "more"),
+    [
+        (415, "text/plain", gzip.compress(NOTE.encode()), {"Content-Encoding": "gzip"}),
+        (415, "application/json", b'{"text": "Quartermain"}', {"Content-Encoding": "br"}),
+        (415, "text/plain; charset=iso-8859-1", NOTE.encode(), {}),
+        (415, "text/plain; Charset = 'utf-16'", NOTE.encode(), {}),
+        (422, "application/json", b'{"text": "safe", "text": "John Quartermain"}', {}),
+        (422, "application/json", b'{"text": "John Quartermain", "at": NaN}', {}),
+        (422, "application/json", b'[{"text": "John Quartermain", "at": -Infinity}]', {}),
+    ],
+)
+def test_what_could_be_read_in_two_ways_is_refused(
+    served: Served, status: int, kind: str, body: bytes, more: dict[str, str]
+) -> None:
+    with served.client() as client:
+        answer = client.post("/scrub", content=body, headers={"Content-Type": kind, **more})
+        assert answer.status_code == status
+        assert "Quartermain" not in answer.text
+        plain = client.post("/scrub", content=NOTE.encode(), headers={"Content-Type": 'text/plain; charset="UTF-8"'})
+        assert plain.status_code == 200
+        assert client.post("/scrub?policy=redact", content=NOTE.encode()).status_code == 400
+
+
+def test_a_body_of_two_lengths_is_no_request(served: Served) -> None:
+    """A proxy could take the rest for another request, of another client."""
+    head = f"POST /scrub HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nAuthorization: Bearer {served.tokens['all']}\r\n"
+    body = b"Content-Length: 15\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nQuart\r\n0\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", served.port)) as link:
+        link.settimeout(10)
+        link.sendall(head.encode() + body)
+        answer = b"".join(iter(lambda: link.recv(65536), b""))
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert b"Quart" not in answer.partition(b"\r\n\r\n")[2]
 
 
 def test_who_may_ask_what(served: Served) -> None:
