@@ -33,7 +33,7 @@ from deid.records.record import (
     sweep,
     unpacked,
 )
-from deid.records.tables import DATA, DISPLAY, KEEP, ByName, Inner, Rule, Table, display_as, kept_as
+from deid.records.tables import DATA, DISPLAY, KEEP, ByName, Inner, Rule, Table, display_as, kept_as, kept_words
 from deid.records.xml_positions import ATTRIBUTE, LINE, SPECIAL, SPECIAL_INSIDE, TOKEN, codec_of, decoded
 
 ROOT = "ClinicalDocument"
@@ -204,7 +204,7 @@ class _Document:
         frames.append(frame)
         for key, value in attributes:
             rule = frame.rules.get(key) or self.anywhere.get(key)
-            if rule != _STRUCTURE or frame.blocked:
+            if rule != _STRUCTURE or frame.blocked or kept_words(value.raw) != KEEP:
                 self._attribute(frame, key, rule, value, begin + value.at)
         if name in self.breaks and self.block:
             self.block[-1].behind = "\n"
@@ -325,7 +325,7 @@ class _Document:
                 self._data(frame, stripped, start, end)
                 return
             kind = TEXT if frame.said.get("@mediaType", "") in self.table.facts["plain_text"] else ""
-        kind = kept_as(kind, stripped)
+        kind = kept_words(stripped) if kind == KEEP else kept_as(kind, stripped)
         if kind == TEXT:
             self.block.append(_Run(path, start, end, data, " " if spaced else ""))
             return
@@ -396,6 +396,9 @@ class _Document:
             kind = display_as(raw, of_standard=frame.said.get("@codeSystem", "").startswith(self.standards))
         elif kind == _ANCHOR:
             kind = KEEP if raw.startswith("#") else BLOCKED
+        elif kind in (KEEP, _STRUCTURE):
+            shape = kept_words(raw.strip())  # but for days: versions of code systems are some
+            kind = kind if shape in (KEEP, "DATE") else shape
         kind = kept_as(kind, raw.strip())
         if kind == _OID:
             self._root(frame, path, raw, at, encode)

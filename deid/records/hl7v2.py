@@ -44,6 +44,7 @@ from deid.records.tables import (
     Table,
     display_as,
     kept_as,
+    kept_words,
     titles,
 )
 
@@ -287,7 +288,7 @@ class _Message:
             self._misplaced(raw, at, path)
         else:
             for number, piece in enumerate(raw.split(self.component), 1):
-                if (kind := _stray_as(piece)) != KEEP:
+                if (kind := kept_words(piece)) != KEEP:
                     self._leaf(kind, piece, at, f"{path}.{number}")
                 at += len(piece) + 1
 
@@ -554,18 +555,11 @@ def _listed(raw: str, component: str, repetition: str, sub: str, table: Table) -
 @functools.lru_cache(maxsize=1 << 14)
 def _is_stray(raw: str, component: str, table: Table) -> bool:
     """Tell whether a field that is kept may hold anything else than codes and their words."""
-    if _DAY.match(raw) or any(_stray_as(piece) != KEEP for piece in raw.split(component)):
+    if _DAY.match(raw) or any(kept_words(piece) != KEEP for piece in raw.split(component)):
         return True
     found = _stray(component).search(raw)
     said = None if found is None else found[1] or found[2]
     return found is not None and (said is None or said.upper() not in table.facts["no_given_names"])
-
-
-def _stray_as(piece: str) -> str:
-    """Return what a component of a field that is kept is: words with a title, a day or a long number are text."""
-    if (shape := kept_as(CODE, piece)) in CATEGORIES:
-        return shape
-    return display_as(piece, of_standard=True) if " " in piece else KEEP
 
 
 @functools.cache

@@ -38,6 +38,8 @@ SEXES = ("M", "F")
 LEAST = {"PATIENT": 3, "DOCTOR": 3, "CITY": 4, "ZIP": 5}
 """Letters and digits that an identifier must have to be looked for in the rest of its record."""
 LEAST_NUMBER = 5
+LEAST_INSIDE = 6
+"""Digits of a number that is looked for inside of longer words, too."""
 OID = re.compile(r"[0-2](?:\.[0-9]+)+\Z")
 UUID = re.compile(r"(?:urn:uuid:)?([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\Z")
 INSTANT = re.compile(
@@ -413,7 +415,9 @@ def sweep(source: str, kept: Sequence[tuple[int, int]], known: Iterable[tuple[st
     offsets = list(accumulate((end - start + 1 for start, end in kept), initial=0))
     for word, category in words.items():
         if word in joined:
-            for match in re.finditer(rf"(?<![^\W_]){re.escape(word)}(?![^\W_])", joined):
+            # a long number may stand behind letters, as in an anchor: t00771204
+            around = "[0-9]" if len(word) >= LEAST_INSIDE and word.isdecimal() else r"[^\W_]"
+            for match in re.finditer(rf"(?<!{around}){re.escape(word)}(?!{around})", joined):
                 at = bisect_right(offsets, match.start()) - 1
                 start = kept[at][0] + match.start() - offsets[at]
                 if taken.find(1, *match.span()) < 0:

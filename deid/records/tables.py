@@ -268,6 +268,16 @@ def display_as(text: str, *, of_standard: bool) -> str:
     return KEEP if titles().isdisjoint(re.findall(r"\w+", text.lower())) else TEXT
 
 
+@functools.lru_cache(maxsize=1 << 14)
+def kept_words(text: str) -> str:
+    """Return what a value is that a line keeps: `KEEP`, but for an identifier by its shape, and words with a title, a
+    day or a long number, which are `TEXT`.
+    """
+    if (shape := kept_as(CODE, text)) in CATEGORIES:
+        return shape
+    return display_as(text, of_standard=True) if " " in text else KEEP
+
+
 @functools.cache
 def titles(*, behind: bool = False) -> frozenset[str]:
     """Return titles before names in small letters; with ``behind``, what stands behind them too, such as ``md``."""
