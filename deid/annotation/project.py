@@ -35,13 +35,14 @@ from deid.annotation.tables import (
     TABLES,
 )
 from deid.base.compiled import quick
-from deid.base.errors import ConfigError, InputError, OutputError, StoreError
+from deid.base.errors import ConfigError, InputError, OutputError, StoreError, require
 from deid.base.store import Store, made_whole, open_store
 from deid.document import Document, Failure, Span, Tally, check_spans, failure_of
 
 NoteState = Literal["new", "begun", "done"]
 _AT_ONCE = 500  # notes a transaction when many are added
 _KEPT = 4
+_LONGEST_LABEL = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,11 +174,17 @@ class Project:
         Raises
         ------
         ConfigError
-            When the category is empty, or another one has the key.
+            When the category is empty, long or has line ends, or the key is none, does something else or is another's.
         """
+        require(bool(category.strip()), "a label is empty", "give it a name")
+        fits = len(category) <= _LONGEST_LABEL and category.isprintable()
+        require(fits, "a label is too long or has line ends", f"write it in one line of {_LONGEST_LABEL} characters")
+        if key:
+            meant = len(key) == 1 and key.isprintable() and not key.isspace()
+            require(meant, "a label's key is no single character", "for example: NAME=n")
+            free = key not in rows.RESERVED_KEYS
+            require(free, "a label has a key that does something else", f"take another one than {rows.RESERVED_KEYS}")
         with self._store.writing() as connection:
-            if not category.strip():
-                raise ConfigError("a label is empty", "give it a name")
             holder = key and connection.execute(sql.select(LABELS.c.category).where(LABELS.c.key == key)).scalar()
             if holder and holder != category:
                 raise ConfigError("another label has this key", "choose another key, or take it from that label first")

@@ -17,8 +17,9 @@ from deid.document import Document, Span, check_spans
 
 BASE = ""
 """The layer of suggestions for all."""
-_RESERVED = "axuzyjk"  # keys that annotation tools use for other things than labels
-_KEYS = "".join(c for c in string.ascii_lowercase if c not in _RESERVED) + string.digits + string.ascii_uppercase
+RESERVED_KEYS = "axuzyjk[]{}=+#?"
+"""What the annotation page uses for other things than labels."""
+_KEYS = "".join(c for c in string.ascii_lowercase if c not in RESERVED_KEYS) + string.digits + string.ascii_uppercase
 
 
 def now() -> str:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from deid.annotation.editing import (
     REPLACEMENT,
@@ -26,6 +26,7 @@ from deid.annotation.editing import (
     Relabel,
     Remove,
 )
+from deid.annotation.rows import RESERVED_KEYS
 from deid.base.errors import OffsetError, require
 from deid.web.guard import Guard
 from deid.web.listening import listen, run
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from deid.annotation.project import Project
 
 STATIC = Path(__file__).with_name("static")
+_FAR = 2**53 - 1
+"""The largest whole number that a browser holds exactly; a database holds it, too."""
 
 _CHANGES: dict[str, Callable[[dict[str, Any]], Change]] = {
     "add": lambda c: Add(c["start"], c["end"], c["category"], c["quote"]),
@@ -92,9 +95,10 @@ def annotation_app(
     try:
         from fastapi import Response
         from fastapi.staticfiles import StaticFiles
-        from pydantic import BaseModel
+        from pydantic import BaseModel, Field
     except ImportError:
         raise missing_extra() from None
+    Number = Annotated[int, Field(ge=-_FAR, le=_FAR)]
     sketches: dict[int, Any] = {}
     queueing = threading.Lock()
 
@@ -104,23 +108,23 @@ def annotation_app(
 
     class ChangeBody(BaseModel, extra="forbid"):
         do: Literal["add", "remove", "relabel", "move", "accept", "reject", "note"]
-        mark: int = 0
-        start: int = 0
-        end: int = 0
+        mark: Number = 0
+        start: Number = 0
+        end: Number = 0
         category: str = ""
         quote: str = ""
         text: str = ""
 
     class ChangesBody(BaseModel):
-        revision: int
+        revision: Number
         changes: list[ChangeBody]
 
     class SeenBody(BaseModel):
-        revision: int
+        revision: Number
 
     class SameBody(BaseModel):
-        revision: int
-        mark: int
+        revision: Number
+        mark: Number
         category: str | None = None
         everywhere: bool = False
 
@@ -153,9 +157,14 @@ def annotation_app(
     @app.get("/api/project")
     def about() -> Response:
         labels = [{"category": label.category, "key": label.key} for label in project.labels()]
-        adjudicates = annotator in project.adjudicated()
         return said(
-            {"annotator": annotator, "labels": labels, "guideline": project.guideline(), "adjudicates": adjudicates}
+            {
+                "annotator": annotator,
+                "labels": labels,
+                "reserved": RESERVED_KEYS,
+                "guideline": project.guideline(),
+                "adjudicates": annotator in project.adjudicated(),
+            }
         )
 
     @app.get("/api/notes")
@@ -164,41 +173,41 @@ def annotation_app(
         return said([[e.id, e.name, e.length, e.state, e.uncertainty, e.revision] for e in entries])
 
     @app.get("/api/notes/{id}")
-    def note(id: int) -> Response:
+    def note(id: Number) -> Response:
         revision, marks = project.marks(id, annotator)
         held = [mark_values(mark) for mark in marks]
         return said({"id": id, "text": project.text(id), "revision": revision, "marks": held})
 
     @app.post("/api/notes/{id}/changes")
-    def change(id: int, body: ChangesBody) -> Response:
+    def change(id: Number, body: ChangesBody) -> Response:
         changes = [_CHANGES[one.do](one.model_dump()) for one in body.changes]
         told: dict[int, Mark | None] = {}
         revision = project.change(id, annotator, body.revision, changes, told)
         return said(step(revision, told))
 
     @app.post("/api/notes/{id}/same")
-    def same(id: int, body: SameBody) -> Response:
+    def same(id: Number, body: SameBody) -> Response:
         told: dict[int, Mark | None] = {}
         place = None if body.everywhere else id
         revisions = project.same(place, annotator, body.mark, body.category, revision=body.revision, told=told)
         return said({**step(revisions.get(id, body.revision), told), "notes": list(revisions)})
 
     @app.post("/api/notes/{id}/undo")
-    def undo(id: int, body: SeenBody) -> Response:
+    def undo(id: Number, body: SeenBody) -> Response:
         told: dict[int, Mark | None] = {}
         return said(step(project.undo(id, annotator, body.revision, told), told))
 
     @app.post("/api/notes/{id}/redo")
-    def redo(id: int, body: SeenBody) -> Response:
+    def redo(id: Number, body: SeenBody) -> Response:
         told: dict[int, Mark | None] = {}
         return said(step(project.redo(id, annotator, body.revision, told), told))
 
     @app.post("/api/notes/{id}/done")
-    def finish(id: int, body: DoneBody) -> Response:
+    def finish(id: Number, body: DoneBody) -> Response:
         return said({"revision": project.finish(id, annotator, body.done)})
 
     @app.get("/api/notes/{id}/history")
-    def history(id: int) -> Response:
+    def history(id: Number) -> Response:
         events = project.history(id)
         return said([[e.when, e.annotator, e.what, [m.category for m in e.marks]] for e in events])
 
@@ -240,7 +249,7 @@ def annotation_app(
         return said([[id, place.drawn] for id, place in places])
 
     @app.get("/api/notes/{id}/others")
-    def others(id: int) -> Response:
+    def others(id: Number) -> Response:
         # before one is done oneself, what others marked would only be copied; an adjudicator decides between them
         def done(name: str) -> bool:
             return any(entry.id == id and entry.state == "done" for entry in project.entries(name))
@@ -268,7 +277,7 @@ def annotation_app(
         return said({"kinds": dict(KINDS), "items": [told(item) for item in project.items.all()]})
 
     @app.post("/api/items/{id}")
-    def decide(id: int, body: DecisionBody) -> Response:
+    def decide(id: Number, body: DecisionBody) -> Response:
         project.items.decide(id, annotator, body.decision, body.comment)
         return said({})
 

@@ -4,7 +4,6 @@ import { TextView } from "./text.js";
 
 const $ = (id) => document.getElementById(id);
 const COLOURS = 12;
-const MEANT = "axuzyjk"; // keys that do something else than label
 
 let project = { annotator: "", labels: [], guideline: "" };
 let note = null; // { id, revision }
@@ -709,7 +708,7 @@ $("edit-labels").addEventListener("click", () => {
 $("labels-cancel").addEventListener("click", () => $("labels-box").close());
 $("labels-save").addEventListener("click", async () => {
   const wanted = [...$("label-rows").children].map((row) => ({ category: row.children[0].value.trim(), key: row.children[1].value })).filter((one) => one.category);
-  const wrong = wanted.find((one) => MEANT.includes(one.key) && one.key);
+  const wrong = wanted.find((one) => project.reserved.includes(one.key) && one.key);
   const twice = wanted.find((one, place) => one.key && wanted.findIndex((other) => other.key === one.key) !== place);
   if (wrong || twice) {
     $("labels-error").textContent = wrong ? `The key ${wrong.key} does something else: take another one.` : `Two labels have the key ${twice.key}.`;
