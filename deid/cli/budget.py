@@ -64,6 +64,9 @@ def init(
         "Accept that with this probability more is lost: many releases cost less, Gaussian noise is allowed.",
         metavar="D",
     ),
+    keys_delta: float = option(
+        0.0, "Accept as much more for values that deid keys finds in the data, all of them together.", metavar="D"
+    ),
     budget: str = BUDGET,
     note: str = option("", "Which table it is for.", metavar="TEXT"),
 ) -> None:
@@ -73,10 +76,11 @@ def init(
     """
     from deid.dp.budget import Ledger
 
-    ledger = Ledger.create(_place(place), epsilon, whom, budget=budget, note=note, delta=delta)
+    ledger = Ledger.create(_place(place), epsilon, whom, budget=budget, note=note, delta=delta, keys_delta=keys_delta)
     told.notes = _others(ledger)
     ledger.close()
     said = f"epsilon {epsilon:g}{f' at delta {delta:g}' if delta else ''}"
+    said += f" (and delta {keys_delta:g} for values that are found)" if keys_delta else ""
     told.notes.append(f"budget {budget}: {said} for each {whom}")
     told.notes.append("the ledger and its total cannot be changed; keep it with the table, and use no other for it")
 
@@ -99,12 +103,15 @@ def show(told: Summary, *, place: str | None = LEDGER, budget: str = BUDGET) -> 
         typer.echo(f"{name:<10} {shown}")
     if account.delta:
         typer.echo(f"delta      {account.delta:g}")
+    if account.keys_delta:
+        typer.echo(f"keys       delta {account.keys_delta:g}, {account.keys_spent:g} spent")
+        told.extra = {"keys_delta": account.keys_delta, "keys_spent": account.keys_spent}
     typer.echo(f"ledger     {ledger.id}")
     told.notes = _others(ledger)
     numbers: dict[str, float] = {name: account.epsilon(value) for name, value in amounts.items()}
     if account.delta:
         numbers |= {"delta": account.delta, **{f"rho_{name}": value / NANO for name, value in amounts.items()}}
-    told.extra = {"budget": account.name, "ledger": ledger.id, "person": person, **numbers, **asdict(account.unit)}
+    told.extra |= {"budget": account.name, "ledger": ledger.id, "person": person, **numbers, **asdict(account.unit)}
 
 
 @command

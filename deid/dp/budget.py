@@ -36,7 +36,7 @@ from deid.base.errors import ConfigError, DeidError, StoreError, require
 from deid.base.store import Store, made_whole, open_store
 from deid.dp.epsilon import NANO, from_nano, show_nano, to_nano
 from deid.dp.unit import PrivacyUnit
-from deid.dp.zcdp import epsilon_of, nano_rho_of_pure, rho_of
+from deid.dp.zcdp import check_delta, epsilon_of, nano_rho_of_pure, rho_of
 
 TABLES = sql.MetaData()
 _BUDGET = sql.Table(
@@ -89,6 +89,7 @@ _PIN = sql.Table(  # what all requests of a budget must have in common, since th
     sql.Column("name", sql.String(40), primary_key=True),
     sql.Column("value", sql.Text, nullable=False),
 )
+_DELTAS = 10**30  # a delta is counted in whole parts of so many
 _VERSION, _WITH_DELTA = 2, 3  # an older program would take rhos for epsilons
 
 Part = tuple[str, str]
@@ -112,6 +113,10 @@ class Account:
     """UTC, ISO 8601."""
     delta: float = 0.0
     """Above 0 where the budget counts rhos (`deid.dp.zcdp`): all of it is (epsilon, delta)-DP."""
+    keys_delta: float = 0.0
+    """What all lists of values that are found by a threshold may add to that delta (`deid.dp.keys`)."""
+    keys_spent: float = 0.0
+    """What they have."""
 
     @property
     def remaining(self) -> int:
@@ -182,6 +187,7 @@ class Ledger:
         budget: str = "main",
         note: str = "",
         delta: float = 0.0,
+        keys_delta: float = 0.0,
     ) -> Ledger:
         """Set up a budget.
 
@@ -200,6 +206,8 @@ class Ledger:
         delta : float
             Above 0 for a budget that counts rhos (`deid.dp.zcdp`): all that is ever released is (epsilon, delta)-DP.
             Requests with a pure epsilon cost epsilon**2 / 2, those with Gaussian noise their rho.
+        keys_delta : float
+            What all values that are found by a threshold (`deid.dp.keys`) may add to delta; 0 allows none.
 
         Returns
         -------
@@ -236,6 +244,9 @@ class Ledger:
                 connection.execute(_BUDGET.insert(), row)
                 if delta:
                     connection.execute(_PIN.insert(), {"budget": budget, "name": "delta", "value": repr(float(delta))})
+                for name, value in (("keys delta", keys_delta), ("keys spent", 0.0)) if keys_delta else ():
+                    kept = str(math.floor(Fraction(repr(check_delta(value))) * _DELTAS)) if value else "0"
+                    connection.execute(_PIN.insert(), {"budget": budget, "name": name, "value": kept})
         ledger = cls(store, budget)
         if delta:
             with store.writing() as connection:
@@ -305,7 +316,8 @@ class Ledger:
             raise StoreError("there is no such budget in this database", "run: deid budget init", self._store.shown)
         unit = PrivacyUnit(row.unit, row.relation, row.max_rows)
         delta = float(self._pinned(connection, "delta") or 0.0)
-        return Account(row.name, row.total, row.spent, unit, row.note, row.created, delta)
+        keys = [int(self._pinned(connection, name) or 0) / _DELTAS for name in ("keys delta", "keys spent")]
+        return Account(row.name, row.total, row.spent, unit, row.note, row.created, delta, *keys)
 
     def charge(
         self,
@@ -318,6 +330,7 @@ class Ledger:
         path: Sequence[Part] = (),
         person: str | None = None,
         rho: float | None = None,
+        delta: float = 0.0,
         who: str | None = None,
     ) -> Charge:
         """Pay for a question before it is answered.
@@ -341,6 +354,9 @@ class Ledger:
             takes: a person by one column is not one by another.
         rho : float, optional
             What Gaussian noise costs, for a budget with a delta; ``epsilon`` is then said, not charged.
+        delta : float
+            What values that are found by a threshold cost beside. Deltas add up, in every part of the table (Dwork and
+            Roth 2014, theorem 3.16); with rhos it is the delta of approximate zCDP (Bun and Steinke 2016, section 8).
         who : str, optional
             Who asks; the account by default.
 
@@ -381,6 +397,8 @@ class Ledger:
                     f"the request costs {show_nano(rise)} and {show_nano(account.remaining)} of {of} is left",
                     "ask with less epsilon; nothing was charged",
                 )
+            if delta:
+                self._spend_delta(connection, delta)
             connection.execute(_BUDGET.update().where(_BUDGET.c.name == self._budget), {"spent": account.spent + rise})
             lines = sql.select(sql.func.count()).where(_CHARGE.c.budget == self._budget)
             row = {
@@ -398,6 +416,23 @@ class Ledger:
             }
             connection.execute(_CHARGE.insert(), row)
             return _charge(row)
+
+    def _spend_delta(self, connection: sql.Connection, delta: float) -> None:
+        total, spent = (int(self._pinned(connection, name) or 0) for name in ("keys delta", "keys spent"))
+        if not total:
+            raise ConfigError(
+                "this budget allows no values that are found by a threshold",
+                "declare the values, or set up a budget with deid budget init --keys-delta 1e-6",
+            )
+        asked = math.ceil(Fraction(repr(check_delta(delta))) * _DELTAS)
+        if asked > total - spent:
+            left = (total - spent) / _DELTAS
+            raise BudgetExceeded(
+                f"the request costs a delta of {delta:g} and {left:g} is left for finding values",
+                "ask with less; nothing was charged",
+            )
+        pin = sql.and_(_PIN.c.budget == self._budget, _PIN.c.name == "keys spent")
+        connection.execute(_PIN.update().where(pin), {"value": str(spent + asked)})
 
     def _pin_person(self, connection: sql.Connection, account: Account, person: str | None) -> None:
         """Refuse another column of the person than the first; the transaction undoes the pin of a request refused."""

@@ -417,7 +417,7 @@ def count_cells(codes: Sequence[IntArray], shape: Sequence[int], weights: IntArr
 class DomainOptions:
     """Declared domains of columns: in a file, and one by one."""
 
-    domains: Path | None = option(None, "Declared domains of the columns (TOML; docs/cube.md).")
+    domains: tuple[Path, ...] = option((), "Declared domains of the columns (TOML, docs/cube.md; repeatable).")
     domain: tuple[str, ...] = option(
         (), "Domain: A,B,C, LOW..HIGH, LOW..HIGH/WIDTH or DAY..DAY/month (repeatable).", metavar="COLUMN=VALUES"
     )
@@ -428,7 +428,9 @@ class DomainOptions:
 
     def declared(self) -> dict[str, dict[str, Any]]:
         """Return the declarations by column."""
-        found = dict(read_domains(self.domains)) if self.domains else {}
+        found: dict[str, dict[str, Any]] = {}
+        for path in self.domains:
+            found |= read_domains(path)
         return found | dict(parse_flag(flag) for flag in self.domain)
 
     def dimensions(self, names: Iterable[str], table: Callable[[], pd.DataFrame]) -> list[Dimension]:

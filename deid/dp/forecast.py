@@ -22,6 +22,7 @@ import numpy as np
 from deid.base.errors import require
 from deid.base.reports import Section
 from deid.dp.intervals import discrete_half_width
+from deid.dp.keys import KeysPlan
 from deid.dp.marginals import Axes, query_weights
 from deid.dp.methods import CubePlan
 from deid.dp.models import clamp_bias
@@ -340,3 +341,16 @@ def fidelity_sections(plan: FidelityPlan) -> tuple[list[Section], dict[str, Any]
     title = f"Noise of a comparison, {plan.terms.unit}"
     section = Section.of(title, lines, forms | {"interval, plus or minus": "{half:.4g}"}, _NOTHING)
     return [section], {"forecast": lines}
+
+
+def keys_sections(plan: KeysPlan) -> tuple[list[Section], dict[str, Any]]:
+    """Return from how many rows on values are found, as a table and as JSON values."""
+    told = {"threshold": plan.threshold, "found_from": plan.found_from}
+    error = expected_deviation(laplace_variance(plan.unit.distance, plan.measuring), 1)
+    section = Section(
+        f"Values found at epsilon {plan.epsilon:g}, delta {plan.delta:g}, {plan.unit}",
+        ("threshold", f"found from, with probability {plan.level:g}", "error of a count"),
+        [(str(plan.threshold), f"{plan.found_from} rows", f"{error:.4g}")],
+        _NOTHING,
+    )
+    return [section], told | {"error": error}

@@ -140,6 +140,7 @@ class Terms:
         question: dict[str, Any],
         path: Sequence[Part] = (),
         rho: float | None = None,
+        delta: float = 0.0,
     ) -> dict[str, Any] | None:
         """Charge a ledger for a question; arguments as those of `Ledger.charge`.
 
@@ -165,7 +166,7 @@ class Terms:
             return None
         charge = ledger.charge(
             epsilon, request, unit=self.unit, purpose=purpose, question=question | {"noise": noise.private}, path=path,
-            person=self.person, rho=rho,
+            person=self.person, rho=rho, delta=delta,
         )  # fmt: skip
         receipt = ledger.receipt(charge)
         if charge.answer is not None:

@@ -62,6 +62,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "budget init": ("{out}.ledger", "--epsilon", "1"),
     "cube": (*CUBE, *NOISE),
     "query": ("table.csv", "SELECT COUNT(*) GROUP BY sex", "--domain", "sex=F,M", *NOISE),
+    "keys": ("table.csv", "--column", "sex", "--keys-delta", "0.01", *NOISE),
     "sequences": (*VISITS, *NOISE),
     "synthesize": ("cube.csv", "--output", "{out}.csv", "--rows", "9"),
     "codes anonymize": ("codes.csv", "--codes", "code", "--k", "2", "--m", "1", "--output", "{out}.csv", *PLOT),

@@ -121,8 +121,8 @@ def test_releases_with_noise_tell_nothing_but_the_release(place: Path, capfd: py
 WRITERS = frozenset(
     {"scrub", "tag", "generalize", "verify", "audit", "filter", "watch", "convert", "extract", "write-back", "train",
      "anonymize", "perturb", "codes anonymize", "trajectories anonymize", "genomes anonymize", "release", "cube",
-     "sequences", "synthesize", "query", "schema", "calibrate", "link", "link encode", "link match", "annotate train",
-     "spark scrub", "spark tag", "serve"}
+     "sequences", "synthesize", "query", "keys", "schema", "calibrate", "link", "link encode", "link match",
+     "annotate train", "spark scrub", "spark tag", "serve"}
 )  # fmt: skip
 FIGURES = ("crossval", *(f"experiment {name}" for name in ("features", "sampling", "learning-curve", "learners", "hips",
            "dp", "sequences", "conclusions", "models", "linkage", "private-linkage", "tables", "codes",

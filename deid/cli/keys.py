@@ -1,0 +1,58 @@
+"""The command keys: find the values of a column that enough rows have."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import asdict
+from pathlib import Path
+
+from deid.base.errors import ConfigError
+from deid.base.options import option
+from deid.cli.common import Summary
+from deid.cli.ledger_options import DraftOptions, PayingOptions, UnitOptions, protected, told_forecast, told_payment
+from deid.cli.option_groups import command
+from deid.cli.table_options import TableOptions
+from deid.cli.tables import print_csv
+
+
+@command
+def keys(
+    told: Summary,
+    *,
+    source: TableOptions,
+    column: str = option(..., "Column whose values are not known.", metavar="COLUMN"),
+    delta: float = option(..., "With what probability more than epsilon may be lost.", "--keys-delta", metavar="D"),
+    paying: PayingOptions,
+    whom: UnitOptions,
+    draft: DraftOptions,
+    output: Path | None = option(None, "Write the values as a file for --domains (.toml).", "--output", "-o"),
+) -> None:
+    """Find which values of a column enough rows have, with differential privacy; prints them with counts as CSV.
+
+    Example: deid keys visits.csv --column diagnosis --epsilon 0.2 --keys-delta 1e-7 --ledger study.ledger -o codes.toml
+    """
+    from deid.base.files import check_new_file
+    from deid.dp.forecast import keys_sections
+    from deid.dp.keys import find_keys, plan_keys
+
+    ledger = paying.open()
+    plan = plan_keys(column, paying.epsilon, delta, protected(ledger), **asdict(whom))
+    if draft.dry_run:
+        told_forecast(told, keys_sections(plan))
+        return
+    if output is None:
+        raise ConfigError("the values need a file to be written to", "for example: -o codes.toml")
+    check_new_file(output)
+    told.begin(output)
+    request = paying.request or secrets.token_hex(8)
+    found = find_keys(whom.read(source), plan, ledger=ledger, request=request, noise=paying.noise)
+    found.write_domain(output)
+    told_payment(told, paying, ledger)
+    notes = [f"a value has a noisy count of {plan.threshold} or more; rarer ones are not told"]
+    told.notes += notes if found.rows else [*notes, "no value had as many rows"]
+    told.extra = {
+        "epsilon": plan.epsilon, "keys_delta": delta, "threshold": plan.threshold, "values": len(found.rows),
+        "request": request, "private": found.private, "bound": plan.bound, "person": plan.person,
+    }  # fmt: skip
+    print_csv(found.to_frame(), "%.6g")
+    told.sign_paid(output, notes)
