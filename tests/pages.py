@@ -10,6 +10,8 @@ A page is one session, from its first block to its last, in a folder of its own 
   it is made.
 * ``$ cat FILE`` makes the file from what the page shows, unless an earlier command names it or its folder; a block that
   begins ``# NAME.toml`` is that file. So inputs are made by the page.
+* A picture of the page (``![...](x.svg)``) that a command wrote under its name is compared with what it wrote, but for
+  ids and decimals.
 * A block of ``python`` runs; what it prints is compared with its lines ``# Out: ``. Blocks share their names.
 
 Comments above a block change this: ``<!-- output varies: why -->`` compares without digits (noise, times),
@@ -70,12 +72,14 @@ class Page:
     path: Path
     steps: list[Step] = field(default_factory=list)
     not_run: list[str] = field(default_factory=list)
+    pictures: list[str] = field(default_factory=list)
     slow: bool = False
 
 
 def read_page(path: Path) -> Page:
     """Return the steps of a page."""
     text, page = path.read_text(encoding="utf-8"), Page(path)
+    page.pictures = re.findall(r"!\[[^\]]*\]\(([^()/\s]+\.svg)\)", text)
     for found in _BLOCK.finditer(text):
         if found["before"] is not None:
             page.steps += [Step(s.source, s.shown, compared=False) for s in _commands(found["before"], 0)]
@@ -276,14 +280,30 @@ def differences(page: Page, folder: Path) -> list[tuple[Step, str]]:
             said = session.run(step)
             if step.compared and not agrees(step.shown, said, varies=step.varies):
                 wrong.append((step, said))
+    for name in page.pictures:
+        kept, drawn = page.path.with_name(name), session.work / name
+        if drawn.exists() and not (kept.exists() and same_picture(kept.read_text("utf-8"), drawn.read_text("utf-8"))):
+            wrong.append((Step(f"{name}\n", "the picture of the page\n"), "another picture\n"))
     return wrong
 
 
+def same_picture(one: str, other: str) -> bool:
+    """Tell whether two SVG files draw the same, but for the ids of parts, which are hashes, and for decimals."""
+    whole = [
+        re.sub(r"\d+\.\d+", lambda m: f"{float(m[0]):.0f}", re.sub(r"\b[mpC][0-9a-f]{10}\w*|C\d+_\d+_\w+", "", svg))
+        for svg in (one, other)
+    ]
+    return whole[0] == whole[1]
+
+
 def _write(path: Path) -> None:
-    """Write into a page what its commands say."""
-    folder = Path(tempfile.mkdtemp())
+    """Write into a page what its commands say, and beside it the pictures that they draw."""
+    folder, page = Path(tempfile.mkdtemp()), read_page(path)
     try:
-        wrong = differences(read_page(path), folder)
+        wrong = [(step, said) for step, said in differences(page, folder) if step.where != (0, 0) or step.python]
+        for name in page.pictures:
+            if (folder / "work" / name).exists():
+                shutil.copyfile(folder / "work" / name, path.with_name(name))
     finally:
         shutil.rmtree(folder)
     text = path.read_text(encoding="utf-8")

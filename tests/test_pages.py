@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from pages import PAGES, ROOT, Page, agrees, differences, read_page
+from pages import PAGES, ROOT, Page, agrees, differences, read_page, same_picture
 
 from deid.cli.commands import COMMANDS, load
 
@@ -59,3 +59,16 @@ def test_shown_and_said_are_compared() -> None:
     assert not agrees("about 3\n", "about 4\n")
     assert not agrees("few 3\n", "about 4\n", varies=True)
     assert not agrees("a\n", "a\nb\n")
+
+
+def test_pictures_are_those_that_the_commands_of_their_page_draw(tmp_path: Path) -> None:
+    assert sum(len(page.pictures) for page in READ) > 3
+    assert same_picture('<path id="m5b9c0b8973" d="M 10.04 3"/>', '<path id="m0a676c6baa" d="M 10.01 3"/>')
+    assert not same_picture('<path d="M 10.04 3"/>', '<path d="M 14.04 3"/>')
+    path = tmp_path / "x.md"
+    path.write_text("```\n$ echo '<svg>2</svg>' > x.svg\n```\n![two](x.svg)\n")
+    for content, wrong in (("1", 1), ("2", 0)):
+        (tmp_path / "x.svg").write_text(f"<svg>{content}</svg>\n")
+        folder = tmp_path / content
+        folder.mkdir()
+        assert len(differences(read_page(path), folder)) == wrong
