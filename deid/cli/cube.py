@@ -11,9 +11,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from deid.base.late import pd
 from deid.base.options import argument, option
 from deid.cli.common import Summary
-from deid.cli.ledger_options import PaidReleaseOptions, PayingOptions, PlotOptions, ToldUnitOptions, release_paid
+from deid.cli.ledger_options import (
+    JoinedTableOptions,
+    PaidReleaseOptions,
+    PayingOptions,
+    PlotOptions,
+    ToldUnitOptions,
+    release_paid,
+)
 from deid.cli.option_groups import command
-from deid.cli.table_options import TableOptions
 from deid.cli.tables import print_csv
 from deid.dp.domain import DomainOptions, parse_condition, parse_slices
 
@@ -45,7 +51,9 @@ class CubeOptions(DomainOptions):
     )
     nonnegative: bool = option(True, "Project onto non-negative counts where that is a step of its own.")
 
-    def plan(self, source: TableOptions, epsilon: float, unit: Any, *, delta: float = 0.0, **whom: Any) -> CubePlan:
+    def plan(
+        self, source: JoinedTableOptions, epsilon: float, unit: Any, *, delta: float = 0.0, **whom: Any
+    ) -> CubePlan:
         """Return the plan; see `plan_cube`."""
         from deid.dp.counting import distinct_cells
         from deid.dp.cube import plan_cube
@@ -66,7 +74,7 @@ class CubeOptions(DomainOptions):
 def cube(
     told: Summary,
     *,
-    source: TableOptions,
+    source: JoinedTableOptions,
     counts: CubeOptions,
     paying: PayingOptions,
     whom: ToldUnitOptions,
@@ -91,7 +99,7 @@ def cube(
 
     delta = paying.delta() if counts.gaussian else 0.0
     release_paid(
-        told, paying, whom, place, functools.partial(counts.plan, source, delta=delta),
+        told, source, paying, whom, place, functools.partial(counts.plan, source, delta=delta),
         lambda plan: forecast_sections(plan, wanted_error), batches, release_cube, write_release,
     )  # fmt: skip
 

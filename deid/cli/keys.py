@@ -9,9 +9,15 @@ from pathlib import Path
 from deid.base.errors import ConfigError
 from deid.base.options import option
 from deid.cli.common import Summary
-from deid.cli.ledger_options import DraftOptions, PayingOptions, UnitOptions, protected, told_forecast, told_payment
+from deid.cli.ledger_options import (
+    DraftOptions,
+    JoinedTableOptions,
+    PayingOptions,
+    UnitOptions,
+    told_forecast,
+    told_payment,
+)
 from deid.cli.option_groups import command
-from deid.cli.table_options import TableOptions
 from deid.cli.tables import print_csv
 
 
@@ -19,7 +25,7 @@ from deid.cli.tables import print_csv
 def keys(
     told: Summary,
     *,
-    source: TableOptions,
+    source: JoinedTableOptions,
     column: str = option(..., "Column whose values are not known.", metavar="COLUMN"),
     delta: float = option(..., "With what probability more than epsilon may be lost.", "--keys-delta", metavar="D"),
     paying: PayingOptions,
@@ -36,7 +42,7 @@ def keys(
     from deid.dp.keys import find_keys, plan_keys
 
     ledger = paying.open()
-    plan = plan_keys(column, paying.epsilon, delta, protected(ledger), **asdict(whom))
+    plan = plan_keys(column, paying.epsilon, delta, source.protected(ledger), **asdict(whom))
     if draft.dry_run:
         told_forecast(told, keys_sections(plan))
         return

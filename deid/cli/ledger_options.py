@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
+from deid.base.errors import ConfigError
 from deid.base.late import pd
 from deid.base.options import option, store_of
 from deid.cli.common import Summary
@@ -59,8 +60,6 @@ class PayingOptions:
 
     def delta(self) -> float:
         """Return the delta of the ledger, for Gaussian noise."""
-        from deid.base.errors import ConfigError
-
         ledger = self.open()
         found = ledger.account().delta if ledger is not None else 0.0
         if not found:
@@ -100,6 +99,38 @@ class PlotOptions:
 
 
 @dataclass(frozen=True)
+class JoinedTableOptions(TableOptions):
+    """The table that a release or an answer is about, and a second one of the same persons."""
+
+    join: str | None = option(
+        None, "A second table of the same persons: what it says of a person is joined to each row, by --person.",
+        metavar="TABLE",
+    )  # fmt: skip
+
+    def joining(self, person: str | None) -> Callable[[pd.DataFrame], pd.DataFrame]:
+        """Return what joins the second table to rows; they stay as they are where there is none."""
+        from deid.dp.join import joining
+
+        if self.join is None:
+            return lambda frame: frame
+        if person is None:
+            raise ConfigError("tables are joined by the person", "name the column: --person COLUMN")
+        return joining(replace(self, sql=None).read(self.join), person)
+
+    def protected(self, ledger: Ledger | None) -> PrivacyUnit:
+        """Return whom a ledger protects, a row where there is none; refuse to join for rows."""
+        from deid.dp.unit import PrivacyUnit
+
+        unit = ledger.account().unit if ledger is not None else PrivacyUnit()
+        if self.join is not None and unit.name == "row":
+            raise ConfigError(
+                "a row of a joined table stands behind many rows, and the budget protects single ones",
+                "run: deid budget init --unit patient",
+            )
+        return unit
+
+
+@dataclass(frozen=True)
 class UnitOptions:
     """Whose rows are protected, and what is told beside the numbers; fields are arguments of plans and sessions."""
 
@@ -110,14 +141,14 @@ class UnitOptions:
     )
     level: float = option(0.95, "Level of the intervals.", metavar="P")
 
-    def read(self, source: TableOptions) -> pd.DataFrame:
+    def read(self, source: JoinedTableOptions) -> pd.DataFrame:
         """Read the table, and say on standard error, nowhere else, how many rows do not say whose they are."""
         (frame,) = self._told([source.read()])
-        return frame
+        return source.joining(self.person)(frame)
 
-    def read_batches(self, source: TableOptions, columns: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
+    def read_batches(self, source: JoinedTableOptions, columns: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
         """Read some columns of the table, all by default, in batches; say the same at the end."""
-        return self._told(source.read_batches(columns))
+        return map(source.joining(self.person), self._told(source.read_batches(columns)))
 
     def _told(self, batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         from deid.dp.unit import rows_without_person
@@ -164,13 +195,6 @@ def told_forecast(told: Summary, forecast: tuple[list[Section], dict[str, Any]])
     print_sections(sections)
 
 
-def protected(ledger: Ledger | None) -> PrivacyUnit:
-    """Return whom a ledger protects; a row where there is none."""
-    from deid.dp.unit import PrivacyUnit
-
-    return ledger.account().unit if ledger is not None else PrivacyUnit()
-
-
 def told_payment(told: Summary, paying: PayingOptions, ledger: Ledger | None, word: str = "cost") -> None:
     """Say what was paid, and that test noise protects nobody."""
     if ledger is not None:
@@ -183,6 +207,7 @@ def told_payment(told: Summary, paying: PayingOptions, ledger: Ledger | None, wo
 
 def release_paid(
     told: Summary,
+    source: JoinedTableOptions,
     paying: PayingOptions,
     whom: ToldUnitOptions,
     place: PaidReleaseOptions,
@@ -197,7 +222,7 @@ def release_paid(
     Parameters
     ----------
     told : Summary
-    paying, whom, place
+    source, paying, whom, place
         What the user said.
     plan_of : callable
         Gets epsilon, the unit, and the fields of ``whom``; returns the plan.
@@ -212,7 +237,7 @@ def release_paid(
     ledger = paying.open()
     target = None if place.dry_run else check_target(place.output)
     own = "" if target is None else request_id(paying.request, target, ledger)
-    plan = plan_of(paying.epsilon, protected(ledger), **asdict(whom))
+    plan = plan_of(paying.epsilon, source.protected(ledger), **asdict(whom))
     told.extra["method"] = plan.method
     if target is None:
         told_forecast(told, forecast(plan))

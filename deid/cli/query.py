@@ -10,15 +10,14 @@ from deid.base.options import argument, option
 from deid.cli.common import Summary
 from deid.cli.ledger_options import (
     DraftOptions,
+    JoinedTableOptions,
     PayingOptions,
     PlotOptions,
     ToldUnitOptions,
-    protected,
     told_forecast,
     told_payment,
 )
 from deid.cli.option_groups import command
-from deid.cli.table_options import TableOptions
 from deid.cli.tables import print_csv
 from deid.dp.domain import DomainOptions
 
@@ -27,7 +26,7 @@ from deid.dp.domain import DomainOptions
 def query(
     told: Summary,
     *,
-    source: TableOptions,
+    source: JoinedTableOptions,
     query: str = argument("Such as: SELECT COUNT(*) WHERE age >= 60 (docs/dp-queries.md).", metavar="QUERY"),
     paying: PayingOptions,
     domains: DomainOptions,
@@ -59,7 +58,7 @@ def query(
     read = functools.cache(lambda: whom.read(source))
     dimensions = domains.dimensions(domains.declared(), read)
     if draft.dry_run:
-        empty = Session.rehearsal(dimensions, protected(ledger), **asdict(whom))
+        empty = Session.rehearsal(dimensions, source.protected(ledger), **asdict(whom))
         told_forecast(told, query_sections(empty.check(query, paying.epsilon)))
         return
     drawn.check()

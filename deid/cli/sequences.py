@@ -12,9 +12,8 @@ from deid.base.errors import ConfigError
 from deid.base.options import argument, option
 from deid.cli.common import Summary
 from deid.cli.cube import tell_release
-from deid.cli.ledger_options import PaidReleaseOptions, PayingOptions, ToldUnitOptions, release_paid
+from deid.cli.ledger_options import JoinedTableOptions, PaidReleaseOptions, PayingOptions, ToldUnitOptions, release_paid
 from deid.cli.option_groups import command
-from deid.cli.table_options import TableOptions
 from deid.cli.tables import print_csv
 from deid.dp.domain import DomainOptions
 
@@ -94,7 +93,7 @@ class SequenceOptions(DomainOptions):
 def sequences(
     told: Summary,
     *,
-    source: TableOptions,
+    source: JoinedTableOptions,
     asked: SequenceOptions,
     paying: PayingOptions,
     whom: ToldUnitOptions,
@@ -113,7 +112,7 @@ def sequences(
         whom = replace(whom, person=asked.person)
     read = functools.cache(lambda: whom.read(source))
     release_paid(
-        told, paying, whom, place, functools.partial(asked.plan, read), sequence_sections, lambda plan: read(),
+        told, source, paying, whom, place, functools.partial(asked.plan, read), sequence_sections, lambda plan: read(),
         release_sequences, write_sequences,
     )  # fmt: skip
 

@@ -8,9 +8,15 @@ from pathlib import Path
 from deid.base.late import pd
 from deid.base.options import argument, option
 from deid.cli.common import Summary
-from deid.cli.ledger_options import DraftOptions, PayingOptions, UnitOptions, protected, told_forecast, told_payment
+from deid.cli.ledger_options import (
+    DraftOptions,
+    JoinedTableOptions,
+    PayingOptions,
+    UnitOptions,
+    told_forecast,
+    told_payment,
+)
 from deid.cli.option_groups import TableOutputOptions, command
-from deid.cli.table_options import TableOptions
 from deid.cli.tables import print_csv
 
 
@@ -66,7 +72,7 @@ def synthesize(
 def fidelity(
     told: Summary,
     *,
-    source: TableOptions,
+    source: JoinedTableOptions,
     synthetic: str = argument("What deid synthesize wrote.", metavar="SYNTHETIC"),
     release: Path = option(..., "The release that it was drawn from."),
     slices: tuple[str, ...] = option(
@@ -89,7 +95,7 @@ def fidelity(
     ledger = paying.open()
     dimensions, compared = dimensions_of(read_any_release(release)), parse_slices(slices)[0]
     if draft.dry_run:
-        plan = plan_fidelity(dimensions, compared, paying.epsilon, protected(ledger), **asdict(whom))
+        plan = plan_fidelity(dimensions, compared, paying.epsilon, source.protected(ledger), **asdict(whom))
         told_forecast(told, fidelity_sections(plan))
         return
     request, lines = measure_fidelity(
