@@ -73,7 +73,7 @@ def noisy_counts(counts: IntArray, epsilon: float, noise: Noise, distance: int, 
 
 
 def _checked(low: float, high: float) -> None:
-    if not (math.isfinite(low) and math.isfinite(high) and low < high and _FINEST < high - low < _WIDEST):
+    if not (math.isfinite(low) and math.isfinite(high) and _FINEST < high - low < _WIDEST):
         raise ConfigError("bounds are two numbers, the smaller first", "for example: SUM(dose, 0, 500)")
 
 

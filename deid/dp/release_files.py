@@ -93,6 +93,15 @@ def read_numbers(path: Path, numeric: Sequence[str]) -> tuple[dict[str, Any], pd
     OSError, ValueError, KeyError, TypeError, RecursionError
         When the file is no release; callers turn these into a message of their own.
     """
+    metadata, frame = _read(path, numeric)
+    # what every release says of itself; without it a reader could take test noise for what protects
+    private, noise, level = (metadata[name] for name in ("private", "noise", "level"))
+    if not isinstance(private, bool) or not isinstance(noise, str) or isinstance(level, bool) or not 0 < level < 1:
+        raise ValueError
+    return metadata, frame
+
+
+def _read(path: Path, numeric: Sequence[str]) -> tuple[dict[str, Any], pd.DataFrame]:
     suffix = check_suffix(path)
     if suffix == ".json":
         content = json.loads(path.read_text(encoding="utf-8"))

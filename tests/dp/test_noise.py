@@ -127,3 +127,14 @@ def test_same_stream_on_neighbours_differs_by_the_sensitivity(counts: list[int],
     first = SeededNoise(seed).discrete_laplace(counts, 1, 0.5)
     second = SeededNoise(seed).discrete_laplace(neighbour, 1, 0.5)
     assert np.abs(first - second).sum() == 1
+
+
+@pytest.mark.parametrize("noise", [OpenDPNoise(), SeededNoise(1)], ids=["private", "seeded"])
+def test_nothing_gets_no_noise(noise: Noise) -> None:
+    none = np.zeros((0, 3), np.int64)
+    for drawn in (
+        noise.discrete_laplace(none, 1, 1.0),
+        noise.discrete_gaussian(none, 1, 1.0),
+        noise.laplace(none, 1.0),
+    ):
+        assert drawn.shape == (0, 3)

@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import functools
 import itertools
+import json
+import re
+import tempfile
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +20,23 @@ import pandas as pd
 import pytest
 from pinned import Pinned
 
-from deid.dp import Session
+from deid.base.errors import DeidError
+from deid.dp import Session, query_language
 from deid.dp.cube import plan_cube, release_cube
 from deid.dp.diffpart import balanced_taxonomy, diffpart
 from deid.dp.domain import Dimension, declare, parse_condition, parse_flag, parse_slices
-from deid.dp.epsilon import payable, show_nano, split_epsilon, to_nano
+from deid.dp.epsilon import from_nano, payable, show_nano, split_epsilon, to_nano
 from deid.dp.forecast import epsilon_for, forecast, forecast_levels, forecast_sections, sequence_sections
-from deid.dp.intervals import discrete_half_width, half_width, standard_half_width
+from deid.dp.intervals import check_level, discrete_half_width, half_width, standard_half_width
 from deid.dp.marginals import choose_cuboids, closure
 from deid.dp.methods import METHODS
 from deid.dp.noise import SeededNoise, laplace_scale
-from deid.dp.query_language import parse_query
+from deid.dp.query_language import parse_query, parse_value
+from deid.dp.release import read_release, write_release
 from deid.dp.sequences import plan_sequences, release_sequences
 from deid.dp.synthetic import dimensions_of, synthesize
 from deid.dp.unit import PrivacyUnit, bounded_rows, rows_without_person
+from deid.dp.zcdp import epsilon_of, rho_of, split_rho
 
 DIMENSIONS = (
     declare("age", {"range": [0, 19]}),
@@ -105,9 +112,219 @@ def answer(text: str, epsilon: float, unit: str) -> object:
     return [parse_query(f"SELECT {text}"), session.query(f"SELECT {text}", epsilon).to_frame()]
 
 
+VALUES = ("age", "age + 2 * dose", "-(age - 3) / 2", '"a ""b""" - -1.5', "age age", "+", "(age", "3 * 'x'")
+CONDITIONS = (
+    "age < 3 AND NOT sex = 'F'",
+    "age BETWEEN -1 AND 3.5 OR sex NOT IN ('F', 'M')",
+    "dose IS NOT NULL AND (age <> 3 OR age >= 1e3)",
+    "sex = 'it''s' OR NOT NOT age * 2 <= dose",
+)
+MORE = (
+    "SELECT QUANTILES(dose, 0.1, 0.5 BETWEEN 0 AND 9) WITH INTERVAL WHERE age < 3 GROUP BY sex",
+    "SELECT COUNT(*), MEAN(age BETWEEN 0 AND 9), COUNT(DISTINCT sex), SD(dose), VARIANCE(age) GROUP BY sex",
+    "SELECT QUARTILES(age), COUNT(PERSONS) PER PERSON MAX",
+)
+
+
+def changed(parse: Callable[[str], object], text: str) -> object:
+    """Return what is read of a text, and of it without or with twice each of its words and signs, or what is said."""
+    parts = re.findall(r"\s*(?:'[^']*'|\"[^\"]*\"|[\w.]+|\S)", text)
+    texts = [text, text.lower()]
+    for n, part in enumerate(parts):
+        texts += ["".join((*parts[:n], *own, *parts[n + 1 :])) for own in ((), (part, f" {part.strip()}"), (" ,",))]
+    return [[tried(parse, own) for own in texts]]
+
+
+def tried(question: Callable[..., object], *asked: object) -> object:
+    """Return an answer with how it is written, or what is said instead."""
+    try:
+        found = question(*asked)
+    except (DeidError, ValueError) as error:
+        return str(error)
+    said = [found, *getattr(found, "others", ())]
+    return [said, [(one.label(), one.described()) for one in said if hasattr(one, "described")]]
+
+
+DECLARED: tuple[dict[str, Any], ...] = (
+    {"range": [0, 9]},
+    {"range": [9, 0]},
+    {"range": [3, 3]},
+    {"range": [-5, 9], "width": 4},
+    {"range": [0, 9], "width": 0},
+    {"range": [0, 10**9]},
+    {"range": [10**16, 10**16 + 5]},
+    {"range": [0, 9], "outside": "clip"},
+    {"range": ["a", 3]},
+    {"edges": [1]},
+    {"edges": []},
+    {"edges": [1, 1]},
+    {"edges": [1, 2.5]},
+    {"edges": [2, 1]},
+    {"edges": [0, float("inf")]},
+    {"edges": [0, 1, 2], "outside": "clip"},
+    {"values": []},
+    {"values": ["a", "a"]},
+    {"values": ["1", "1.0", "01", "x"]},
+    {"values": ["a", "b", "c", "d", "e"]},
+    {"values": ["a", "b", "c"]},
+    {"values": "ab"},
+    {"values": ["a"], "range": [0, 1]},
+    {"dates": ["2019-11-30", "2020-02-01"], "by": "month"},
+    {"dates": ["2019-11-30", "2020-02-01"], "by": "quarter"},
+    {"dates": ["2019-11-30", "2020-02-01"]},
+    {"dates": ["2020-02-01", "2019-11-30"]},
+    {"dates": ["2020", "2021"]},
+    {"dates": ["2019-11-30", "2020-02-01"], "by": "day"},
+    {"from_data": True},
+    {"from_data": True, "public_source": "x"},
+    {"from_data": True, "public_source": "x", "values": ["a"]},
+    {"what": 3},
+    {},
+)
+CELLS = pd.Series(
+    [
+        "0",
+        "1",
+        "1.0",
+        "01",
+        " 2",
+        "-5",
+        "9",
+        "9.5",
+        "10",
+        "x",
+        "a",
+        "c",
+        "",
+        None,
+        "2019-12-31",
+        "2020-01",
+        "2020-02-29T05:06",
+        "1e0",
+        "nan",
+        "inf",
+        "2019-10-01",
+        "2.5",
+    ]
+)
+
+
+def declared(declaration: dict[str, Any]) -> object:
+    """Return a domain, where cells of a table fall, and what conditions select of it."""
+    own = declare("c", declaration)
+    asked = ("1", "1,2", "0..1", "1..9", "a..c", "c..a", "z", "", "..", "2019", "2019-12", "2020-Q1..2020-Q1", "[0,1)")
+    named = [tried(own.name_cells, [text]) for text in ("1", "1.0", "a", "d", "zz")]
+    return [own, len(own), own.source, own.codes(CELLS), [tried(own.select, t) for t in asked], named]
+
+
+def drawn(seed: int) -> object:
+    """Return what seeded noise makes of numbers, of none, and of what would not protect."""
+    noise = SeededNoise(seed)
+    answers: list[object] = [noise.label, noise.private]
+    for values in (np.zeros(0, np.int64), np.array([3, -2, 10**9]), np.array([[1, 2], [3, 4]])):
+        answers += [noise.discrete_laplace(values, s, e) for s, e in ((1, 0.01), (2, 1.0), (1, 90.0))]
+        answers += [noise.discrete_gaussian(values, s, r) for s, r in ((1, 1e-12), (1, 0.1), (3, 50.0))]
+        answers += [noise.laplace(values, scale) for scale in (1e-3, 1.0, 1e6)]
+    answers += [
+        noise.choose(scores, 1, e) for scores in ([1, 2, 3], [0], [5, 5, -9]) for e in (0.1, 5.0) for _ in range(4)
+    ]
+    bad = ((0, 1.0), (1, 0.0), (1, -1.0), (1, float("nan")), (1, float("inf")), (-1, 1.0), (1, 1e-300), (1, 1e300))
+    for how in (noise.discrete_laplace, noise.discrete_gaussian, noise.choose):
+        answers += [tried(how, [1, 2], s, e) for s, e in bad]
+    return [*answers, [tried(noise.laplace, [1.0], scale) for scale in (0, -1, float("nan"), float("inf"))]]
+
+
+def figured() -> object:
+    """Return how budgets are counted, between what is too little and what is too much."""
+    texts = ("0", "-1", "1e-10", "1e-9", "0.1", "0.30000000000000004", "1", "1e3", "x", "", "inf", "nan", "1/3",
+             str(Fraction(2**62, 10**9)), str(Fraction(2**62 + 1, 10**9)), "4611686018.5")  # fmt: skip
+    of = functools.partial
+    nano = [tried(of(to_nano, up=up), text) for text in texts for up in (True, False)]
+    rhos = [tried(rho_of, e, d) for e in (1e-9, 1e-6, 0.1, 1.0, 30.0) for d in (1e-12, 1e-6, 0.1, 0, 1, -1)]
+    back = [tried(epsilon_of, r, d) for r in (0, 1e-9, 0.1, 3.0) for d in (1e-6, 0.5, 0, 1)]
+    weights = ([1], [1, 1, 1], [1, 0], [], [1, -1], [1e-12, 1], [float("nan"), 1])
+    parts = [*(tried(split_epsilon, 1.0, w) for w in weights), split_rho(1.0, [1]), split_rho(0.3, [1, 2, 4])]
+    return [
+        nano,
+        rhos,
+        back,
+        parts,
+        [from_nano(n) for n in (1, 3, 10**9, 2**62)],
+        [show_nano(n) for n in (1, 10**9 + 5)],
+        [tried(check_level, level) for level in (0, 0.49, 0.5, 0.9999, 1, float("nan"))],
+    ]
+
+
+def steps(options: dict[str, Any]) -> object:
+    """Return a plan of sequences, or why it is none."""
+    return plan_sequences(LEVEL, options.pop("columns", PERIODS), 1.0, UNITS["rows"], **options)
+
+
+STEPS: tuple[dict[str, Any], ...] = (
+    *({"threshold": t} for t in (-0.1, 0, 999, 1000, float("nan"))),
+    *(
+        {"weights": w}
+        for w in ({0: 1}, {1: 1}, {3: 2, 1: 1}, {4: 1}, {1: 0}, {1: 1e9}, {1: 9e8}, {1: -1}, {1: float("nan")}, {})
+    ),
+    *({"columns": c} for c in ([], ["q1"], ["q1", "q1"])),
+    {"method": "forest"},
+    {"ends": True},
+    {"ends": True, "method": "markov"},
+)
+
+
+def read_back(change: str, value: object) -> object:
+    """Return a release that was written and read again, or what is said of one whose metadata are other ones."""
+    made = release_cube(frame(), cube("marginals", DIMENSIONS, 1.0, "rows"), ledger=None, noise=SeededNoise(3))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "r.csv")
+        write_release(made, path)
+        beside = Path(folder, "r.csv.json")
+        said = json.loads(beside.read_text())
+        if change in said and value is None:
+            del said[change]
+        elif change:
+            said[change] = value
+        beside.write_text(json.dumps(said))
+        try:
+            again = read_release(path)
+            return [sorted(said), again.slice(["sex"]), again.to_frame(), dimensions_of(again)]
+        except DeidError as error:
+            return str(error).replace(folder, "")
+
+
+def crowded(never: tuple[dict[str, str], ...], rows: int) -> object:
+    """Return rows that are drawn where nearly all that a release shows can never be."""
+    table = pd.DataFrame({"age": ["3"] * 400, "sex": ["F"] * 398 + ["M"] * 2, "dose": ["1"] * 400})
+    made = release_cube(table, cube("cells", DIMENSIONS[1:], 50.0, "rows"), ledger=None, noise=SeededNoise(3))
+    return tried(functools.partial(synthesize, made, rows=rows, seed=2, never=never))
+
+
+def forged() -> Iterator[tuple[str, Callable[[], object]]]:
+    for change in ("", "deid_cube", "domains", "model", "unit", "epsilon", "method", "noise", "level", "private"):
+        for value in (None, "x", 0, []) if change else (None,):
+            yield f"release {change} {value!r}", functools.partial(read_back, change, value)
+
+
 def questions() -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield every question with its name."""
     of = functools.partial
+    for text in QUERIES.replace("\n", "").split("|"):
+        yield f"changed {text}", of(changed, parse_query, f"SELECT {text}")
+    for parse, asked in ((parse_query, MORE), (query_language.parse_condition, CONDITIONS), (parse_value, VALUES)):
+        for text in asked:
+            yield f"changed {text}", of(changed, parse, text)
+    for n, declaration in enumerate(DECLARED):
+        yield f"declared {n}", of(tried, of(declared, declaration))
+    for seed in range(4):
+        yield f"drawn {seed}", of(drawn, seed)
+    for n, options in enumerate(STEPS):
+        yield f"steps {n}", of(tried, of(steps, dict(options)))
+    yield "figured", figured
+    for never in ((), ({"sex": "F"},), ({"sex": "M"},), ({"sex": "F"}, {"sex": "M"}), ({"age": "3"},), ({"sex": "x"},)):
+        yield f"never {never}", of(crowded, never, 40)
+    yield "never of none", of(crowded, ({"sex": "F"},), 0)
+    yield from forged()
     for method, epsilon, unit in itertools.product([*METHODS, "auto"], (0.1, 5.0), UNITS):
         if method not in FITTED:
             yield f"cube {method}, {epsilon}, {unit}", of(released, method, DIMENSIONS, epsilon, unit)
