@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -204,3 +206,24 @@ def test_the_class_works_as_scikit_learns_do() -> None:
     release = anonymizer.fit_transform(random_table(300, 1))
     assert release.method == "mondrian"
     assert anonymizer.transform(random_table(300, 2)).findings[0].verdict.level >= 4
+
+
+@pytest.mark.parametrize("method", ["mondrian", "local", "same-disease", "population"])
+def test_the_time_of_a_search_is_that_of_the_search(method: str) -> None:
+    """It is told in reports, and compared between methods."""
+    everybody = random_table(300, 4)
+    data = Microdata(everybody.frame.head(40), everybody.roles, everybody.hierarchies)
+    asked = Requirements(presence=(0.0, 0.9)) if method == "population" else Requirements(k=2)
+    whole = everybody if method in ("same-disease", "population") else None
+    begun = time.process_time()
+    made = anonymize(data, asked, "mondrian" if method == "population" else method, population=whole)
+    assert 0 <= made.seconds <= time.process_time() - begun
+
+
+def test_a_cell_meets_a_condition_for_certain_when_all_that_it_may_be_does() -> None:
+    ages = Microdata(pd.DataFrame({"age": [20, 22, 29, 31]}), {"age": "quasi-identifier"})
+    shown = Microdata(pd.DataFrame({"age": ["[20-29]", "[20-29]", "*", "31"]}), {"age": "quasi-identifier"})
+    column = PublishedColumn.of(ages, shown, "age")
+    assert column.certain((20, 29)).tolist() == [True, True, False, False]
+    assert column.certain((20, 28)).tolist() == [False, False, False, False]
+    assert column.certain((0, 99)).tolist() == [True, True, False, True]

@@ -7,14 +7,19 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from pinned import Pinned
-from tables import random_table, six
+from tables import SIX, random_table, six
 
+from deid.base.errors import DeidError
+from deid.base.keys import Key
+from deid.disclosure import constraints
 from deid.disclosure.assessment import Guard, Requirements, assess
+from deid.disclosure.cells import is_general
 from deid.disclosure.composition import composition_attack
 from deid.disclosure.consistency import consistent_records, match_population
 from deid.disclosure.expert_report import assumptions
@@ -23,6 +28,7 @@ from deid.disclosure.guards import check_before_release, fates_of, look_alikes
 from deid.disclosure.measured_risk import measure_risk
 from deid.disclosure.methods import METHODS, MethodOptions
 from deid.disclosure.perturbation import add_noise, microaggregate, randomize_small_domains, round_values, swap_values
+from deid.disclosure.perturbing import PerturbOptions, perturb
 from deid.disclosure.proposal import propose_schema, repeated_person
 from deid.disclosure.queries import average_relative_error, query_precision, random_queries
 from deid.disclosure.randomization import delta_growth, rho1_to_rho2, uniform_operator
@@ -35,6 +41,7 @@ from deid.disclosure.schema import format_schema
 from deid.disclosure.scheme import apply_scheme, scheme_of
 from deid.disclosure.uniqueness import fit_pitman, unique_share
 from deid.disclosure.utility import classification_metric, information_loss
+from deid.table.hierarchy import hierarchy_from_rows
 from deid.table.microdata import Microdata
 
 MODELS = {
@@ -54,6 +61,11 @@ WEIGHED = {
     "epsilon": Requirements(epsilon_m=(5, 2)),
     "hierarchical": Requirements(k=2, t=0.5, distance="hierarchical"),
 }
+
+ILLNESSES = hierarchy_from_rows(
+    [("flu", "airways", "*"), ("cold", "airways", "*"), ("asthma", "airways", "*"), ("cancer", "growth", "*")],
+    "disease",
+)
 
 
 def dated(rows: int, seed: int) -> Microdata:
@@ -201,7 +213,148 @@ def questions() -> Iterator[tuple[str, Callable[[], object]]]:
         )  # fmt: skip
 
 
-PINNED = Pinned(Path(__file__).with_name("same_release.tsv"), dict(questions()))
+def searched(seed: int, persons: int, asked: Requirements, method: str) -> object:
+    """Return a release of a table whose sensitive column has a tree, and the scheme of it for rows to come."""
+    data, later = (random_table(70, seed + shift, missing=0.05, persons=persons) for shift in (0, 40))
+    data, later = (replace(one, hierarchies={**one.hierarchies, "disease": ILLNESSES}) for one in (data, later))
+    made = anonymize(data, asked, method, MethodOptions(0.1, seed=seed))
+    answers: list[object] = [made.published, release_rows(made), release_notes(made), 0 <= made.seconds < 60]
+    answers.append([(finding.met, finding) for finding in made.findings])
+    try:
+        scheme = scheme_of(made)
+        for options in (None, MethodOptions(suppression=0.0), MethodOptions(suppression=0.3)):
+            again = apply_scheme(scheme, later, asked, options)
+            answers.append([again.published, again.rows, classify_recoding(later, again.recoded, again.rows.tolist())])
+    except DeidError as error:
+        answers.append(str(error))
+    return answers
+
+
+SEARCHED = {
+    "t equal": Requirements(k=2, t=0.3),
+    "t hierarchical": Requirements(k=3, t=0.35, distance="hierarchical"),
+    "l": Requirements(k=4, l=3),
+    "recursive": Requirements(k=3, l=2, c=1.5),
+    "beta": Requirements(k=2, beta=2.0),
+}
+WANTED: dict[str, dict[str, Any]] = {
+    "swap": {"swap": ("place=0.4", "age=0.2"), "window": 0.3},
+    "noise": {"noise": ("age=0.3",), "randomize": ("place=3,2",)},
+    "round": {"round": ("age=5",), "swap": ("sex=1",)},
+    "by chance": {"round": ("age=7",), "by_chance": True},
+    "means": {"microaggregate": ("age",), "k": 4},
+    "means of one": {"microaggregate": ("age",), "k": 1},
+    "twice": {"round": ("age=5",), "swap": ("age=0.1",)},
+    "nothing": {},
+}
+COLUMNS = (
+    "mrn",
+    "MRN",
+    "patient_id",
+    "patientId",
+    "family_id",
+    "group id",
+    "household_no",
+    "visit_no",
+    "subject",
+    "id",
+    "person",
+    "case number",
+    "pat_no",
+    "hospital_id",
+    "ward",
+    "study_id",
+    "participant",
+    "member_no",
+    "account",
+    "encounter_id",
+)
+TEXTS = (
+    "[20-29]",
+    "[20,29]",
+    "20-29",
+    "610**",
+    "*",
+    "",
+    "61001",
+    "{a,b}",
+    "{a}",
+    "[a]",
+    "<=5",
+    ">90",
+    "a*b",
+    "**",
+    "[1-",
+    "{",
+    "2019",
+    "2019-03",
+    "[2019-01-01..2019-02-01]",
+    "-5",
+    "[-5--1]",
+    "{a;b}",
+    "a,b",
+)
+
+
+def named(name: str) -> object:
+    """Return what is proposed for a column of a name that repeats, or holds each value once."""
+    answers = []
+    for values in (["1", "2", "3", "4"] * 5, [str(n) for n in range(20)], ["a", None] * 10):
+        frame = pd.DataFrame({name: values, "age": range(20), "sex": ["F", "M"] * 10})
+        answers.append([repeated_person(Microdata(frame, {})), format_schema(propose_schema(Microdata(frame, {})))])
+    return answers
+
+
+def limits() -> object:
+    """Return which levels of each model are none: one below, at and above its least, and no number."""
+    levels = (-1, 0, 0.5, 1, 1.0000001, 2, float("nan"), float("inf"))
+    makers: tuple[Callable[[Any], object], ...] = (
+        constraints.KAnonymity,
+        *(functools.partial(model, column="d") for model in (constraints.DistinctL, constraints.EntropyL)),
+        *(
+            functools.partial(constraints.BetaLikeness, column="d"),
+            functools.partial(constraints.TCloseness, column="d"),
+        ),
+        *(lambda c: constraints.RecursiveL(c, 2, "d"), lambda least: constraints.RecursiveL(2.0, least, "d")),
+        *(lambda a: constraints.AlphaK(a, "d"), lambda k: Requirements(k=k), lambda k: Requirements(k_map=k)),
+        *(
+            lambda p: Requirements(presence=(0.0, p)),
+            lambda p: Requirements(presence=(p, 1.0)),
+            lambda k: Requirements(kk=k),
+        ),
+    )
+    found = []
+    for make, level in itertools.product(makers, levels):
+        try:
+            found.append(str(make(level)))
+        except (DeidError, TypeError, ValueError) as error:
+            found.append(f"{type(error).__name__} {error}" if isinstance(error, DeidError) else type(error).__name__)
+    return found
+
+
+def wide() -> Iterator[tuple[str, Callable[[], object]]]:
+    """Yield questions about rows of persons, schemes, perturbed columns, names and limits."""
+    of = functools.partial
+    for (a, (model, asked)), (b, method), persons in itertools.product(
+        enumerate(SEARCHED.items()), enumerate(METHODS), (0, 30)
+    ):
+        if (a + b) % 2 == bool(persons):
+            yield f"searched {model}, {method}, {persons}", of(searched, a, persons, asked, method)
+    for name, wanted in WANTED.items():
+        data = random_table(60, 11, missing=0.0 if "means" in name else 0.05)
+        yield (
+            f"perturbed {name}",
+            lambda data=data, wanted=wanted: perturb(data, PerturbOptions(**wanted), Key(b"k" * 32)),
+        )
+    for name in COLUMNS:
+        yield f"named {name}", of(named, name)
+    yield "limits", limits
+    yield "general", lambda: [[text, is_general(text)] for text in TEXTS]
+    apart = [Microdata(SIX.assign(age=age), six().roles) for age in (list("aabbcc"), list("ddeeff"))]
+    yield "composed", lambda: [composition_attack(apart[0], other, "disease") for other in apart]
+
+
+PINNED = Pinned(Path(__file__).with_name("same_release.tsv"), {**dict(questions()), **dict(wide())})
 
 
 @pytest.mark.parametrize("name", PINNED.questions)
