@@ -12,7 +12,7 @@ from pathlib import Path
 from deid.base.errors import DeidError, OutputError
 from deid.document import Document, check_spans
 from deid.io.formats import CollectionFormat, Options, Streams
-from deid.records import fhir, hl7v2
+from deid.records import fhir, fhir_files, hl7v2
 from deid.records.record import Record
 from deid.records.tables import load_table
 
@@ -75,8 +75,8 @@ def _read_hl7v2(data: bytes, path: Path | None, options: Options) -> Iterator[Re
 
 def _read_fhir(data: bytes, path: Path | None, options: Options) -> Iterator[Record | DeidError]:
     table = load_table(fhir.STANDARD, options.places)
-    return fhir.read_all(data, table, {} if path is None else fhir.known_beside(path, table))
+    return fhir_files.read_all(data, table, {} if path is None else fhir_files.known_beside(path, table))
 
 
 HL7V2 = _collection("hl7v2", (".hl7", ".msg"), lambda head: hl7v2.BEGINNING.match(head) is not None, _read_hl7v2)
-FHIR = _collection("fhir", (".json", ".ndjson"), fhir.begins, _read_fhir)
+FHIR = _collection("fhir", (".json", ".ndjson"), fhir_files.begins, _read_fhir)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from deid.base.errors import FormatError
 from deid.phi import CATEGORIES
+from deid.records.embedded import packed, unpacked
 from deid.records.record import (
     BLOCKED,
     INSTANT,
@@ -28,10 +29,8 @@ from deid.records.record import (
     instant,
     iso,
     known_of,
-    packed,
     sexes_of,
     sweep,
-    unpacked,
 )
 from deid.records.tables import DATA, DISPLAY, KEEP, ByName, Inner, Rule, Table, display_as, kept_as, kept_words
 from deid.records.xml_positions import ATTRIBUTE, LINE, SPECIAL, SPECIAL_INSIDE, TOKEN, codec_of, decoded

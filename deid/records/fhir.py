@@ -6,19 +6,17 @@ A record is a resource, a Bundle, or a line of a bulk export. What its elements 
 
 from __future__ import annotations
 
-import base64
 import functools
-import hashlib
-import html
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
-from deid.base.errors import DeidError, EncodingError, FormatError
+from deid.base.errors import EncodingError, FormatError
+from deid.records.embedded import unpacked
+from deid.records.fhir_writing import DATE, Document, DocumentWriter, write, write_date, write_markup
 from deid.records.json_positions import (
     ARRAY,
     OBJECT,
@@ -33,7 +31,6 @@ from deid.records.json_positions import (
     offsets,
     outer_end,
     outer_start,
-    quoted,
     string_of,
     strings,
 )
@@ -46,25 +43,19 @@ from deid.records.record import (
     SEXES,
     TEXT,
     UUID,
-    Change,
     Mark,
     Place,
     Record,
     assemble,
-    changed,
     day_of,
-    fit,
     known_of,
     sexes_of,
-    splice,
     sweep,
-    unpacked,
 )
 from deid.records.tables import CODE, DATA, DISPLAY, KEEP, NUMBER, ByName, Inner, Rule, Table, display_as, kept_as
 
 STANDARD = "fhir-r4"
 _HINT = "repair the resource at its source, or leave it out"
-_DATE = re.compile(r"([0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2})?)?)(?:T[0-9:.]+(?:Z|[+-][0-9:]+)?)?\Z")
 _TYPED = re.compile(r"(?:\A|/)([A-Z][A-Za-z]+)/([A-Za-z0-9.\-]{1,64})(?:/_history/([A-Za-z0-9.\-]{1,64}))?(?=\Z|[?#])")
 _SEARCH = re.compile(r"(?:\A|/)([A-Z][A-Za-z]+)?\?|\A(?=[A-Za-z_:]+=)")
 _PARAMETER = re.compile(r"([^&=?]+)=([^&]*)")
@@ -80,22 +71,6 @@ _PERSONS = frozenset(("Patient", "RelatedPerson", "Practitioner", "Person"))
 _REDACTED = (
     '{"system":"http://terminology.hl7.org/CodeSystem/v3-ObservationValue","code":"REDACTED","display":"redacted"}'
 )
-_BEGINNING = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{")
-_BORDER = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:\s*"[A-Z][A-Za-z]+")?|[{}\[\]]', re.DOTALL)
-
-
-def begins(head: bytes) -> bool:
-    """Tell whether bytes begin as a resource does: an object with a ``resourceType`` of its own."""
-    if (found := _BEGINNING.match(head)) is None:
-        return False
-    depth = 1
-    for sign in _BORDER.finditer(head, found.end()):
-        if depth == 1 and sign[1] == b"resourceType" and sign[2]:
-            return True
-        depth += (sign[0] in b"{[") - (sign[0] in b"}]")
-        if not depth:
-            break
-    return False
 
 
 def read(data: bytes, table: Table, known: Mapping[str, tuple[tuple[str, str], ...]] | None = None) -> Record:
@@ -124,72 +99,6 @@ def read(data: bytes, table: Table, known: Mapping[str, tuple[tuple[str, str], .
         raise FormatError("this is no resource: it has no resourceType", _HINT, "", "resource")
     resource = _Resource(data, source, table)
     return resource.record(root, known or {})
-
-
-def read_all(
-    data: bytes, table: Table, known: Mapping[str, tuple[tuple[str, str], ...]]
-) -> Iterator[Record | DeidError]:
-    """Yield the records of a file, and errors in place of those that cannot be read."""
-    for content in split(data):
-        try:
-            yield read(content, table, known)
-        except DeidError as error:
-            yield error
-
-
-def split(data: bytes) -> Iterator[bytes]:
-    """Yield the records of a file: the lines of a bulk export, else the whole; blank lines go with the one before."""
-    lines = data.splitlines(keepends=True)
-    begun = [n for n, line in enumerate(lines) if line.lstrip(b"\xef\xbb\xbf \t").startswith(b"{")]
-    first = lines[begun[0]] if begun else b""
-    bulk = len(begun) > 1 and all(lines[n].rstrip().endswith(b"}") for n in begun[1:]) and not _whole(data)
-    if not (len(begun) > 1 and _whole(first)) and not bulk:
-        if data.strip():
-            yield data
-        return
-    start = 0
-    for number, line in enumerate(lines):
-        if number > start and line.strip() and b"".join(lines[start:number]).strip():
-            yield b"".join(lines[start:number])
-            start = number
-    yield b"".join(lines[start:])
-
-
-def _whole(line: bytes) -> bool:
-    try:
-        Scanner(line.decode("utf-8")).root()
-    except (DeidError, UnicodeError):
-        return False
-    return True
-
-
-@functools.lru_cache(maxsize=4)
-def known_beside(path: Path, table: Table) -> Mapping[str, tuple[tuple[str, str], ...]]:
-    """Return what the patients' resources of a bulk export say, for the notes beside them.
-
-    Parameters
-    ----------
-    path : Path
-        A file of the export; those whose names begin with Patient or RelatedPerson are read.
-    table : Table
-
-    Returns
-    -------
-    mapping
-        Patient's id -> what is told of the patient, see `Record.told`.
-    """
-    found: dict[str, tuple[tuple[str, str], ...]] = {}
-    for file in files_beside(path):
-        for record in read_all(file.read_bytes(), table, {}):
-            if isinstance(record, Record) and record.patient is not None:
-                found[record.patient] = (*found.get(record.patient, ()), *record.told)
-    return found
-
-
-def files_beside(path: Path) -> list[Path]:
-    """Return the files of patients' resources in the folder of a file of a bulk export."""
-    files = sorted(path.parent.glob("*.ndjson")) if path.suffix == ".ndjson" else []
-    return [file for file in files if file.name.partition(".")[0].partition("-")[0] in ("Patient", "RelatedPerson")]
 
 
 class _Resource:
@@ -404,15 +313,15 @@ class _Resource:
                     (raw[a][0] if a < len(raw) else node.end - node.start, raw[b - 1][1] if b > a else raw[a][0])
                     for a, b in starts
                 ]
-            self._add(path, node, TEXT, text, _write_markup, starts)
+            self._add(path, node, TEXT, text, write_markup, starts)
         elif rule == "id":
             self.links.append(Place(path, node.start, node.end, "IDNUM", node.value))
         elif rule == "system":
             self._system(node, path)
         elif rule == "reference":
             self._reference(node, path)
-        elif rule == "DATE" and (found := _DATE.match(node.value)):
-            self._add(path, node, "DATE", found[1], _write_date)
+        elif rule == "DATE" and (found := DATE.match(node.value)):
+            self._add(path, node, "DATE", found[1], write_date)
         elif rule in _NUMBERS and (matched := UUID.match(node.value)):
             self._link(node, matched.start(1), matched.end(1), path)
         else:
@@ -444,7 +353,7 @@ class _Resource:
             )
         text = node.value[start:end]
         if text and not text.isspace():
-            self.places.append(Place(path, first, last, kind, text, _write, starts))
+            self.places.append(Place(path, first, last, kind, text, write, starts))
 
     def _add(self, path: str, node: Node, kind: str, text: str, write: Any, starts: Any = None) -> None:
         if text and not text.isspace():
@@ -587,11 +496,11 @@ class _Resource:
         text = unpacked(node.value, name, path, _HINT)
         others = [own for key in ("size", "hash") if (own := member(owner, key)) is not None and own.kind != ARRAY]
         kinds = [key for key in ("size", "hash") if key in owner.value]
-        document = _Document(name, text, tuple(kinds), mime.strip() in self.facts.get("marked_up", ()))
+        document = Document(name, text, tuple(kinds), mime.strip() in self.facts.get("marked_up", ()))
         seen, starts = visible(text, self.facts.get("attributes", ())) if document.markup else (text, None)
         if seen.strip():
             stretches = ((node.start, node.end), *((other.start, other.end) for other in others))
-            write = _DocumentWriter(document, starts)
+            write = DocumentWriter(document, starts)
             begin, end = min(s for s, _ in stretches), max(e for _, e in stretches)
             self.places.append(Place(path, begin, end, TEXT, seen, write, stretches=stretches))
         return 0
@@ -619,7 +528,7 @@ class _Resource:
         stretches = [(start, end) for start, end, _ in plain]
         for start, end, category in sweep(self.source, stretches, self.known):
             path = plain[bisect_right(stretches, (start, len(self.source))) - 1][2]
-            self.places.append(Place(path, start, end, category, self.source[start:end], _write))
+            self.places.append(Place(path, start, end, category, self.source[start:end], write))
         for node, path in swept:
             if node.end - node.start != len(node.value):  # escapes may stand in a name
                 for start, end, category in sweep(node.value, [(0, len(node.value))], self.known):
@@ -682,53 +591,3 @@ def _reference_of(node: Node | None, resource: Node) -> str:
         return said.rpartition(":")[2] if string_of(node, "type") in ("", "Patient") else ""
     identifier = member(node, "identifier")
     return string_of(identifier, "value") if identifier is not None and not said else ""
-
-
-# -- decoding and encoding
-
-
-def _write(raw: str, place: Place, changes: Sequence[Change]) -> str:
-    # a string of FHIR is never empty
-    return splice(raw, place, changes, lambda new, old, between: quoted(new)) or "-"
-
-
-def _write_markup(raw: str, place: Place, changes: Sequence[Change]) -> str:
-    return splice(raw, place, changes, lambda new, old, between: quoted(html.escape(new)) + between)
-
-
-def _write_date(raw: str, place: Place, changes: Sequence[Change]) -> str:
-    """Return a date: the time of day stays where a whole day does."""
-    new = changed(place.text, changes)
-    if _DATE.fullmatch(new):
-        return new + raw[len(place.text) :] if len(new) == len(place.text) else new
-    return quoted(new) or "-"
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class _Document:
-    """A document in base64: its character set, its text, and what is said of it beside."""
-
-    charset: str
-    text: str
-    beside: tuple[str, ...]
-    markup: bool
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class _DocumentWriter:
-    """Writes a document in base64, with its size and its checksum."""
-
-    document: _Document
-    starts: Sequence[tuple[int, int]] | None
-
-    def __call__(self, raw: str, place: Place, changes: Sequence[Change]) -> list[str]:
-        said = self.document
-        inner = Place(place.path, 0, len(said.text), TEXT, place.text, None, self.starts)
-
-        def write(new: str, old: str, between: str) -> str:
-            return (html.escape(new) if said.markup else new) + between
-
-        content = fit(splice(said.text, inner, changes, write), said.charset).encode(said.charset)
-        digest = base64.b64encode(hashlib.sha1(content, usedforsecurity=False).digest()).decode()
-        beside = {"size": str(len(content)), "hash": digest}
-        return [base64.b64encode(content).decode(), *(beside[name] for name in said.beside)]

@@ -14,6 +14,7 @@ from operator import attrgetter
 
 from deid.base.errors import DeidError, EncodingError
 from deid.phi import CATEGORIES
+from deid.records.embedded import unpacked
 from deid.records.hl7v2_codec import CHECKS, HINT, Following, codec_of, wrong
 from deid.records.record import (
     BLOCKED,
@@ -29,7 +30,6 @@ from deid.records.record import (
     known_of,
     sexes_of,
     sweep,
-    unpacked,
 )
 from deid.records.tables import (
     CODE,

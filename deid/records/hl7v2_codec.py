@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from deid.base.errors import FormatError
 from deid.base.luhn import luhn_digit
-from deid.records.record import TEXT, Change, Place, changed, fit, instant, packed, splice
+from deid.records.embedded import packed
+from deid.records.record import TEXT, Change, Place, changed, fit, instant, splice
 
 _BREAKS = frozenset((".br", ".sp", ".ce"))
 _LOCAL = re.compile(r"Z[0-9A-Za-z]{0,3}\Z")
@@ -135,6 +136,8 @@ class Codec:
 
     def encode(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
         """Return a field with its changes."""
+        if place.starts is None and len(changes) == 1 and changes[0][:2] == (0, len(raw)):
+            return self._written(changes[0][2], raw, place.kind)
         return splice(raw, place, changes, lambda new, old, _: self._written(new, old, place.kind))
 
     def encode_date(self, raw: str, place: Place, changes: Sequence[Change]) -> str:

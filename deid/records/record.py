@@ -9,7 +9,6 @@ edits of the text become edits of the record's own characters. Nothing is parsed
 from __future__ import annotations
 
 import base64
-import codecs
 import datetime
 import functools
 import hmac
@@ -22,7 +21,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
 from deid.base.compiled import quick
-from deid.base.errors import EncodingError, FormatError, OutputError
+from deid.base.errors import OutputError
 from deid.base.keys import Key
 from deid.document import Edit, Span
 
@@ -47,8 +46,6 @@ INSTANT = re.compile(
 )
 """An instant as HL7 v2 and CDA write it, its digits to its precision. All else in a field of dates goes through the
 operator of dates as a whole: of ``2015-06-22`` the year alone would be read here, and month and day would stay."""
-_FILES = ("%PDF", "{\\rtf", "PK\x03")
-"""How files begin that are no text, whatever is said of them."""
 _ISO = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
 
 
@@ -564,41 +561,3 @@ def instant(raw: str, place: Place, changes: Sequence[Change]) -> str | None:
         return None
     digits = "".join(filter(None, found.groups()))
     return digits + raw[len(digits) :] if len(new) == len(place.text) else digits
-
-
-LARGEST = 64 << 20
-"""Bytes of text that a document inside of a record may have."""
-
-
-def unpacked(raw: str, charset: str, path: str, hint: str, *, hexadecimal: bool = False) -> str:
-    """Return the text of a document that stands in a record in base64, or in hexadecimal digits.
-
-    Raises
-    ------
-    FormatError
-        When it is not written so, is no text, or is larger than `LARGEST`.
-    EncodingError
-        When it is not in the character set that it says.
-    """
-    if len(raw) > 4 * LARGEST // 3 * (1 + hexadecimal):
-        size = f"the document inside is larger than {LARGEST >> 20} MB"
-        raise FormatError(size, "split it, or take it out of the record", "", path)
-    digits = "".join(raw.split())
-    try:
-        content = bytes.fromhex(digits) if hexadecimal else base64.b64decode(digits, validate=True)
-    except ValueError:
-        raise FormatError(f"this is no {'hexadecimal number' if hexadecimal else 'base64'}", hint, "", path) from None
-    try:
-        text = content.decode(codecs.lookup(charset).name)
-    except LookupError:
-        raise EncodingError("the character set is not known", "convert the document to UTF-8", "", path) from None
-    except UnicodeError:
-        raise EncodingError("the document is not in the character set that it says", hint, "", path) from None
-    if "\x00" in text or text.startswith(_FILES):
-        raise FormatError("the document is not the text that it says it is", hint, "", path)
-    return text
-
-
-def packed(text: str, charset: str) -> str:
-    """Return a text in base64."""
-    return base64.b64encode(fit(text, charset).encode(charset)).decode("ascii")

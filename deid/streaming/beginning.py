@@ -12,7 +12,7 @@ import re
 from deid.base.errors import InputError
 from deid.io.documents import begins as is_document
 from deid.records.ccda import ROOT
-from deid.records.fhir import begins
+from deid.records.fhir_files import begins
 from deid.records.hl7v2 import BEGINNING
 
 NAMES = {

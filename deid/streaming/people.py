@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from deid.base.errors import DeidError
-from deid.records import fhir
+from deid.records import fhir, fhir_files
 from deid.records.tables import Table
 from deid.streaming.framing import Framing, delimited
 
@@ -79,7 +79,7 @@ class People:
 
     def add_beside(self, path: Path, limit: int) -> None:
         """Take note of the persons of a bulk export in the folder of a file, and of those that are done there."""
-        files = [*fhir.files_beside(path), *fhir.files_beside(path.parent / "done" / path.name)]
+        files = [*fhir_files.files_beside(path), *fhir_files.files_beside(path.parent / "done" / path.name)]
         chosen, size = list[Path](), 0
         for file in sorted(files, key=lambda file: (-file.stat().st_mtime_ns, file.name)):
             if size < HELD and file != path:

@@ -21,7 +21,8 @@ from deid.base.errors import ConfigError, DeidError, FormatError
 from deid.cli.main import app
 from deid.io.records import document
 from deid.pipeline import Pipeline
-from deid.records.fhir import begins, known_beside, read, read_all, split
+from deid.records.fhir import read
+from deid.records.fhir_files import begins, known_beside, read_all, split
 from deid.records.markup import visible
 from deid.records.record import Record
 from deid.records.tables import load_table

@@ -99,7 +99,7 @@ def test_documents_that_nobody_reads_are_counted_and_gone(standard: str, surroga
 
 @pytest.mark.parametrize("standard", ["hl7v2", "fhir", "ccda"])
 def test_a_document_that_is_too_large_is_told_with_its_path(standard: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deid.records.record.LARGEST", 3000)
+    monkeypatch.setattr("deid.records.embedded.LARGEST", 3000)
     attachment(standard, "text/plain", b"x" * 3000)
     with pytest.raises(FormatError, match="larger than") as caught:
         attachment(standard, "text/plain", b"x" * 3003)

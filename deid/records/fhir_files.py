@@ -1,0 +1,97 @@
+"""Files of FHIR resources: one resource, a Bundle, a bulk export by lines, and the persons of the files beside it."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from deid.base.errors import DeidError
+from deid.records.fhir import read
+from deid.records.json_positions import Scanner
+from deid.records.record import Record
+from deid.records.tables import Table
+
+_BEGINNING = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{")
+_BORDER = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:\s*"[A-Z][A-Za-z]+")?|[{}\[\]]', re.DOTALL)
+
+
+def begins(head: bytes) -> bool:
+    """Tell whether bytes begin as a resource does: an object with a ``resourceType`` of its own."""
+    if (found := _BEGINNING.match(head)) is None:
+        return False
+    depth = 1
+    for sign in _BORDER.finditer(head, found.end()):
+        if depth == 1 and sign[1] == b"resourceType" and sign[2]:
+            return True
+        depth += (sign[0] in b"{[") - (sign[0] in b"}]")
+        if not depth:
+            break
+    return False
+
+
+def read_all(
+    data: bytes, table: Table, known: Mapping[str, tuple[tuple[str, str], ...]]
+) -> Iterator[Record | DeidError]:
+    """Yield the records of a file, and errors in place of those that cannot be read."""
+    for content in split(data):
+        try:
+            yield read(content, table, known)
+        except DeidError as error:
+            yield error
+
+
+def split(data: bytes) -> Iterator[bytes]:
+    """Yield the records of a file: the lines of a bulk export, else the whole; blank lines go with the one before."""
+    lines = data.splitlines(keepends=True)
+    begun = [n for n, line in enumerate(lines) if line.lstrip(b"\xef\xbb\xbf \t").startswith(b"{")]
+    first = lines[begun[0]] if begun else b""
+    bulk = len(begun) > 1 and all(lines[n].rstrip().endswith(b"}") for n in begun[1:]) and not _whole(data)
+    if not (len(begun) > 1 and _whole(first)) and not bulk:
+        if data.strip():
+            yield data
+        return
+    start = 0
+    for number, line in enumerate(lines):
+        if number > start and line.strip() and b"".join(lines[start:number]).strip():
+            yield b"".join(lines[start:number])
+            start = number
+    yield b"".join(lines[start:])
+
+
+def _whole(line: bytes) -> bool:
+    try:
+        Scanner(line.decode("utf-8")).root()
+    except (DeidError, UnicodeError):
+        return False
+    return True
+
+
+@functools.lru_cache(maxsize=4)
+def known_beside(path: Path, table: Table) -> Mapping[str, tuple[tuple[str, str], ...]]:
+    """Return what the patients' resources of a bulk export say, for the notes beside them.
+
+    Parameters
+    ----------
+    path : Path
+        A file of the export; those whose names begin with Patient or RelatedPerson are read.
+    table : Table
+
+    Returns
+    -------
+    mapping
+        Patient's id -> what is told of the patient, see `Record.told`.
+    """
+    found: dict[str, tuple[tuple[str, str], ...]] = {}
+    for file in files_beside(path):
+        for record in read_all(file.read_bytes(), table, {}):
+            if isinstance(record, Record) and record.patient is not None:
+                found[record.patient] = (*found.get(record.patient, ()), *record.told)
+    return found
+
+
+def files_beside(path: Path) -> list[Path]:
+    """Return the files of patients' resources in the folder of a file of a bulk export."""
+    files = sorted(path.parent.glob("*.ndjson")) if path.suffix == ".ndjson" else []
+    return [file for file in files if file.name.partition(".")[0].partition("-")[0] in ("Patient", "RelatedPerson")]
