@@ -163,6 +163,7 @@ class Pool(Generic[Q, A]):
 
     def forget(self) -> None:
         """Replace the workers that have something in hand, so that nothing of an abandoned run comes back, or ended."""
+        self._false_starts = 0
         for index, worker in enumerate(self._workers):
             if worker.requests or worker.process.poll() is not None:
                 worker.end()
@@ -238,6 +239,7 @@ class Pool(Generic[Q, A]):
         if worker.ready:
             return Done(worker.requests.pop(0), answer)
         worker.ready, self.notes = True, answer
+        self._false_starts = 0
         return None
 
     def _renew(self, worker: _Worker[Q]) -> Died[Q]:

@@ -10,6 +10,7 @@ import asyncio
 import datetime
 import json
 import re
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deid.base.async_pool import AsyncPool, Busy, WorkerLost
-from deid.base.errors import FormatError
+from deid.base.errors import DeidError, FormatError
 from deid.base.pool import Pool
 from deid.streaming.metrics import exposition
 from deid.streaming.proof import Proof
@@ -89,13 +90,24 @@ class Desk:
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[None]:
-        """Ask the workers out of this event loop while the block runs."""
+        """Ask the workers out of this event loop while the block runs; when they cannot begin, try again."""
         self._workers = AsyncPool(self.pool, self.plan.queue)
+        mending = asyncio.create_task(self._mend())
         try:
             yield
         finally:
+            mending.cancel()
             self._workers.close()
             self._workers = None
+
+    async def _mend(self) -> None:
+        while True:
+            await asyncio.wait([self.workers.broken])
+            sys.stderr.write(f"{self.workers.broken.exception()}; tried again in {_AGAIN} s\n")
+            await asyncio.sleep(_AGAIN)
+            self.workers.close()
+            self.pool.forget()
+            self._workers = AsyncPool(self.pool, self.plan.queue)
 
     @property
     def workers(self) -> AsyncPool[Task, Outcome]:
@@ -116,7 +128,13 @@ class Desk:
         ------
         Busy, WorkerLost
         """
-        outcome = await self.workers.ask(task, patient=patient)
+        workers = self.workers
+        try:
+            outcome = await workers.ask(task, patient=patient)
+        except DeidError:
+            if workers.broken.done():  # another time they may begin
+                raise WorkerLost from None
+            raise
         totals = self.totals
         totals.records += outcome.notes
         totals.spans.update(outcome.spans)
@@ -219,6 +237,8 @@ def _is_stream(head: Head) -> bool:
     return head.path in _STREAMS and _type(head.header(b"content-type")) == _LINES
 
 
+_AGAIN = 5
+"""Seconds until workers that could not begin are started again."""
 _STREAMS = frozenset({"/scrub", "/tag", "/verify"})
 _UNICODE = ("text/plain", _JSON, _LINES)
 """Types that say nothing in the body of how it is encoded, as XML and HL7 do."""

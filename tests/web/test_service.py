@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
@@ -10,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -316,6 +318,24 @@ def test_more_than_can_wait_is_told_to_come_again_and_a_worker_that_dies_costs_i
     with served.client() as client:
         assert client.post("/scrub", json={"text": NOTE}).json()["text"] == scrubbed
         assert re.search(r"^deid_worker_restarts_total [1-9]", client.get("/metrics").text, re.MULTILINE)
+
+
+def test_workers_that_are_killed_while_they_begin_are_begun_again(tmp_path: Path) -> None:
+    """As when memory is short for a while: 503 meanwhile, and then answers; nobody has to start the service again."""
+    with serving(tmp_path, "--jobs", "1", roles={"all": "all"}) as one, one.client() as client:
+        end = time.monotonic() + 60
+        while client.get("/health/ready").status_code == 200:
+            assert time.monotonic() < end
+            for process in one.workers():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+            time.sleep(0.02)
+        assert client.post("/scrub", content=NOTE.encode()).status_code == 503
+        while (answer := client.post("/scrub", content=NOTE.encode())).status_code != 200:
+            assert answer.status_code == 503
+            assert time.monotonic() < end
+            time.sleep(0.2)
+        assert answer.text == deid.scrub(NOTE, **RULES)
 
 
 def test_the_interface_is_described_without_anything_from_elsewhere(served: Served) -> None:
