@@ -41,9 +41,13 @@ def anonymize(
     if report is not None:
         check_new_file(report)
     told.begin(out)
-    frame = source.read()
+    linked, names = persons_linked(source.table, asked.person), source.names()
+    # whether persons look alike, all columns tell
+    alone = linked or asked.persons_as_given
+    frame = source.read_columns([*asked.read_columns, *asked.columns] if alone else names)
     with working("anonymizing"):
-        release = release_codes(frame, asked, linked=persons_linked(source.table, asked.person))
+        release = release_codes(frame, asked, linked=linked)
+    del frame
     write_table(release.table(asked.codes), place.output)
     if report is not None:
         write_codes_report(report, release, made_section(told.run))
@@ -51,7 +55,7 @@ def anonymize(
     if release.published is not None and release.attacks[0]:
         before, after = release.attacks
         print_sections([attack_rows({"before": before, "after": after})])
-    left = [name for name in frame.columns if name not in (asked.codes, *asked.columns)]
+    left = [name for name in names if name not in (asked.codes, *asked.columns)]
     told.notes = [f"left out: {', '.join(left)}"] if left else []
     if asked.person is None:
         told.notes.append("every row was taken for a person; when rows are visits, name the person with --person")
@@ -77,6 +81,6 @@ def attack(told: Summary, source: TableOptions, asked: AttackOptions) -> None:
     from deid.transactions.report import attack_rows
 
     with working("attacking"):
-        results = attack_tables(source.read(), asked, separator=source.sep)
+        results = attack_tables(source.read_columns(asked.read_columns), asked, separator=source.sep)
     print_sections([attack_rows(results)])
     told.extra = {name: [asdict(found) for found in attacks] for name, attacks in results.items()}

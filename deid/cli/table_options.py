@@ -41,6 +41,18 @@ class TableOptions:
 
         return read_table(other or self.table, separator=self.sep, table=self.sql, text=True)
 
+    def read_columns(self, columns: Sequence[str]) -> pd.DataFrame:
+        """Read some columns of it, all cells as texts."""
+        from deid.table.table_files import read_columns
+
+        return read_columns(self.table, columns, separator=self.sep, table=self.sql)
+
+    def names(self) -> list[str]:
+        """Return the names of its columns."""
+        from deid.table.table_files import column_names_of
+
+        return column_names_of(self.table, separator=self.sep, table=self.sql)
+
     def read_batches(self, columns: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
         """Read some columns of it, all by default, in batches, all cells as texts."""
         from deid.table.table_files import read_batches

@@ -158,6 +158,25 @@ def read_batches(
             yield from _parquet_batches(opened, columns or first, str(file))
 
 
+def read_columns(
+    place: str | Path, columns: Sequence[str], *, separator: str | None = None, table: str | None = None
+) -> pd.DataFrame:
+    """Read some columns of a table as texts: what `read_table` reads, without ever holding the others.
+
+    Parameters and errors are those of `read_batches`.
+    """
+    from pandas.api.types import union_categoricals
+
+    batches = list(read_batches(place, columns=list(dict.fromkeys(columns)), separator=separator, table=table))
+    return pd.DataFrame({name: union_categoricals([batch[name] for batch in batches]) for name in batches[0]})
+
+
+def column_names_of(place: str | Path, *, separator: str | None = None, table: str | None = None) -> list[str]:
+    """Return the names of a table's columns; parameters and errors are those of `read_batches`."""
+    batches = read_batches(place, separator=separator, table=table)
+    return list(map(str, next(batches).columns))
+
+
 def parquet_files(path: Path) -> list[Path]:
     """Return the files of a table of Parquet, which may be a folder of parts; none for a table of another kind."""
     if path.is_dir():

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
+
+from deid.base.arrays import IntArray
 from deid.base.errors import ConfigError, InputError
 from deid.base.late import pd
 from deid.base.options import option
@@ -16,7 +19,7 @@ from deid.table.cell_text import text_column
 from deid.table.hierarchy import Hierarchy, read_hierarchy
 from deid.table.hierarchy_builders import build_hierarchy
 from deid.table.microdata import NA_CODE, Microdata, check_columns, check_names
-from deid.transactions.transactions import Transactions, from_rows, transactions_of
+from deid.transactions.transactions import Transactions, from_rows
 
 SEPARATOR = ";"
 _CODES = "Reading the codes"
@@ -85,6 +88,11 @@ class CodeColumns:
         None, "icd-9-cm, icd-10-cm, or a CSV of ARX's form.", "--code-hierarchy", metavar="H", panel=""
     )
     own_leaf: bool = option(False, "Codes that are not in the hierarchy are leaves below its root.")
+
+    @property
+    def read_columns(self) -> list[str]:
+        """Columns that are looked at to read the codes."""
+        return [name for name in (self.codes, self.person, self.visit) if name]
 
     def read(self, frame: pd.DataFrame, *, persons_as_given: bool = True) -> CodedRecords:
         """Return the codes of a table; see `read_codes`."""
@@ -167,15 +175,16 @@ def read_codes(
     data = Microdata(frame, {}, person=person)
     coded = data.codes(column)
     lists = [frozenset(split_cell(value, separator)) for value in coded.values] + [frozenset()]
-    rows_codes = [lists[code] for code in coded.codes.tolist()]  # NA_CODE is the last place
     if person is None:
         groups: list[tuple[int, ...]] = [(row,) for row in range(len(frame))]
+        record_of = np.arange(len(frame))
     else:
         found: dict[int, list[int]] = {}
         for row, code in enumerate(data.codes(person).codes.tolist()):
             found.setdefault(code, []).append(row)
         groups = [tuple(rows) for rows in found.values()]
-    records = [frozenset().union(*(rows_codes[row] for row in rows)) for rows in groups]
+        record_of = np.repeat(np.arange(len(groups)), [len(rows) for rows in groups])
+        record_of[[row for rows in groups for row in rows]] = record_of.copy()
     visits: list[frozenset[str]] = []
     visit_of: list[int] = []
     if visit is not None:
@@ -184,13 +193,29 @@ def read_codes(
             raise InputError("a row without a visit", "fill it in", position=f"row {int(when.argmin()) + 1}")
         for record, rows in enumerate(groups):
             by_visit: dict[int, frozenset[str]] = {}
-            for row in rows:
-                by_visit[int(when[row])] = by_visit.get(int(when[row]), frozenset()) | rows_codes[row]
+            for row in rows:  # NA_CODE is the last place
+                by_visit[int(when[row])] = by_visit.get(int(when[row]), frozenset()) | lists[coded.codes[row]]
             for codes in by_visit.values():
                 if codes:
                     visits.append(codes)
                     visit_of.append(record)
-    return CodedRecords(transactions_of(records), tuple(groups), tuple(visits), tuple(visit_of))
+    return CodedRecords(_joined(lists, coded.codes, record_of), tuple(groups), tuple(visits), tuple(visit_of))
+
+
+def _joined(lists: Sequence[frozenset[str]], cells: IntArray, record_of: IntArray) -> Transactions:
+    """Return the records of rows, whose cells are sets of codes; without a set for each row."""
+    labels = sorted(frozenset().union(*lists))
+    place = {label: item for item, label in enumerate(labels)}
+    sizes = np.array([len(own) for own in lists])
+    items = np.array([place[code] for own in lists for code in own], np.int64)
+    begins = np.cumsum(sizes) - sizes
+    lengths = sizes[cells]
+    within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    keys = np.repeat(record_of, lengths) * max(len(labels), 1) + items[np.repeat(begins[cells], lengths) + within]
+    held = np.unique(keys)
+    counts = np.bincount(held // max(len(labels), 1), minlength=int(record_of.max(initial=-1)) + 1)
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return Transactions(tuple(labels), offsets, (held % max(len(labels), 1)).astype(np.int32), ())
 
 
 def close_code(code: str, known: Iterable[str]) -> str:
