@@ -60,6 +60,16 @@ def test_deny_and_what_was_found(tmp_path: Path) -> None:
     assert applied(site, text, ("House today", "CITY")) == ([("Rowan House today", "HOSPITAL")], Effect(denied=1))
 
 
+def test_the_sites_word_is_about_its_term_and_not_about_what_is_joined_to_it(tmp_path: Path) -> None:
+    """What else was found there stays known of the joined span, so that no policy keeps it unseen."""
+    site, text = lists(tmp_path, "[HOSPITAL]\nRowan House\n"), "at Rowan House today"
+    whole = Span(3, 14, "CITY", source="rule:test", score=0.9)
+    beside = Span(9, 20, "DATE", source="rule:test", score=0.9).read_as({"PHONE"})
+    for found, also in (([whole], set()), ([beside], {"DATE", "PHONE"}), ([whole, beside], {"DATE", "PHONE"})):
+        (span,) = site.apply(text, found)[0]
+        assert (span.category, set(span.also), span.source, span.score) == ("HOSPITAL", also, "deny", 1.0)
+
+
 def test_allow_terms_take_out_what_they_cover_completely(tmp_path: Path) -> None:
     site = lists(tmp_path, allow="HOBS\nBrant score\n")
     text = "HOBS 40, Hobs Weir, HOBS Weir, Brant score 3"

@@ -55,6 +55,10 @@ def test_numbers_in_plain_form_are_possible_as_the_library_says_too(number: str)
 
 
 @given(st.integers(0, 2300), st.integers(0, 14), st.integers(0, 33))
+@example(1879, 12, 31)
+@example(1880, 1, 1)
+@example(2099, 12, 31)
+@example(2100, 1, 1)
 def test_dates_are_those_of_the_calendar(year: int, month: int, day: int) -> None:
     try:
         datetime.date(year, month, day)
