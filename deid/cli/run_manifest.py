@@ -61,5 +61,6 @@ def policy_facts(policy: Policy) -> dict[str, Any]:
         "needs": [
             *(["a data use agreement"] if policy.requires_dua else []),
             *(["an expert's determination"] if policy.requires_expert else []),
+            *([policy.notice] if policy.notice and shipped else []),
         ],
     }

@@ -5,6 +5,7 @@ A policy is a TOML file, shipped under ``dictionaries/policies/`` or the user's 
     description = "what it is for"
     requires_dua = false            # whether its output needs a data use agreement
     requires_expert = false         # whether its output needs an expert's determination
+    notice = "what it does not promise" # said to whoever releases the output
     allow = ["CITY"]                # HIPAA identifiers that it leaves readable, on purpose
     if_accepted = ["IDNUM"]         # its rules for these count only where the user accepts them by name (--accept)
 
@@ -45,7 +46,17 @@ T = TypeVar("T")
 
 DEFAULT_POLICY = "surrogate"
 
-_KEYS = ("description", "requires_dua", "requires_expert", "allow", "if_accepted", "default", "categories", "when")
+_KEYS = (
+    "description",
+    "requires_dua",
+    "requires_expert",
+    "notice",
+    "allow",
+    "if_accepted",
+    "default",
+    "categories",
+    "when",
+)
 NOT_IN_TEXT = (
     "full-face photographs (HIPAA Q) and biometrics other than in words (HIPAA P) are not in text: "
     "remove them from what accompanies the notes"
@@ -94,6 +105,8 @@ class Policy:
     """Canonical categories that may stay readable, or that nothing need detect."""
     requires_dua: bool = False
     requires_expert: bool = False
+    notice: str = ""
+    """What the output does not keep by itself, for whoever releases it."""
 
     def rule(self, category: str, metadata: Mapping[str, Any]) -> Rule:
         """Return the rule for a canonical category in a document with these metadata."""
@@ -164,7 +177,7 @@ class Policy:
 
     def notes(self) -> list[str]:
         """Return what whoever releases the output must know."""
-        notes = []
+        notes = [f"policy {self.name}: {self.notice}"] if self.notice else []
         if self.requires_dua:
             notes.append(f"policy {self.name}: the output may be given out under a data use agreement only")
         if self.requires_expert:
@@ -344,6 +357,7 @@ class _Parser:
             allowed,
             self.value(data, "requires_dua", False),
             self.value(data, "requires_expert", False),
+            self.value(data, "notice", ""),
         )
         self.check_coverage(policy)
         return policy

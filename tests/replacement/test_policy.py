@@ -38,6 +38,10 @@ def test_the_policies_that_users_are_promised() -> None:
     assert set(shipped_policies()) >= {
         "expert",
         "full",
+        "gdpr-anonymous",
+        "gdpr-pseudonymised",
+        "hro-anonymised",
+        "hro-coded",
         "limited-data-set",
         "redact",
         "safe-harbor",
@@ -104,6 +108,26 @@ def test_what_is_not_in_text_is_told_to_whoever_looks_at_a_policy(name: str) -> 
         name == "limited-data-set",
         name == "expert",
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "law"),
+    [
+        ("gdpr-pseudonymised", "GDPR Art. 4(5)"),
+        ("gdpr-anonymous", "GDPR recital 26"),
+        ("hro-coded", "HRO Art. 26"),
+        ("hro-anonymised", "HRO Art. 25"),
+    ],
+)
+def test_policies_of_european_laws_say_what_they_do_not_promise(name: str, law: str) -> None:
+    """What the law asks in so many words (name, address, day of birth, numbers) is never readable."""
+    loaded = load_policy(name)
+    assert law in " ".join(loaded.notes())
+    assert "CFR" not in " ".join((loaded.description, *loaded.notes()))
+    kept = {c for c, o in operators(loaded).items() if o == "keep"}
+    assert kept <= {"COUNTRY"}
+    said = CliRunner().invoke(app, ["policy", "check", name]).output
+    assert law in " ".join(said.split())
 
 
 def test_sub_type_goes_before_group_before_default() -> None:
