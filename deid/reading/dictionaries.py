@@ -49,6 +49,11 @@ def fold(text: str) -> str:
     return "".join(c for c in decomposed if not unicodedata.combining(c)).lower()
 
 
+def fold_phrase(text: str) -> str:
+    """Return the form in which phrases are compared: that of `fold`, single blanks between words."""
+    return " ".join(fold(text).split())
+
+
 @dataclass(frozen=True, slots=True)
 class Dictionary:
     """A word list."""
@@ -63,7 +68,7 @@ class Dictionary:
     """Content of ``source.toml``."""
 
     def __contains__(self, phrase: str) -> bool:
-        return " ".join(fold(phrase).split()) in self.words
+        return fold_phrase(phrase) in self.words
 
     @property
     def words(self) -> frozenset[str]:

@@ -20,11 +20,11 @@ from dataclasses import dataclass
 
 from deid.base.resources import shipped_table
 from deid.document import Document, Edit, Span, apply_edits
-from deid.reading.dictionaries import Dictionary, fold, load_dictionary
+from deid.reading.dictionaries import Dictionary, fold, fold_phrase, load_dictionary
 from deid.reading.line_ends import unified
 from deid.reading.phrases import PhraseMatcher
 from deid.reading.tokenization import tokenize
-from deid.replacement.ontology import phrase_key, shown
+from deid.replacement.ontology import shown
 from deid.replacement.ontology_files import load_ontology
 
 BLOCK = "***"
@@ -75,14 +75,14 @@ class ConceptMatcher:
         *,
         merge: bool = False,
     ) -> None:
-        terms = {phrase_key(phrase): concept for phrase, concept in nomenclature.items()}
+        terms = {fold_phrase(phrase): concept for phrase, concept in nomenclature.items()}
         self._concepts = {_token_key(_tokens(phrase)): concept for phrase, concept in terms.items()}
-        self._lower = frozenset(map(phrase_key, lower_case_only))
+        self._lower = frozenset(map(fold_phrase, lower_case_only))
         self._merge = merge
         self._matcher = PhraseMatcher(
             [
                 Dictionary("term", tuple(sorted(terms))),
-                Dictionary("stop", tuple(sorted(set(map(phrase_key, stop_words))))),
+                Dictionary("stop", tuple(sorted(set(map(fold_phrase, stop_words))))),
             ],
             _tokens,
         )
@@ -122,7 +122,7 @@ class ConceptMatcher:
             start, end = starts[first], ends[last - 1]
             inside_a_word = (start and text[start - 1].isalnum()) or text[end : end + 1].isalnum()
             written = text[start:end]
-            if not inside_a_word and (written.islower() or phrase_key(written) not in self._lower):
+            if not inside_a_word and (written.islower() or fold_phrase(written) not in self._lower):
                 matches.append((first, last, name))
         return sorted(matches, key=lambda match: (match[0], -match[1], match[2] != "term"))
 

@@ -13,14 +13,10 @@ from pathlib import Path
 
 from deid.base.errors import ConfigError
 from deid.document import Document, Span
-from deid.reading.dictionaries import fold
+from deid.reading.dictionaries import fold_phrase
 from deid.replacement.operators import label_for
 from deid.replacement.scope import Operator, Scope
 from deid.table.hierarchy import read_hierarchy
-
-
-def _key(text: str) -> str:
-    return " ".join(fold(text).split())
 
 
 def generalize(*, hierarchy: Path, level: int = 1) -> Operator:
@@ -42,12 +38,13 @@ def generalize(*, hierarchy: Path, level: int = 1) -> Operator:
     tree = read_hierarchy(hierarchy)
     if not 0 <= level <= tree.height:
         raise ConfigError(f"the hierarchy has no level {level}", f"its levels are 0 to {tree.height}", str(hierarchy))
-    known = {_key(value): tree.generalize(value, level) for value in tree}
+    known = {fold_phrase(value): tree.generalize(value, level) for value in tree}
 
     def operate(document: Document, spans: Sequence[Span], scope: Scope) -> list[str]:
         texts = [document.text[s.start : s.end] for s in spans]
         return [
-            known.get(_key(text)) or label_for(span.category, text) for span, text in zip(spans, texts, strict=True)
+            known.get(fold_phrase(text)) or label_for(span.category, text)
+            for span, text in zip(spans, texts, strict=True)
         ]
 
     return operate

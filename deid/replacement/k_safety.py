@@ -20,11 +20,10 @@ from dataclasses import dataclass, field
 
 from deid.base.errors import ConfigError, require
 from deid.document import Document, Span
-from deid.reading.dictionaries import Dictionary
+from deid.reading.dictionaries import Dictionary, fold_phrase
 from deid.reading.line_ends import unified
 from deid.reading.phrases import PhraseMatcher
 from deid.reading.tokenization import tokenize
-from deid.replacement.ontology import phrase_key
 
 ERASED = "***"
 
@@ -225,7 +224,7 @@ def erase(document: Document, knowledge: Knowledge, k: int) -> list[tuple[Span, 
     terms: dict[str, set[str]] = {}
     for context in knowledge.contexts.values():
         for term in context:
-            terms.setdefault(phrase_key(term), set()).add(term)
+            terms.setdefault(fold_phrase(term), set()).add(term)
     normal = unified(document.text)
     tokens = tokenize(normal.text)
     matcher = PhraseMatcher([Dictionary(key, (key,)) for key in sorted(terms)], lambda phrase: tokenize(phrase).strings)

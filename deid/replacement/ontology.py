@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import regex
 
 from deid.document import Document, Span
-from deid.reading.dictionaries import Dictionary, fold
+from deid.reading.dictionaries import Dictionary, fold_phrase
 from deid.reading.line_ends import LINE_ENDS, unified
 from deid.reading.phrases import PhraseMatcher
 from deid.reading.tokenization import tokenize
@@ -36,7 +36,7 @@ class Ontology:
     """What any of its terms is: the word in brackets that stands for the root."""
     hierarchy: Hierarchy = field(repr=False)
     senses: Mapping[str, tuple[str, ...]] = field(repr=False)
-    """Phrase in the form of `phrase_key` -> the terms that it can mean."""
+    """Phrase in the form of `fold_phrase` -> the terms that it can mean."""
     category: str = "OTHER"
     categories: frozenset[str] = frozenset()
     plurals: frozenset[str] = field(default=frozenset(), repr=False)
@@ -51,11 +51,6 @@ class Ontology:
     """Term -> code."""
 
 
-def phrase_key(phrase: str) -> str:
-    """Return the form in which phrases are compared."""
-    return " ".join(fold(phrase).split())
-
-
 def shown(ontology: Ontology, term: str) -> str:
     """Return a term as it stands in a text."""
     return f"[{ontology.title.upper()}]" if term == "*" else term.partition("#")[0]
@@ -63,7 +58,7 @@ def shown(ontology: Ontology, term: str) -> str:
 
 def terms_of(ontology: Ontology, phrase: str) -> tuple[str, ...]:
     """Return the terms that a phrase can mean, none when the ontology does not know it."""
-    return ontology.senses.get(phrase_key(phrase), ())
+    return ontology.senses.get(fold_phrase(phrase), ())
 
 
 def chain(ontology: Ontology, phrase: str, *, may_stay: bool = True) -> Chain | None:
@@ -85,14 +80,14 @@ def chain(ontology: Ontology, phrase: str, *, may_stay: bool = True) -> Chain | 
     terms = terms_of(ontology, phrase)
     if not terms:
         return None
-    hierarchy, own = ontology.hierarchy, f" {phrase_key(phrase)} "
+    hierarchy, own = ontology.hierarchy, f" {fold_phrase(phrase)} "
     above = hierarchy.chain(hierarchy.lowest_common_ancestor(terms))
-    several = phrase_key(phrase) in ontology.plurals
+    several = fold_phrase(phrase) in ontology.plurals
     labels, counts = [phrase], [1]
     for term in above[len(terms) == 1 :]:
         label, count = shown(ontology, term), hierarchy.leaf_count(term)
         label = plural(label) if several else label
-        if count > counts[-1] and own not in f" {phrase_key(label)} ":
+        if count > counts[-1] and own not in f" {fold_phrase(label)} ":
             labels.append(label)
             counts.append(count)
     if len(labels) == 1:  # nothing above it says less: only "anything" is left
@@ -140,7 +135,7 @@ def find_terms(document: Document, ontologies: Sequence[Ontology]) -> list[Span]
 def _written_as_term(text: str, start: int, end: int, ontology: Ontology) -> bool:
     """Tell whether the case of a match fits."""
     written = text[start:end]
-    key = phrase_key(written)
+    key = fold_phrase(written)
     if key in ontology.capitals and " " not in key:
         return written.isupper() if ontology.capitals[key] else written[:1].isupper()
     if ontology.surnames and " " not in key and written[:1].isupper() and not written.isupper():

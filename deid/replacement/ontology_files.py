@@ -36,7 +36,8 @@ from deid.base.errors import ConfigError
 from deid.base.files import read_text
 from deid.base.resources import resource_folder
 from deid.base.safe_names import safe_name
-from deid.replacement.ontology import Ontology, phrase_key, plural, shown
+from deid.reading.dictionaries import fold_phrase
+from deid.replacement.ontology import Ontology, plural, shown
 from deid.replacement.wordnet import DEBIAN_FOLDER, read_wordnet
 from deid.table.hierarchy import Hierarchy, read_hierarchy
 
@@ -122,12 +123,12 @@ def _ontology(
     bare = Ontology(name, title, hierarchy, {})
     for term in hierarchy:
         if term != "*":
-            key = phrase_key(shown(bare, term))
+            key = fold_phrase(shown(bare, term))
             senses[key] = (*senses.get(key, ()), term)
             written.setdefault(key, shown(bare, term))
     for phrase, term in synonyms:
-        senses[phrase_key(phrase)] = (term,)
-        written[phrase_key(phrase)] = phrase
+        senses[fold_phrase(phrase)] = (term,)
+        written[fold_phrase(phrase)] = phrase
     plurals: set[str] = set()
     if settings.get("plurals"):
         for key in list(senses):
@@ -178,7 +179,7 @@ def _pairs(path: Path, hierarchy: Hierarchy) -> list[tuple[str, str]]:
 
 def _phrases(path: Path) -> tuple[str, ...]:
     lines = read_text(path, _where(path)).splitlines() if path.is_file() else []
-    return tuple(phrase_key(line) for line in lines if line.strip() and not line.startswith("#"))
+    return tuple(fold_phrase(line) for line in lines if line.strip() and not line.startswith("#"))
 
 
 def _settings(path: Path) -> dict[str, Any]:

@@ -20,8 +20,9 @@ from pathlib import Path
 
 from deid.document import Document, Edit, Span, apply_edits, check_spans, resolve_overlaps
 from deid.phi import canonical
+from deid.reading.dictionaries import fold_phrase
 from deid.replacement.articles import agree
-from deid.replacement.ontology import Ontology, chain, find_terms, phrase_key, starts_sentence, terms_of
+from deid.replacement.ontology import Ontology, chain, find_terms, starts_sentence, terms_of
 from deid.replacement.ontology_files import SHIPPED, load_ontologies
 from deid.replacement.operators import label_for
 from deid.replacement.plausibility_search import Chain, Problem, choose
@@ -194,7 +195,7 @@ def _understand(text: str, span: Span, generalizer: Generalizer) -> tuple[tuple[
             tag = f"[{ontology.title.upper()}]"
             return (ontology.name, *terms), _Word(tag, chain(ontology, text, may_stay=not generalizer.every_word))
     tag = f"[{own[0].title.upper()}]" if own else label_for(category, text)
-    return ("", tag, text), _Word("[***]" if phrase_key(text) in tag.lower() else tag, None)
+    return ("", tag, text), _Word("[***]" if fold_phrase(text) in tag.lower() else tag, None)
 
 
 def _in_case(label: str, text: str, span: Span, generalizer: Generalizer) -> str:
@@ -205,7 +206,7 @@ def _in_case(label: str, text: str, span: Span, generalizer: Generalizer) -> str
     if original.isupper() and (len(original) > 5 or " " in original):  # shorter ones are abbreviations
         return label.upper()
     if original[:1].isupper():
-        of_its_own = any(phrase_key(original) in o.capitals for o in generalizer.ontologies) or original.isupper()
+        of_its_own = any(fold_phrase(original) in o.capitals for o in generalizer.ontologies) or original.isupper()
         if not of_its_own or starts_sentence(text, span.start):
             return label[0].upper() + label[1:]
     return label

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import zipfile
+from dataclasses import replace
 from io import BytesIO
 
 from deid.document import Document
 from deid.io import Options
 from deid.io.documents import read
+from deid.pipeline import Pipeline
 
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 R = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -199,3 +201,10 @@ def contents(data: bytes) -> dict[str, bytes]:
 def document(data: bytes, options: Options | None = None) -> Document:
     """Return the document of a file."""
     return read(data, options or Options())
+
+
+def scrub(pipeline: Pipeline, data: bytes) -> bytes:
+    """Return what a pipeline makes of a document in its own format."""
+    written = pipeline(replace(document(data), id="d")).document.record
+    assert written is not None
+    return written.data

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packages import document
+from packages import document, scrub
 
 from deid.base.errors import EncodingError, FormatError
 from deid.io import Options
@@ -28,12 +28,6 @@ PAGE = """<!DOCTYPE html>
 <a href="mailto:eleanor.thornbury&#64;mail.example?subject=Thornbury">mail</a> <a href=#top>up</a>
 <thornbury>odd</thornbury> <a href=tel:+1-802-555-0148>call</a></p thornbury>
 <p>a < b, 5 > 3 &copy right &unknown; end <b title="Thornbury"""
-
-
-def scrub(pipeline: Pipeline, data: bytes) -> bytes:
-    written = pipeline(replace(document(data), id="d")).document.record
-    assert written is not None
-    return written.data
 
 
 def test_nothing_planted_is_left_and_the_rest_is_as_it_was(surrogates: Pipeline) -> None:

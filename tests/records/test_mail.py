@@ -5,12 +5,11 @@ from __future__ import annotations
 import base64
 import email
 import email.policy
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packages import MEMBERS, PNG, contents, document, zipped
+from packages import MEMBERS, PNG, contents, document, scrub, zipped
 
 from deid.base.errors import DeidError, FormatError
 from deid.pipeline import Pipeline
@@ -51,12 +50,6 @@ MESSAGE = mixed(
     part("application/vnd.openxmlformats-officedocument.wordprocessingml.document", "base64", base64d(zipped(MEMBERS))),
     b"Content-Type: message/rfc822\n\nFrom: Eleanor Thornbury <e@x.example>\n\nMrs. Eleanor Thornbury, again.\n",
 )
-
-
-def scrub(pipeline: Pipeline, data: bytes) -> bytes:
-    written = pipeline(replace(document(data), id="d")).document.record
-    assert written is not None
-    return written.data
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 import zipfile
-from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packages import MEMBERS, ODT, PNG, body, contents, document, docx, paragraph, part, run, zipped
+from packages import MEMBERS, ODT, PNG, body, contents, document, docx, paragraph, part, run, scrub, zipped
 
 from deid.base.errors import DeidError, FormatError
 from deid.io import Options, scan
@@ -31,12 +30,6 @@ PLANTED = (
     "2024-03-14",
     "03/14/2024",
 )
-
-
-def scrub(pipeline: Pipeline, data: bytes) -> bytes:
-    written = pipeline(replace(document(data), id="d")).document.record
-    assert written is not None
-    return written.data
 
 
 def words(data: bytes, name: str = "word/document.xml") -> str:

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packages import document
+from packages import document, scrub
 from striprtf.striprtf import rtf_to_text
 
 from deid.base.errors import FormatError
@@ -32,12 +31,6 @@ fam\u237?lia\uc2\u8217\'92\'27\uc1 s \{x\}\tab D\u8211- {\f1\'c8\'e2\'e0\'ed}\li
 {\pict\pngblip 54686f726e62757279}{\object{\*\objdata 5468}{\result Mrs. Thornbury}}{\shp{\*\shpinst{\sp{\sn wzDescription}
 {\sv Photograph of Mrs. Eleanor Thornbury}}{\shptxt Mrs. Eleanor Thornbury\par}}}\bin9 Thornbury}
 Thornbury"""
-
-
-def scrub(pipeline: Pipeline, data: bytes) -> bytes:
-    written = pipeline(replace(document(data), id="d")).document.record
-    assert written is not None
-    return written.data
 
 
 def test_nothing_planted_is_left_and_the_rest_is_as_it_was(surrogates: Pipeline) -> None:
