@@ -30,7 +30,8 @@ from deid.records.tables import KEEP, load_table
 SQL, OMOP = "sql", "omop"
 ROW_ID, PATIENT = "id-doc", "id-patient"
 _ID = "id-"
-_WORDS = {TEXT: "scrubbed", KEEP: "kept", BLOCKED: "dropped", "id": "mapped by the key"}
+_CONCEPT = "concept"
+_WORDS = {TEXT: "scrubbed", KEEP: "kept", _CONCEPT: "kept", BLOCKED: "dropped", "id": "mapped by the key"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,8 @@ class RowPlan:
     key: str = field(repr=False)
     """The column that tells rows apart."""
     kinds: Mapping[str, str] = field(repr=False)
-    """Column -> ``text``, ``keep``, ``blocked``, a category of identifiers, or ``id-WHAT``; all columns, in order."""
+    """Column -> ``text``, ``keep``, ``concept``, ``blocked``, a category of identifiers, or ``id-WHAT``; all columns in
+    order."""
     text: str = field(repr=False)
     """The column that must hold a text in every row."""
     date: str = field(default="", repr=False)
@@ -54,7 +56,8 @@ class RowPlan:
     @property
     def fields(self) -> dict[str, str]:
         """Columns that are fields of a document, and not places of its record -> what becomes of them."""
-        return {name: kind for name, kind in self.kinds.items() if kind == KEEP or kind.startswith(_ID)}
+        kinds = {name: KEEP if kind == _CONCEPT else kind for name, kind in self.kinds.items()}
+        return {name: kind for name, kind in kinds.items() if kind == KEEP or kind.startswith(_ID)}
 
     def told(self) -> dict[str, str]:
         """Return what becomes of each column, in words."""
@@ -237,6 +240,10 @@ class TableSource(Source):
             if kind == BLOCKED:
                 continue
             cell = cells[name]
+            if kind == _CONCEPT:
+                if not (cell is None or (isinstance(cell, int) and not isinstance(cell, bool))):
+                    raise FormatError(f"the cell of {name} holds no concept", "a concept is a whole number: correct it")
+                kind = KEEP
             if kind == KEEP or kind.startswith(_ID):
                 fields[name] = plain_cell(cell) if kind == KEEP or cell is None else stored_key(cell)
                 if kind == PATIENT and cell is not None:

@@ -166,6 +166,7 @@ class TableOutput:
             if kind == BLOCKED:
                 continue
             own = source.table.table.columns[name].type
+            kind = source.plan.fields.get(name, kind)
             whole = isinstance(own, sql.types.Integer)
             dated = isinstance(own, sql.types.Date | sql.types.DateTime)
             new: Any = sql.Text()

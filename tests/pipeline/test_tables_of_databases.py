@@ -802,3 +802,28 @@ def test_ids_are_mapped_one_to_one_and_stay_in_their_columns(ids: list[int]) -> 
         for border in (2**31, 2**63):
             assert (abs(mapped) < border) == (abs(old) < border)
     assert all(mapped_id(KEY, "visit", one) != mapped for one, mapped in zip(ids, new, strict=True) if one) or not ids
+
+
+def test_no_text_stays_in_a_column_of_concepts(tmp_path: Path) -> None:
+    """SQLite takes a text in a column of numbers: what is planted in a column of NOTE is in no row that comes out."""
+    planted = {column: f"Zo{n}bath" for n, column in enumerate(omop_rows(3)[0])}
+    with sqlite3.connect(tmp_path / "in.db") as connection:
+        connection.execute(f"CREATE TABLE note ({', '.join(f'{name} INTEGER' for name in planted)})")
+        for number, (column, said) in enumerate(planted.items(), 1):
+            row = dict.fromkeys(planted, number) | {"note_date": "2024-03-12", "note_datetime": "2024-03-12 09:45:00"}
+            row |= {
+                "note_title": "Letter",
+                "note_text": "Stable.",
+                "note_id": 1000 + number,
+                column: f"Dr. {said} came",
+            }
+            connection.execute(
+                f"INSERT INTO note VALUES ({', '.join('?' * len(row))})", [row[name] for name in planted]
+            )
+    result = run("scrub", f"sqlite:///{tmp_path / 'in.db'}", "--omop", "--output", f"sqlite:///{tmp_path / 'out.db'}")
+    with sqlite3.connect(tmp_path / "out.db") as connection:
+        out = repr(connection.execute("SELECT * FROM note").fetchall())
+    assert out.count("Stable.") >= len(planted) - 8
+    for said in planted.values():
+        assert said not in out
+        assert said not in result.output
