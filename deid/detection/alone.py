@@ -33,9 +33,13 @@ _WORD: Final = classes_of("word")
 _OCCUPATION: Final = classes_of("occupation")
 _NO_OCCUPATION: Final = classes_of("no_occupation", "role", "relation", "clinical")
 _BEFORE: Final = classes_of("section", "function", "role", "relation", "occupation", "title", "title_doctor")
-_LEADS: Final = classes_of("role", "title", "title_doctor")
-"""Words before a name that stay words before a name where they are rare surnames too: *Doctor*, *Nurse*."""
+_LEADS: Final = classes_of("role", "title", "title_doctor", "relation")
+"""Words before a name that stay words before a name where they are rare surnames too: *Doctor*, *Nurse*, *Husband*."""
+_UNDATED: Final = classes_of("institution", "eponym", "clinical")
+"""Words that a date may have taken along: *NCCN 2024*, *2016 IDSA*."""
 _GIVEN: Final = classes_of("given")
+_POPULAR: Final = classes_of("popular")
+_NAMESAKE: Final = classes_of("eponym")
 _FUNCTION: Final = classes_of("function")
 _EPONYM: Final = cues_of("eponym")
 _BEHIND: Final = classes_of("credential", "function")
@@ -66,8 +70,15 @@ def stands_alone(scene: Scene, span: Span) -> bool:
         return any(not scene.classes[i] or _occupies(scene, i) for i in words)
     if category == "DATE":
         return _FRACTION.fullmatch(scene.view.text, span.start, span.end) is None
+    if group(category) == "NAME" and words and not scene.lowercase_text and all(_plain(scene, i) for i in words):
+        return False
     named = group(category) == "NAME" or (group(category) == "LOCATION" and category != "STREET")
     return not named or len(span) < _INITIALS or not is_clinical(scene, span)
+
+
+def _plain(scene: Scene, index: int) -> bool:
+    """Tell whether a word is an ordinary one in small letters."""
+    return scene.kinds[index] == LOWER and scene.has(index, _WORD) and not scene.has(index, PERSON)
 
 
 def _measures(scene: Scene, words: list[int]) -> bool:
@@ -99,7 +110,7 @@ def within(scene: Scene, span: Span) -> Span:
         behind = scene.starts[index + 1] if index + 1 < len(scene) else span.end
         odd = scene.kinds[index] == TITLE and scene.kinds[index + 1 : index + 2] == bytes((NUMBER,))
         odd = odd and _SEPARATED.search(scene.text, behind, span.end) is not None and not scene.has(index, _CALENDAR)
-        return span.moved(behind, span.end) if odd else span
+        return span.moved(behind, span.end) if odd else _dated(scene, span, words)
     first, last = 0, len(words) - 1
     if category == "PROFESSION":
         while first < last and (scene.has(words[first], _FUNCTION) or scene.says(words[first], "age_label")):
@@ -115,6 +126,26 @@ def within(scene: Scene, span: Span) -> Span:
     start = view.starts[words[first]] if first else span.start
     end = view.ends[words[last]] if last < len(words) - 1 else span.end
     return span.moved(start, end)
+
+
+def _dated(scene: Scene, span: Span, words: list[int]) -> Span:
+    """Return a date without the words of guidelines and of comparison at its edges: *2016 IDSA*, *Fri vs*."""
+    start, end = span.start, span.end
+    for i in words:
+        if scene.has(i, _UNDATED) and not scene.has(i, _CALENDAR | PERSON):
+            if _figures(scene, scene.ends[i], end):
+                start = scene.starts[i + 1]
+            elif _figures(scene, start, scene.starts[i]):
+                end = scene.ends[i - 1]
+                break
+    last = scene.view.at(end - 1)
+    if scene.says(last, "versus") and scene.starts[last] > start:
+        end = scene.ends[last - 1]
+    return span if (start, end) == (span.start, span.end) else span.moved(start, end)
+
+
+def _figures(scene: Scene, start: int, end: int) -> bool:
+    return any(map(str.isdigit, scene.text[start:end]))
 
 
 def in_one_row(scene: Scene, span: Span) -> Span:
@@ -139,6 +170,7 @@ _COMMA = regex.compile(r",[ ]?\p{L}$")
 _PLACED = frozenset(("CITY", "STATE", "COUNTRY", "LOCATION-OTHER", "HOSPITAL", "ORGANIZATION"))
 _MODEL = "model:"
 _UNTITLED = ("rule:name.full", "rule:name.word", _MODEL)
+_DECIMAL = regex.compile(r"[ \t]+[0-9]+[.][0-9]")
 _BETWEEN = 4
 """Words from a place to the head of the name of a scale: *Edmonton symptom assessment scale*."""
 
@@ -159,20 +191,30 @@ def names_nobody(scene: Scene, span: Span) -> bool:
             return True
         if words and all(scene.says(i, "filler") for i in words) and scene.kinds[words[0]] != UPPER:
             return True
-        if not span.source.startswith(_UNTITLED) or category in ("DATE", "DEPARTMENT"):
+        titled = category in ("DATE", "DEPARTMENT") or not span.source.startswith(_UNTITLED)
+        if words and not titled and (_valued(scene, words) or _names_a_thing(scene, words)):
+            return True
+        if titled:
             return False
         if words and _is_thing(scene, span, words):
             return True
         return len(words) > 1 and all(scene.case_uninformative(i) and scene.has(i, _TERM) for i in words)
     if category not in _PLACED:
         return False
-    if span.source.startswith(_MODEL) and (words := _words(scene, span)) and _compound(scene, words, EPONYM_HEAD):
+    words = _words(scene, span)
+    if words and span.source.startswith(_MODEL) and _compound(scene, words, EPONYM_HEAD):
+        return True
+    if span.source.startswith(_UNTITLED) and _names_a_thing(scene, words):
+        return True
+    if any(scene.says(i, "versus") for i in words[1:-1]) and scene.has(words[0], _NAMESAKE):
         return True
     index = scene.view.at(span.end - 1) + 1
+    if scene.says(index, "graded") or (words and scene.says(words[0] - 1, "versus")):
+        return True
     for at in range(index, index + _BETWEEN):
         if scene.says(at, "scale"):
             return True
-        if not scene.is_word(at) or scene.has(at, _FUNCTION) or scene.breaks[at]:
+        if not scene.is_word(at) or (scene.has(at, _FUNCTION) and not scene.says(at, "and")) or scene.breaks[at]:
             return False
     return False
 
@@ -202,8 +244,31 @@ def _is_thing(scene: Scene, span: Span, words: list[int]) -> bool:
     return last > 0 and not scene.has(last, PERSON)
 
 
+def _valued(scene: Scene, words: list[int]) -> bool:
+    """Tell whether one word stands before a decimal (*Levo 0.12*, *K 6.1*), and is no frequent name."""
+    if len(words) > 1 or scene.has(words[0], _POPULAR):
+        return False
+    return _DECIMAL.match(scene.text, scene.ends[words[0]]) is not None
+
+
+def _names_a_thing(scene: Scene, words: list[int]) -> bool:
+    """Tell whether words name a sign, a scale, a disease: *Austin Flint murmur*, *Cushing vs Addison*."""
+    if not words:
+        return False
+    behind = words[-1] + 1
+    if scene.word(behind) in ("'", "\u2019"):
+        behind += 2
+    if scene.says(behind, "named_after") and not scene.breaks[behind]:
+        return True
+    if not all(scene.has(i, _NAMESAKE) or scene.says(i, "versus") for i in words):
+        return False
+    return scene.says(behind, "versus") or scene.says(words[0] - 1, "versus") or len(words) > 2
+
+
 def _before(scene: Scene, index: int) -> bool:
     """Tell whether a word stands before a name and is none."""
+    if scene.says(index, "name_label"):
+        return True
     return _beside(scene, index, _BEFORE) or (scene.has(index, _LEADS) and not scene.has(index, _GIVEN))
 
 

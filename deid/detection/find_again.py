@@ -580,6 +580,12 @@ def _weigh(scene: Scene, index: int, end: int, seed: Span) -> float:
     of_kin = scene.word(end) in ("'", "\u2019") and scene.has(end + 2, RELATION)
     if any(scene.protected[i] for i in range(index, end)) and not (several or of_kin):
         return 0.0
+    if (
+        several
+        and not scene.lowercase_text
+        and any(scene.kinds[i] == LOWER and len(scene.strings[i]) == 1 for i in range(index, end))
+    ):
+        return 0.0  # "Thornbury, a 76-year-old"
     if several:
         return _W["several" if kind != LOWER or scene.lowercase_text else "several_in_lower_case"]
     classes = scene.classes[index]

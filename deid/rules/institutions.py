@@ -59,6 +59,8 @@ _WORK_AT: Final = cues_of("work_at")
 _BEFORE_NAMES: Final = cues_of("hospital_at", "hospital_verb", "work_at", "where", "lives")
 _MAX_NAME_WORDS: Final = 5
 _MAX_HEADS: Final = 4
+_ABBREVIATION: Final = 3
+"""Letters of the longest abbreviation inside the name of an institution."""
 
 
 def find_institutions(scene: Scene) -> list[Span]:
@@ -151,7 +153,7 @@ def _name_before(scene: Scene, head: int) -> int:
         if _proper(scene, at) and not classes & _NO_PART:
             words += 1
         elif scene.word(at) in (".", "'", "\u2019", "-", "&") and _proper(scene, at - 1):
-            if scene.word(at) == "." and len(scene.word(at - 1)) > 3:
+            if scene.word(at) == "." and not _abbreviates(scene, at):
                 break
             if scene.word(at) == "-" and scene.gap(at) and scene.gap(at + 1):
                 break  # "Visit - Mercy Clinic"
@@ -165,6 +167,13 @@ def _name_before(scene: Scene, head: int) -> int:
     while start < head and (not scene.is_word(start) or scene.classes[start] & (GENERIC | FUNCTION)):
         start += 1
     return start
+
+
+def _abbreviates(scene: Scene, dot: int) -> bool:
+    """Tell whether a full stop belongs to the word before it (*St. Agnes*, *J. P. Stevens*) and ends no sentence."""
+    before = scene.strings[dot - 1]
+    brief = len(before) <= _ABBREVIATION and scene.kinds[dot - 1] == TITLE and not scene.classes[dot - 1] & CLINICAL
+    return len(before) == 1 or scene.says(dot - 1, "saint") or brief
 
 
 def _specific(scene: Scene, start: int, head: int, kind: int) -> int:
@@ -208,7 +217,8 @@ def _name_behind(scene: Scene, end: int) -> int:
         if _proper(scene, at) and not scene.case_uninformative(at) and not scene.classes[at] & GENERIC:
             last = at + 1
         elif last != at or not (
-            scene.word(at) in (".", "'", "\u2019")
+            (scene.word(at) == "." and _abbreviates(scene, at))
+            or scene.word(at) in ("'", "\u2019")
             or scene.says(at, "institution_inner")
             or scene.says(at, "possessive")
         ):

@@ -34,6 +34,12 @@ PARTS: dict[str, tuple[str, ...]] = {
 _SEGMENT = regex.compile(r"(?m)^[ \t]*([A-Za-z][A-Za-z0-9]{2})\|.*")
 _NAME_CATEGORIES = frozenset(("PATIENT", "DOCTOR"))
 _CELL_END = regex.compile(r"[\t|]")
+_SPACED = regex.compile(r"(?m)^[^\t|\r\n0-9:]*[^\s0-9:|](?:[ ]{2,40}[^\s0-9:|][^\t|\r\n0-9:]{0,40}){2,12}$")
+"""A line of words in three and more columns between blanks: what may be the head of a table."""
+_WORDS = regex.compile(r"[^ ]+(?:[ ][^ ]+)*")
+_APART = 6
+"""Characters between the place of a column and a value that stands in it but does not touch it."""
+_INITIALS = regex.compile(r"[A-Z]{2,3}")
 _MAX_HEADER_CELL = 40
 
 
@@ -160,6 +166,39 @@ def find_tables(scene: Scene, rules: Mapping[str, Field | PersonField]) -> Itera
                     yield from _cell(scene, rule, at, cell)
 
 
+def find_spaced_tables(scene: Scene, rules: Mapping[str, Field | PersonField]) -> Iterator[Span]:
+    """Yield the values in columns that blanks line up under heads that are labels; arguments as of `find_tables`.
+
+    A value belongs to the head above it: that it touches, or that stands nearest.
+    """
+    text = scene.view.text
+    if "   " not in text:
+        return
+    for line in _SPACED.finditer(text):
+        heads = [(found.span(), rules.get(fold(found[0].strip(" *")))) for found in _WORDS.finditer(line[0])]
+        if sum(rule is not None for _, rule in heads) < 2 or len(heads) < 3:
+            continue
+        at = line.end() + 1
+        while at < len(text):
+            end = text.find("\n", at)
+            end = len(text) if end < 0 else end
+            cells = [(found.span(), found[0]) for found in _columns_of(text[at:end])]
+            if len(cells) < 2 or len(cells) > len(heads):
+                break
+            for (first, last), cell in cells:
+                distance, rule = min(
+                    ((max(a - last + 1, first - b + 1, 0), n) for n, ((a, b), _) in enumerate(heads)), default=(0, 0)
+                )
+                field = heads[rule][1]
+                if field is not None and distance <= _APART:
+                    yield from _cell(scene, field, at + first, cell)
+            at = end + 1
+
+
+def _columns_of(row: str) -> Iterator[regex.Match[str]]:
+    return _WORDS.finditer(row.rstrip("\r"))
+
+
 def _cells(row: str, start: int) -> list[tuple[int, str]]:
     """Return where each cell of a row begins, and what stands in it; the row begins at ``start``."""
     cells = []
@@ -184,5 +223,7 @@ def _cell(scene: Scene, rule: Field | PersonField, start: int, cell: str) -> Ite
     if index >= scene.count:
         return
     run = read_last_first(scene, index, relaxed=True) or read_run(scene, index, relaxed=True)
+    if run is None and rule.category == "DOCTOR" and _INITIALS.fullmatch(bare):
+        yield scene.span(index, index + 1, rule.category, f"{rule.name}.column", _W["column_initials"])
     if run is not None and scene.ends[run.end - 1] <= at + len(bare):
         yield scene.span(run.first, run.end, rule.category, f"{rule.name}.column", rule.certainty - _W["column"])

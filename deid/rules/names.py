@@ -70,6 +70,8 @@ _LISTING: Final = frozenset((",", ";", "&", "/", "|"))
 _TURNS: Final = 4
 """A label that begins so many lines marks the turns of a dialogue."""
 _MOST_INITIALS: Final = 6  # letters and full stops
+_ABBREVIATED: Final = 3
+"""Letters of the longest word whose full stop may belong to it."""
 _LEAST: Final = _W["least_posted"]
 """Certainty below which a candidate is not proposed."""
 _LEAST_UPPERCASE: Final = _W["least_posted_uppercase"]
@@ -164,7 +166,23 @@ def _value_of(scene: Scene, label: PersonLabel) -> int:
     column = "\t" in scene.gap(at) or scene.starts[at] - scene.ends[at - 1] > 2
     if breaks > 1 or (breaks and not strict) or (label.field.strict and not (strict or column)):
         return -1
+    if (column or scene.word(at - 1) == "|") and scene.has(at, ORDINARY | SECTION) and _in_heading(scene, at):
+        return -1
     return at if _may_be_value(scene, at) else -1
+
+
+def _in_heading(scene: Scene, index: int) -> bool:
+    """Tell whether a word stands in the head of a table: a line of columns without a figure or a colon."""
+    first = index
+    while first > 0 and not scene.breaks[first]:
+        first -= 1
+    end = index
+    while end < scene.count and (end == index or not scene.breaks[end]):
+        end += 1
+    line = range(first, end)
+    if any(scene.kinds[i] == NUMBER or scene.word(i) in (":", "=") for i in line):
+        return False
+    return sum(scene.word(i) == "|" or scene.starts[i] - scene.ends[i - 1] > 1 for i in line if i > first) > 1
 
 
 def _may_be_value(scene: Scene, index: int) -> bool:
@@ -184,7 +202,7 @@ def _labelled_score(scene: Scene, label: PersonLabel, run: Run) -> float:
     behind = run.end
     ends = behind >= scene.count or bool(scene.breaks[behind]) or not scene.same_line(behind)
     ends = ends or scene.word(behind) in (",", ";", "(", "|", "/") or credential_follows(scene, behind)
-    ends = ends or (scene.word(behind) == "." and (behind + 1 >= scene.count or bool(scene.breaks[behind + 1])))
+    ends = ends or (scene.word(behind) == "." and _sentence_ends(scene, behind))
     if any(clear(scene, i) for i in known):
         return score if ends or not scene.is_word(behind) else score - _W["label_goes_on"]
     if not ends:
@@ -195,6 +213,14 @@ def _labelled_score(scene: Scene, label: PersonLabel, run: Run) -> float:
         - (_W["label_doubtful_words" if several else "label_doubtful_word"])
         - (_W["label_unlisted"] if not known else 0.0)
     )
+
+
+def _sentence_ends(scene: Scene, dot: int) -> bool:
+    """Tell whether a full stop ends a sentence: *Surgeon: Quendrith. Assistant: ...*"""
+    behind = dot + 1
+    if behind >= scene.count or scene.breaks[behind]:
+        return True
+    return len(scene.strings[dot - 1]) > _ABBREVIATED and bool(scene.gap(behind)) and scene.kinds[behind] != LOWER
 
 
 def _next_in_list(scene: Scene, index: int) -> int:

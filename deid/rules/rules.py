@@ -17,7 +17,7 @@ from deid.rules.catalogue import Catalogue, load_catalogue
 from deid.rules.certainties import certainties
 from deid.rules.fields import LabelFinder, Scan
 from deid.rules.institutions import find_institutions
-from deid.rules.layouts import find_segments, find_tables
+from deid.rules.layouts import find_segments, find_spaced_tables, find_tables
 from deid.rules.names import find_names
 from deid.rules.places import find_places
 from deid.rules.professions import find_professions
@@ -141,6 +141,8 @@ class RuleRecognizer:
     def _ordinary(self, match: str) -> bool:
         """Tell whether a match is a word of ordinary or clinical language."""
         letters = "".join(c if c.isalpha() else " " for c in fold(match)).split()
+        if len(letters) > 2 and max(map(len, letters)) == 1:
+            letters = ["".join(letters)]  # "C h i e f"
         return any(self.lexicon.classes(word) & _ORDINARY for word in letters)
 
     def find_in(self, text: str) -> list[Span]:
@@ -159,6 +161,7 @@ class RuleRecognizer:
         spans += scan.spans
         spans += find_segments(text, self.catalogue.segments)
         spans += find_tables(scene, self.labels.by_label)
+        spans += find_spaced_tables(scene, self.labels.by_label)
         spans += find_names(scene, scan.labels)
         spans += find_institutions(scene)
         spans += find_places(scene, self.threshold)

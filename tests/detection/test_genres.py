@@ -20,6 +20,7 @@ from tests.rules.marked import notes, tokens, unmark
 HERE = Path(__file__).parent
 RECALL, PRECISION, TOUCHED = 0.9, 0.95, 1
 NOTES = notes(HERE / "genres.txt")
+CONTEXTS = notes(HERE / "contexts" / "en.txt")
 QUESTIONS = [
     unmark(line) for line in (HERE / "questions.txt").read_text("utf-8").splitlines() if not line.startswith("# ")
 ]
@@ -47,6 +48,46 @@ def test_notes_of_six_genres_are_read(half: int) -> None:
     recall, precision = score([note for number, note in enumerate(NOTES) if number % 2 == half])
     assert recall >= RECALL
     assert precision >= PRECISION
+
+
+def test_rare_names_are_read_in_the_contexts_of_many_genres() -> None:
+    recall, precision = score(CONTEXTS)
+    assert recall >= 0.945
+    assert precision >= 0.94
+    recall, precision = score([c for c in CONTEXTS if int(c.id.split()[0]) > 200])
+    assert recall >= 0.915
+    assert precision >= 0.96
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("SURGEON: Quendrith. ASSISTANT: Zorblat. EBL 10 mL.", ["Quendrith", "Zorblat"]),
+        ("Anesthesia Thistlewood GETA. EBL 10.", ["Thistlewood"]),
+        ("Mrs. Agnes Thornbury was seen. Thornbury, a 76-year-old, is well.", ["Agnes Thornbury", "Thornbury", "76"]),
+        ("She was seen previously at Duke for a pacemaker.", ["Duke"]),
+        ("Pt. Q u e n d r i t h was seen. C h i e f  complaint: rash", ["Q u e n d r i t h"]),
+        ("Labs at Quest. Referred for a stress test.", ["Labs at Quest"]),
+        ("Name of GP ............ Quendrith\n", ["Quendrith"]),
+        ("Hepatic function: K 6.1, Levo 0.12 given.", []),
+        ("cushing vs addison labs", []),
+        ("austin flint murmur and the park's fistula", []),
+    ],
+)
+def test_what_stands_beside_tells_what_no_list_knows(text: str, hidden: list[str]) -> None:
+    assert [text[s.start : s.end] for s in recognizer().find(Document("n", text))] == hidden
+
+
+def test_columns_that_blanks_line_up_are_read_by_their_heads() -> None:
+    text = (
+        "Name            Age  Sex  Room   Dx           MD          RN\n"
+        "Parata, W       54   M    310    CHF          Okeke       MK\n"
+        "Zubiri, M       71   F    312    Cellulitis   Quendrith   TW\n"
+    )
+    found = [(text[s.start : s.end], s.category) for s in recognizer().find(Document("n", text))]
+    rows = [("Parata, W", "54", "310", "Okeke", "MK"), ("Zubiri, M", "71", "312", "Quendrith", "TW")]
+    kinds = ("PATIENT", "AGE", "ROOM", "DOCTOR", "DOCTOR")
+    assert found == [pair for row in rows for pair in zip(row, kinds, strict=True)]
 
 
 def test_questions_with_identifiers_are_read() -> None:
