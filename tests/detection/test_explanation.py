@@ -63,6 +63,17 @@ def test_the_page_says_of_each_word_whether_a_clinical_phrase_protects_it() -> N
     assert [row[protected] for row in words.rows] == ["yes", "yes", "no"]
 
 
+def test_the_page_says_how_certain_each_is_to_two_digits() -> None:
+    told = RULES.explain(NOTE)
+    spans, reasons = explanation_sections(told, NOTE, show=False)[:2]
+    at = spans.columns.index("score")
+    assert [row[at] for row in spans.rows] == [
+        "" if s.span.score is None else f"{s.span.score:.2f}" for s in told.spans
+    ]
+    assert all(row[reasons.columns.index("raised to")] for row in reasons.rows)
+    assert {row[reasons.columns.index("model's probability")] for row in reasons.rows} == {""}  # there is no model
+
+
 def test_lists_and_known_identifiers_say_so(tmp_path: Path) -> None:
     (tmp_path / "deny").write_text("quorl\tDOCTOR\n")
     (tmp_path / "allow").write_text("Alan Jones\n")
