@@ -21,7 +21,7 @@ from deid.cli.ledger_options import (
 )
 from deid.cli.option_groups import command
 from deid.cli.tables import print_csv
-from deid.dp.domain import DomainOptions, parse_condition, parse_slices
+from deid.dp.domain import DomainOptions, parse_condition, parse_shares, parse_slices
 
 if TYPE_CHECKING:
     from deid.dp.methods import CubePlan
@@ -46,6 +46,10 @@ class CubeOptions(DomainOptions):
     method: str = option(
         "auto", "auto, or one of the methods in docs/cube.md: marginals, adaptive, privtree, forest, cells, ..."
     )
+    level_share: tuple[str, ...] = option(
+        (), "Share of epsilon of a level, for a column whose cells lie in others; all is the total.",
+        metavar="LEVEL:WEIGHT",
+    )  # fmt: skip
     gaussian: bool = option(
         False, "Gaussian noise, for named slices and cells: much less for many slices. Needs a budget with --delta."
     )
@@ -66,7 +70,8 @@ class CubeOptions(DomainOptions):
         found = functools.cache(lambda: distinct_cells(source.read_batches(public), public))
         return plan_cube(
             self.dimensions(dims, found), epsilon, unit, method=self.method, slices=named,
-            weights=weights, nonnegative=self.nonnegative, part=self.parts(self.part, found), delta=delta, **whom,
+            weights=weights, nonnegative=self.nonnegative, part=self.parts(self.part, found),
+            level_shares=parse_shares(self.level_share), delta=delta, **whom,
         )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -52,11 +52,13 @@ def plan_cube(
     nonnegative: bool = True,
     part: Sequence[tuple[Dimension, str]] = (),
     delta: float = 0.0,
+    level_shares: Mapping[str, float] | None = None,
     **terms: Any,
 ) -> CubePlan:
     """Check what is asked and choose the method, without looking at the data.
 
-    ``auto`` is ``marginals`` where slices are named and ``forest`` from 5 columns on. Below, it goes by the noise that
+    ``auto`` is ``marginals`` where slices are named, ``topdown`` where the cells of a column lie in one another (up to
+    four columns), and ``forest`` from 5 columns on. Below, it goes by the noise that
     cells would have, cells x rows between neighbours / epsilon: up to 5,000 ``cells``, up to 15,000 ``dpcube``, above
     it ``forest``, and beyond 45,000 ``privtree`` where most cells come from columns with an order (docs/cube.md says
     how well that does).
@@ -82,6 +84,9 @@ def plan_cube(
     delta : float
         Above 0 for Gaussian noise, with which the release by itself is (epsilon, delta)-DP; for ``marginals`` and
         ``cells``, and for a ledger with a delta.
+    level_shares : mapping of str to float, optional
+        Shares of epsilon of the levels of ``topdown``, in any scale; 1 by default. ``all`` is the total, the cells
+        themselves have the name of their column.
     terms
         Level, person, report and bound: see `deid.dp.plan.Terms.checked`.
 
@@ -118,6 +123,10 @@ def plan_cube(
         )
     if named and len(weights or named) != len(named):
         raise ConfigError("not as many weights as slices", "give each slice a weight, or none")
+    if method == "topdown":
+        weights = _level_weights(dimensions, level_shares or {})
+    elif level_shares:
+        raise ConfigError("only topdown divides epsilon by levels", "leave out --level-share, or use --method topdown")
     if delta and method not in ("marginals", "cells"):
         raise ConfigError(f"{method} draws no Gaussian noise", "name slices, or use --method cells")
     plan = CubePlan(
@@ -136,6 +145,22 @@ def plan_cube(
     return plan
 
 
+def _level_weights(dimensions: Sequence[Dimension], shares: Mapping[str, float]) -> tuple[float, ...]:
+    nested = [own for own in dimensions if own.outer]
+    if len(nested) > 1:
+        raise ConfigError(
+            "several columns have outer levels, and topdown measures those of one", "leave out the others"
+        )
+    column = (nested or dimensions)[0]
+    levels = ["all", *column.outer, column.name]
+    if not set(shares) <= set(levels):
+        raise ConfigError("a share is for a level that there is not", f"the levels are {', '.join(levels)}")
+    weights = tuple(float(shares.get(level, 1.0)) for level in levels)
+    if not all(1e-6 <= weight <= 1e6 for weight in weights):
+        raise ConfigError("a level's share is a number above 0", "for example: --level-share state:2")
+    return weights
+
+
 def _check_size(plan: CubePlan) -> None:
     """Refuse what would need too much memory or time, or could not be written, before anything is charged.
 
@@ -145,7 +170,7 @@ def _check_size(plan: CubePlan) -> None:
         Says what is too large.
     """
     shape, method = plan.shape, plan.method
-    clash = RESERVED & {dimension.name for dimension in plan.dimensions}
+    clash = RESERVED & {name for own in plan.dimensions for name in (own.name, *own.outer)}
     if clash:
         raise ConfigError(f"a dimension may not be called {min(clash)!r}", "the numbers of a release are; rename it")
     if len(shape) > _MOST_COLUMNS:
@@ -189,6 +214,11 @@ def _forest_cells(shape: Sequence[int]) -> int:
 
 def _rehearse(plan: CubePlan) -> None:
     """Run a plan on no rows and one cell, with test noise: an epsilon too small for what is asked is refused here."""
+    if plan.method == "topdown":
+        for share in plan.shares(plan.weights):
+            plan.variance(share)
+        plan.rehearse_report()
+        return
     few = tuple(replace(own, labels=own.labels[:1]) for own in plan.dimensions)
     small = replace(plan, dimensions=few, nonnegative=False)
     distance = plan.unit.distance
@@ -206,6 +236,8 @@ def _choose_method(dimensions: Sequence[Dimension], named: bool, noise: float) -
         return "marginals"
     if len(dimensions) >= _MANY_COLUMNS:
         return "forest"
+    if sum(bool(own.outer) for own in dimensions) == 1:
+        return "topdown"
     cells = math.prod(len(own) for own in dimensions)
     if cells * noise <= _CELLS_TO:
         return "cells"

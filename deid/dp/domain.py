@@ -17,6 +17,10 @@ therefore declared, in a file (TOML) or as a flag::
     dates = ["2015-01-01", "2019-12-31"]
     by = "quarter"
 
+    [columns.county]                   # cells that lie in one another, as deep as is wanted; rows have the innermost
+    tree = { Idaho = ["Ada", "Boise"], Utah = ["Cache", "Rich"] }
+    within = ["state"]                 # what the outer ones are called, outermost first
+
     [columns.clinic]                   # read from the data: only where the values are public anyway
     from_data = true
     public_source = "the hospital's public list of clinics, 2024"
@@ -33,6 +37,7 @@ from __future__ import annotations
 
 import bisect
 import datetime
+import functools
 import itertools
 import math
 import re
@@ -48,21 +53,39 @@ from deid.base.errors import ConfigError, require
 from deid.base.files import read_toml
 from deid.base.late import pd
 from deid.base.options import option
+from deid.dp.nested import Nesting
 from deid.table.cell_text import cell_text, text_column, whole_number
 from deid.table.microdata import check_columns, column_names, named_value
 
-_DECLARATIONS = ("values", "range", "edges", "dates", "from_data")
+_DECLARATIONS = ("values", "range", "edges", "dates", "tree", "from_data")
 _OPTIONS = {
     "values": {"ordered", "source"},
     "range": {"width", "outside", "source"},
     "edges": {"outside", "source"},
     "dates": {"by", "outside", "source"},
+    "tree": {"within", "source"},
     "from_data": {"public_source", "values"},
 }
 _MONTHS = {"year": 12, "quarter": 3, "month": 1}
 _MAX_CELLS = 10_000_000
 _MAX_WHOLE = 2**53  # whole numbers are floats somewhere on their way
 _TO_DECLARE = 'declare it: --domain "COLUMN=A,B,C", --domain "COLUMN=0..129", or a file with --domains'
+
+
+@dataclass(frozen=True, eq=False)
+class OuterLevel:
+    """A level in which the cells of a column lie, such as the states of counties.
+
+    Parameters
+    ----------
+    labels : tuple of str
+        Its cells.
+    of : int64 array, shape (cells of the column,)
+        In which of them each cell of the column lies.
+    """
+
+    labels: tuple[str, ...]
+    of: IntArray
 
 
 @dataclass(frozen=True)
@@ -99,6 +122,29 @@ class Dimension:
     def __len__(self) -> int:
         """Return the number of cells."""
         return len(self.labels)
+
+    @functools.cached_property
+    def outer(self) -> dict[str, OuterLevel]:
+        """The levels in which its cells lie, outermost first, by name; none where it was declared without."""
+        if "tree" not in self.declaration:
+            return {}
+        paths = _paths(self.declaration["tree"])
+        result = {}
+        for depth, name in enumerate(self.declaration["within"]):
+            labels = tuple(dict.fromkeys(path[: depth + 1] for path in paths))
+            places = {label: place for place, label in enumerate(labels)}
+            of = np.array([places[path[: depth + 1]] for path in paths], np.int64)
+            result[name] = OuterLevel(tuple(label[-1] for label in labels), of)
+        return result
+
+    @property
+    def nesting(self) -> Nesting:
+        """How its cells lie in one another: in the total, the outer levels, and one by one."""
+        levels = [own.of for own in self.outer.values()]
+        first = [np.unique(own, return_index=True)[1] for own in levels]
+        parents = [np.zeros(len(first[0]) if first else len(self), np.int64)]
+        parents += [above[own] for above, own in zip(levels, first[1:], strict=False)]
+        return Nesting((*parents, *levels[-1:]))
 
     @property
     def source(self) -> str:
@@ -245,11 +291,41 @@ def _from_data(name: str, declaration: Mapping[str, Any], column: pd.Series | No
     return Dimension(name, labels, False, dict(declaration) | {"values": list(labels)})
 
 
+def _tree(name: str, declaration: Mapping[str, Any], _: object) -> Dimension:
+    within = declaration.get("within")
+    if not isinstance(within, list) or not within or not all(isinstance(own, str) and own for own in within):
+        raise ConfigError(f"the domain of {name!r} does not say what its outer cells are", 'write within = ["state"]')
+    if len({name, *within}) <= len(within):
+        raise ConfigError(f"two levels of {name!r} have one name", "name each differently")
+    paths = _paths(declaration["tree"])
+    if any(len(path) != len(within) + 1 for path in paths):
+        raise ConfigError(
+            f"the tree of {name!r} is not {len(within) + 1} levels deep everywhere", "write as many as within names"
+        )
+    made = Dimension(name, _labels(name, [path[-1] for path in paths]), False, dict(declaration))
+    for level, own in made.outer.items():
+        if len(set(own.labels)) < len(own.labels):
+            raise ConfigError(f"the level {level!r} of {name!r} has a value twice", "write every value once")
+    return made
+
+
+def _paths(tree: object) -> list[tuple[str, ...]]:
+    """Return the way from the outermost to each cell of a tree; `ValueError` where it is none."""
+    if isinstance(tree, Mapping):
+        return [(str(label).strip(), *path) for label, below in tree.items() for path in _paths(below)]
+    if not isinstance(tree, Sequence) or isinstance(tree, str) or not tree:
+        raise ValueError
+    if any(isinstance(own, Mapping | list) for own in tree):
+        raise ValueError
+    return [(str(own),) for own in tree]
+
+
 _FORMS: dict[str, Callable[[str, Mapping[str, Any], pd.Series | None], Dimension]] = {
     "values": _values,
     "range": _range,
     "edges": _edges,
     "dates": _dates,
+    "tree": _tree,
     "from_data": _from_data,
 }
 
@@ -508,6 +584,24 @@ def parse_slices(texts: Iterable[str]) -> tuple[list[list[str]], list[float]]:
             raise ConfigError("a --slice has a weight that is no number", "for example: --slice year,death:2") from None
         slices.append(column_names(names))
     return slices, weights
+
+
+def parse_shares(texts: Iterable[str]) -> dict[str, float]:
+    """Return weights by name, of texts ``NAME:WEIGHT``.
+
+    Raises
+    ------
+    ConfigError
+        When one is of another form.
+    """
+    shares = {}
+    for text in texts:
+        name, _, weight = text.rpartition(":")
+        try:
+            shares[name.strip()] = float(weight)
+        except ValueError:
+            raise ConfigError("a share has a weight that is no number", "for example: --level-share state:2") from None
+    return shares
 
 
 def parse_condition(text: str) -> tuple[str, str]:

@@ -102,8 +102,21 @@ def _cells_clamped(plan: CubePlan, axes: Axes) -> tuple[float, float] | None:
     return max(bias, _cells(plan, axes)[0]), bias
 
 
+def _topdown(plan: CubePlan, axes: Axes) -> tuple[float, float] | None:
+    if plan.method != "topdown":
+        return None
+    nesting = plan.dimensions[plan.nested].nesting
+    variances = [plan.variance(share) for share in plan.shares(plan.weights)]
+    summed = _summed(plan, axes)
+    if plan.nested in axes:
+        return expected_deviation(float(nesting.cell_variances(variances).mean()) * summed, math.inf), 0.0
+    cells = len(plan.dimensions[plan.nested])
+    return expected_deviation(nesting.variance(np.ones(cells), variances) * (summed / cells), math.inf), 0.0
+
+
 FORECASTS: dict[str, Callable[[CubePlan, Axes], tuple[float, float] | None]] = {
     "marginals": _marginals,
+    "topdown": _topdown,
     "cells": _cells,
     "cells-clamped": _cells_clamped,
 }

@@ -1,6 +1,7 @@
 """How a cube is measured: the methods, by name.
 
 ``marginals``     the named slices, each measured once and reconciled; the best by far for what is named
+``topdown``       every level of a column whose cells lie in one another, such as counties in states
 ``privtree``      a partition that follows the data; for few columns, nothing named
 ``forest``        one-way and chosen two-way marginals; for many columns, nothing named
 ``adaptive``      single columns, then the pairs that a model of what is known gets most wrong; for made-up rows
@@ -31,7 +32,7 @@ from deid.dp.dpcube import dpcube
 from deid.dp.epsilon import from_nano, split_epsilon, to_nano
 from deid.dp.forest import fit_forest, measure_forest
 from deid.dp.marginals import Axes, Marginal, choose_cuboids, least_squares, nonnegative
-from deid.dp.models import BoxModel, ForestModel, MarginalTable, Model, TableModel, WaveletModel
+from deid.dp.models import BoxModel, ForestModel, MarginalTable, Model, NestedModel, TableModel, WaveletModel
 from deid.dp.noise import Noise, gaussian_variance, laplace_variance
 from deid.dp.plan import ReleasePlan
 from deid.dp.privelet import Wavelet, privelet
@@ -83,7 +84,7 @@ class CubePlan(ReleasePlan):
     slices : tuple of axes
         The named slices, for ``marginals``, one of `METHODS`.
     weights : tuple of float
-        Their shares of epsilon, in any scale.
+        Their shares of epsilon, in any scale; of ``topdown`` those of the total, the outer levels and the cells.
     nonnegative : bool
         Whether to project onto non-negative counts, for methods where that is a step of its own.
     part : tuple of (Dimension, str)
@@ -124,6 +125,11 @@ class CubePlan(ReleasePlan):
     def shape(self) -> tuple[int, ...]:
         """Cells of each dimension."""
         return tuple(len(dimension) for dimension in self.dimensions)
+
+    @property
+    def nested(self) -> int:
+        """The dimension whose cells lie in outer levels; if there is none the first one, all in the total."""
+        return next((axis for axis, own in enumerate(self.dimensions) if own.outer), 0)
 
     def measured(self) -> list[tuple[Axes, float]]:
         """Return the slices that ``marginals`` measures, each with its share; the other named ones follow by summing.
@@ -207,6 +213,26 @@ def _cells(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
     drawn = plan.draw(noise, rows.counts(), share)
     table = _table(plan, axes, drawn, drawn, share)
     return TableModel(plan.shape, (table,), plan.unit.distance), ["counts are as drawn: unbiased, some are negative"]
+
+
+def _topdown(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
+    axis, shares = plan.nested, plan.shares(plan.weights)
+    nesting = plan.dimensions[axis].nesting
+    true = np.moveaxis(rows.counts(), axis, 0)
+    levels = nesting.levels(true.reshape(len(true), -1).astype(float))
+    measured = [
+        plan.draw(noise, np.rint(own).astype(np.int64), share) for own, share in zip(levels, shares, strict=True)
+    ]
+    found = nesting.estimate(measured, [plan.variance(share) for share in shares])
+    shown = nesting.nonnegative(found) if plan.nonnegative else found
+    tables = [np.moveaxis(own.reshape(true.shape), 0, axis) for own in (found, shown)]
+    notes = ["levels were reconciled by inverse-variance least squares, which is unbiased"]
+    if plan.nonnegative:
+        notes.append(
+            "counts were projected onto non-negative ones from the top down: cells that are nearly empty are biased "
+            "upwards, the others downwards; the column unbiased is before this step"
+        )
+    return NestedModel(axis, nesting, tables[0], tables[1], shares, plan.unit.distance), notes
 
 
 def _cells_clamped(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
@@ -295,6 +321,7 @@ class Method:
 
 METHODS: Mapping[str, Method] = {
     "marginals": Method(_marginals, False),
+    "topdown": Method(_topdown, True),
     "privtree": Method(_privtree, False),
     "forest": Method(_forest, False),
     "adaptive": Method(_adaptive, False),

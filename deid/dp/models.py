@@ -21,6 +21,7 @@ from deid.dp.boxes import Boxes
 from deid.dp.forest import Forest, fit_forest
 from deid.dp.intervals import discrete_half_width, half_width, standard_half_width
 from deid.dp.marginals import Axes, query_weights
+from deid.dp.nested import Nesting
 from deid.dp.noise import gaussian_variance, laplace_scale, laplace_variance
 from deid.dp.privelet import Wavelet, weight_sums
 
@@ -251,6 +252,67 @@ class WaveletModel:
 
 
 @dataclass(frozen=True, eq=False)
+class NestedModel:
+    """Cells of which one dimension lies in outer levels, all of which were measured; answers every slice.
+
+    Parameters
+    ----------
+    axis : int
+        The dimension whose cells lie in one another.
+    nesting : Nesting
+        How.
+    unbiased, shown : float64 array
+        Cells of the cube's shape that agree with all levels, before and after they were made non-negative.
+    epsilons : tuple of float
+        What each level cost, the total first.
+    distance : int
+        Rows between neighbours.
+    """
+
+    axis: int
+    nesting: Nesting
+    unbiased: FloatArray
+    shown: FloatArray
+    epsilons: tuple[float, ...]
+    distance: int
+    caveat = ""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Cells of each dimension."""
+        return self.shown.shape
+
+    @property
+    def tables(self) -> tuple[MarginalTable, ...]:
+        """The cells as one table over all dimensions."""
+        return (MarginalTable(tuple(range(self.shown.ndim)), self.unbiased, self.shown, self.epsilons[-1]),)
+
+    def counts(self, axes: Axes) -> FloatArray:
+        """Return the counts over ``axes`` without intervals; a dimension for each axis."""
+        return _cuboid(self.shown, tuple(range(self.shown.ndim)), axes)
+
+    def answer(self, axes: Axes, chosen: Chosen, level: float) -> Answer:
+        """Return a slice with intervals; arguments as those of `TableModel.answer`."""
+        every = tuple(range(self.shown.ndim))
+        counts, unbiased = (_chosen_cuboid(own, every, axes, chosen) for own in (self.shown, self.unbiased))
+        variances = [laplace_variance(self.distance, own) for own in self.epsilons]
+        sizes = [self.shape[axis] if (own := chosen[axis]) is None else len(own) for axis in every]
+        summed = math.prod(size for axis, size in enumerate(sizes) if axis not in axes and axis != self.axis)
+        cells = chosen[self.axis]
+        if self.axis in axes:
+            single = self.nesting.cell_variances(variances)
+            single = single if cells is None else single[cells]
+            own_shape = [-1 if axis == self.axis else 1 for axis in axes]
+            variance = single.reshape(own_shape) * np.ones(counts.shape)
+        else:
+            weights = np.zeros(self.shape[self.axis])
+            weights[slice(None) if cells is None else cells] = 1.0
+            variance = np.full(counts.shape, self.nesting.variance(weights, variances))
+        half = half_width(variance * summed, np.ones(counts.shape), level)
+        return _between(counts, unbiased - half, unbiased + half)
+
+
+@dataclass(frozen=True, eq=False)
 class BoxModel:
     """Boxes with counts; answers every slice.
 
@@ -348,4 +410,4 @@ class ForestModel:
         return _between(counts, counts - half, counts + half)
 
 
-Model = TableModel | WaveletModel | BoxModel | ForestModel
+Model = TableModel | WaveletModel | NestedModel | BoxModel | ForestModel

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from deid.base.errors import FormatError, require
+from deid.base.arrays import IntArray
+from deid.base.errors import ConfigError, FormatError, require
 from deid.base.late import pd
 from deid.dp.boxes import Boxes
-from deid.dp.domain import Dimension, declare
+from deid.dp.domain import Dimension, OuterLevel, declare
 from deid.dp.forest import Forest
 from deid.dp.intervals import half_width
-from deid.dp.models import BoxModel, ForestModel, MarginalTable, Model, TableModel, WaveletModel
+from deid.dp.models import BoxModel, ForestModel, MarginalTable, Model, NestedModel, TableModel, WaveletModel
 from deid.dp.privelet import Wavelet
 from deid.dp.release_files import NOT_PRIVATE, ReleaseFacts, read_numbers, write_numbers
 from deid.dp.unit import PrivacyUnit
@@ -80,12 +81,20 @@ class CubeRelease(ReleaseFacts):
         ConfigError
             When the release does not have a column or a cell, or cannot answer this slice.
         """
+        chosen: list[IntArray | None] = [None] * len(self.dimensions)
+        for name, text in (where or {}).items():
+            axis, cells = self._cells(name, text)
+            known = chosen[axis]
+            chosen[axis] = cells if known is None else np.intersect1d(known, cells)
+        return self.marked(self._slice(list(dims), chosen, self.level(level)))
+
+    def _slice(self, dims: list[str], chosen: list[IntArray | None], level: float) -> pd.DataFrame:
+        rolled = next((name for name in dims if self._outer(name) is not None), None)
+        if rolled is not None:
+            return self._rolled_up(rolled, dims, chosen, level)
         axes = tuple(self._axis(name) for name in dims)
         require(len(set(axes)) >= len(axes), "a dimension is named twice", "name each once")
-        chosen: list[np.ndarray | None] = [None] * len(self.dimensions)
-        for name, text in (where or {}).items():
-            chosen[self._axis(name)] = self.dimensions[self._axis(name)].select(text)
-        answer = self.model.answer(axes, chosen, self.level(level))
+        answer = self.model.answer(axes, chosen, level)
         cells = [np.arange(len(self.dimensions[a])) if (own := chosen[a]) is None else own for a in axes]
         grids = np.meshgrid(*cells, indexing="ij") if axes else []
         columns: dict[str, Any] = {
@@ -93,11 +102,48 @@ class CubeRelease(ReleaseFacts):
             for axis, grid in zip(axes, grids, strict=True)
         }
         columns |= {name: getattr(answer, field).ravel() for name, field in _ANSWER.items()}
-        return self.marked(pd.DataFrame(columns))
+        return pd.DataFrame(columns)
+
+    def _outer(self, name: str) -> tuple[int, OuterLevel] | None:
+        """Return the dimension whose cells lie in a level of this name, and the level."""
+        if any(own.name == name for own in self.dimensions):
+            return None
+        return next(((axis, own.outer[name]) for axis, own in enumerate(self.dimensions) if name in own.outer), None)
+
+    def _cells(self, name: str, text: str) -> tuple[int, IntArray]:
+        """Return the dimension and the cells that a condition names, on a column or on an outer level of one."""
+        found = self._outer(name)
+        if found is None:
+            return self._axis(name), self.dimensions[self._axis(name)].select(text)
+        axis, outer = found
+        asked = Dimension(name, outer.labels, False, {}).select(text)
+        return axis, np.flatnonzero(np.isin(outer.of, asked))
+
+    def _rolled_up(self, name: str, dims: list[str], chosen: list[IntArray | None], level: float) -> pd.DataFrame:
+        """Return `_slice` over an outer level: a cell of it at a time, so that its interval is that of its sum."""
+        found = self._outer(name)
+        assert found is not None
+        axis, outer = found
+        others = [own for own in dims if own != name]
+        if len(others) < len(dims) - 1 or self.dimensions[axis].name in others:
+            raise ConfigError("a dimension is named twice", "name each once: a column, or a level in which it lies")
+        parts = []
+        for number, label in enumerate(outer.labels):
+            cells, known = np.flatnonzero(outer.of == number), chosen[axis]
+            inside = cells if known is None else np.intersect1d(known, cells)
+            if len(inside):
+                part = self._slice(others, [*chosen[:axis], inside, *chosen[axis + 1 :]], level)
+                part.insert(dims.index(name), name, label)
+                parts.append(part)
+        frame = pd.concat(parts, ignore_index=True)
+        # the first column runs slowest, as in every slice
+        ranks = [pd.factorize(frame[own])[0] for own in reversed(dims)]
+        return frame.iloc[np.lexsort(ranks)].reset_index(drop=True)
 
     def _axis(self, name: str) -> int:
         names = [dimension.name for dimension in self.dimensions]
-        require(name in names, f"the release has no dimension {name!r}", f"it has {', '.join(names)}")
+        known = [*names, *(level for own in self.dimensions for level in own.outer)]
+        require(name in names, f"the release has no dimension {name!r}", f"it has {', '.join(known)}")
         return names.index(name)
 
     def to_frame(self) -> pd.DataFrame:
@@ -142,7 +188,13 @@ def _box_frame(release: CubeRelease) -> pd.DataFrame:
     return pd.DataFrame(columns | {"unbiased": model.unbiased, "variance": boxes.variances})
 
 
-_KINDS = {TableModel: "tables", WaveletModel: "wavelet", ForestModel: "forest", BoxModel: "boxes"}
+_KINDS = {
+    TableModel: "tables",
+    NestedModel: "nested",
+    WaveletModel: "wavelet",
+    ForestModel: "forest",
+    BoxModel: "boxes",
+}
 
 
 def _metadata(release: CubeRelease) -> dict[str, Any]:
@@ -159,6 +211,8 @@ def _metadata(release: CubeRelease) -> dict[str, Any]:
         told["clamped"] = model.clamped
     if isinstance(model, WaveletModel):
         told["transformed"] = list(model.wavelet.transformed)
+    if isinstance(model, NestedModel):
+        told |= {"axis": model.axis, "epsilons": list(model.epsilons)}
     domains = [{"name": own.name, **own.declaration} for own in release.dimensions]
     return {"deid_cube": _VERSION, **release.metadata, "domains": domains, "model": told}
 
@@ -227,6 +281,10 @@ def _model(
     if model["kind"] == "wavelet":
         wavelet = Wavelet(shape, tuple(map(bool, model["transformed"])))
         return WaveletModel(wavelet, tables[0].counts, tables[0].epsilon, distance)
+    if model["kind"] == "nested":
+        axis, epsilons = int(model["axis"]), tuple(map(float, model["epsilons"]))
+        nesting = dimensions[axis].nesting
+        return NestedModel(axis, nesting, tables[0].unbiased, tables[0].counts, epsilons, distance)
     if model["kind"] == "tables":
         return TableModel(shape, tuple(tables), distance, bool(model["clamped"]))
     forest = Forest(shape, {table.axes: table.counts for table in tables})

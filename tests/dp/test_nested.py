@@ -1,0 +1,230 @@
+"""Cells that lie in one another: the best counts by dense algebra, sums that agree, levels that can be asked."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from odds import upper_log_ratio
+from test_dp_commands import deid
+
+from deid.base.errors import ConfigError
+from deid.dp.cube import plan_cube, release_cube
+from deid.dp.domain import declare
+from deid.dp.forecast import forecast
+from deid.dp.methods import CubePlan
+from deid.dp.nested import Nesting
+from deid.dp.noise import SeededNoise
+from deid.dp.release import read_release, write_release
+from deid.dp.synthetic import synthesize
+from deid.dp.unit import PrivacyUnit
+
+TREE = {"North": {"Idaho": ["Ada", "Boise", "Custer"], "Utah": ["Rich"]}, "South, deep": {"Ohio": ["Adams", 'Al"len']}}
+COUNTY = declare("county", {"tree": TREE, "within": ["region", "state"]})
+YEAR = declare("year", {"range": [0, 2]})
+
+
+def random_nesting(draws: Any) -> Nesting:
+    sizes = [1, draws.randint(1, 3)]
+    parents = [np.zeros(sizes[1], np.int64)]
+    for _ in range(draws.randint(0, 2)):
+        below = [place for place in range(sizes[-1]) for _ in range(draws.randint(1, 3))]
+        parents.append(np.array(below, np.int64))
+        sizes.append(len(below))
+    return Nesting(tuple(parents))
+
+
+@settings(max_examples=30)
+@given(st.randoms(use_true_random=False), st.integers(0, 10_000))
+def test_estimates_and_variances_are_those_of_dense_least_squares(draws: Any, seed: int) -> None:
+    nesting, generator = random_nesting(draws), np.random.default_rng(seed)
+    cells = nesting.sizes[-1]
+    sums = [np.array(own) for own in nesting.levels(np.eye(cells))]  # how each level adds up cells
+    variances = generator.uniform(0.5, 4, len(sums)).tolist()
+    measured = [generator.normal(size=(size, 2)) for size in nesting.sizes]
+    weight = np.concatenate([np.full(len(own), 1 / np.sqrt(v)) for own, v in zip(sums, variances, strict=True)])
+    design = np.concatenate(sums) * weight[:, None]
+    found = nesting.estimate(measured, variances)
+    best = np.linalg.lstsq(design, np.concatenate(measured) * weight[:, None], rcond=None)[0]
+    np.testing.assert_allclose(found, best, atol=1e-9)
+    covariance = np.linalg.inv(design.T @ design)
+    np.testing.assert_allclose(nesting.cell_variances(variances), np.diag(covariance), atol=1e-9)
+    asked = generator.normal(size=cells)
+    assert nesting.variance(asked, variances) == pytest.approx(asked @ covariance @ asked)
+    shown = nesting.nonnegative(found)
+    assert (shown >= 0).all()
+    np.testing.assert_allclose(shown.sum(axis=0), np.maximum(found.sum(axis=0), 0), atol=1e-9)
+
+
+def table(rows: int = 3000) -> pd.DataFrame:
+    generator = np.random.default_rng(7)
+    odds = np.array([0.5, 0.2, 0.0, 0.1, 0.15, 0.05])
+    return pd.DataFrame(
+        {
+            "county": generator.choice(np.array(COUNTY.labels), rows, p=odds),
+            "year": generator.choice(list("012"), rows),
+        },
+        dtype="string",
+    )
+
+
+def released(frame: pd.DataFrame, epsilon: float = 1.0, seed: int = 1, **how: Any) -> Any:
+    plan = plan_cube([COUNTY, YEAR], epsilon, PrivacyUnit(), report_share=0.0, **how)
+    assert plan.method == how.get("method", "topdown")
+    return release_cube(frame, plan, ledger=None, noise=SeededNoise(seed))
+
+
+def test_only_pairs_that_there_are_have_cells() -> None:
+    assert COUNTY.labels == ("Ada", "Boise", "Custer", "Rich", "Adams", 'Al"len')
+    assert {name: own.labels for name, own in COUNTY.outer.items()} == {
+        "region": ("North", "South, deep"), "state": ("Idaho", "Utah", "Ohio")
+    }  # fmt: skip
+    assert [own.tolist() for own in COUNTY.nesting.parents] == [[0, 0], [0, 0, 1], [0, 0, 0, 1, 2, 2]]
+
+
+def test_levels_agree_and_can_be_asked(tmp_path: Path) -> None:
+    frame = table()
+    for suffix in (".parquet", ".csv", ".json"):
+        write_release(released(frame), tmp_path / f"r{suffix}")
+        cube = read_release(tmp_path / f"r{suffix}")
+        counties, states = cube.slice(["county"]), cube.slice(["state"])
+        assert states["state"].tolist() == ["Idaho", "Utah", "Ohio"]
+        assert states["count"][0] == pytest.approx(counties["count"][:3].sum())
+        assert cube.slice()["count"][0] == pytest.approx(states["count"].sum())
+        both = cube.slice(["year", "region"], {"state": "Idaho,Ohio"})
+        assert both[["year", "region"]].to_numpy().tolist() == [
+            [year, region] for year in "012" for region in ("North", "South, deep")
+        ]
+        south = cube.slice(["year"], {"region": "South, deep"})
+        assert both["count"].tolist()[1::2] == pytest.approx(south["count"].tolist())
+        assert cube.slice(["state"], {"county": "Rich"})["state"].tolist() == ["Utah"]
+        pd.testing.assert_frame_equal(cube.to_frame(), released(frame).to_frame(), check_dtype=False)
+    with pytest.raises(ConfigError, match="named twice"):
+        cube.slice(["state", "county"])
+    with pytest.raises(ConfigError, match="no such cell"):
+        cube.slice(["year"], {"state": "Texas"})
+    with pytest.raises(ConfigError, match="state"):
+        cube.slice(["stat"])
+    rows = synthesize(cube, seed=1)
+    assert len(rows) == pytest.approx(3000, abs=30)
+    assert set(rows["county"]) <= set(COUNTY.labels)
+
+
+def test_intervals_cover_and_outer_levels_have_less_noise_than_sums_of_cells() -> None:
+    frame, inside = table(), []
+    true = frame["county"].isin(["Ada", "Boise", "Custer"]).sum()
+    singles = frame["county"].value_counts().reindex(list(COUNTY.labels)).fillna(0).to_numpy()
+    for seed in range(60):
+        cube = released(frame, 0.5, seed, nonnegative=False)
+        line, counties = cube.slice([], {"state": "Idaho"}).iloc[0], cube.slice(["county"])
+        inside += [line["lower"] <= true <= line["upper"]]
+        inside += ((counties["lower"] <= singles) & (singles <= counties["upper"])).tolist()
+    assert np.mean(inside) >= 0.93
+    big = declare("zip", {"tree": {str(s): [f"{s}-{n}" for n in range(200)] for s in range(5)}, "within": ["state"]})
+    plans = {m: plan_cube([big], 1.0, PrivacyUnit(), method=m, report_share=0) for m in ("topdown", "cells")}
+    spread = {}
+    for method, plan in plans.items():
+        assert isinstance(plan, CubePlan)
+        empty = pd.DataFrame({"zip": ["0-0"] * 100}, dtype="string")
+        spread[method] = np.mean([
+            abs(release_cube(empty, plan, ledger=None, noise=SeededNoise(seed)).model.answer(
+                (), [np.arange(200)], 0.95).counts - 100) for seed in range(10)])  # fmt: skip
+    assert spread["topdown"] < spread["cells"] / 2
+
+
+def test_the_forecast_and_shares_of_levels() -> None:
+    plan = plan_cube([COUNTY, YEAR], 0.5, PrivacyUnit(), report_share=0.0, nonnegative=False)
+    told = {line.slice: line.per_cell for line in forecast(plan) if line.method == "topdown"}
+    errors = []
+    for seed in range(80):
+        made = release_cube(table(), plan, ledger=None, noise=SeededNoise(seed)).slice(["year"])
+        errors.append(np.abs(made["count"] - table()["year"].value_counts().reindex(list("012")).to_numpy()).mean())
+    assert told["year"] == pytest.approx(np.mean(errors), rel=0.2)
+    heavy = released(table(), level_shares={"all": 8, "state": 2})
+    assert heavy.model.epsilons == pytest.approx((8 / 12, 1 / 12, 2 / 12, 1 / 12), rel=1e-6)
+
+
+@pytest.mark.parametrize("wrong", [
+    {"tree": {"a": ["x"], "b": {"c": ["y"]}}, "within": ["s"]}, {"tree": {"a": ["x"], "b": ["x"]}, "within": ["s"]},
+    {"tree": {"a": ["x"]}}, {"tree": {"a": []}, "within": ["s"]}, {"tree": {"a": ["x"]}, "within": ["c"]},
+    {"tree": {}, "within": ["s"]}, {"tree": ["x"], "within": ["s"]}, {"tree": {"a": ["x", ""]}, "within": ["s"]},
+    {"tree": {"a": {"o": ["x"]}, "b": {"o": ["y"]}}, "within": ["s", "t"]}, {"tree": {"a": "xy"}, "within": ["s"]},
+])  # fmt: skip
+def test_trees_that_are_none(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError):
+        declare("c", wrong)
+
+
+def test_what_cannot_be_asked() -> None:
+    for how in ({"level_shares": {"town": 1.0}}, {"level_shares": {"state": 0.0}},
+                {"level_shares": {"state": 1.0}, "method": "cells"}, {"epsilon": 1e-9}):  # fmt: skip
+        with pytest.raises(ConfigError):
+            plan_cube([COUNTY], **{"epsilon": 1.0, **how}, unit=PrivacyUnit())
+    other = declare("c", {"tree": {"a": ["x"]}, "within": ["b"]})
+    with pytest.raises(ConfigError, match="several columns"):
+        plan_cube([COUNTY, other], 1.0, PrivacyUnit(), method="topdown")
+    with pytest.raises(ConfigError, match="may not be called"):
+        plan_cube([declare("c", {"tree": {"a": ["x"]}, "within": ["count"]})], 1.0, PrivacyUnit())
+
+
+def test_a_row_more_moves_each_level_by_one() -> None:
+    """The sensitivity by brute force: what enters the noise, with all of a level's budget for one row."""
+
+    class Recording(SeededNoise):
+        entered: list[Any]
+
+        def discrete_laplace(self, values: Any, sensitivity: int, epsilon: float) -> Any:
+            self.entered.append((np.array(values), sensitivity, epsilon))
+            return super().discrete_laplace(values, sensitivity, epsilon)
+
+    seen = []
+    for rows in (table(50), pd.concat([table(50), table(51).iloc[50:]])):
+        noise = Recording(1)
+        noise.entered = []
+        plan = plan_cube([COUNTY, YEAR], 0.8, PrivacyUnit(), report_share=0.0)
+        release_cube(rows, plan, ledger=None, noise=noise)
+        seen.append(noise.entered)
+    moved = [np.abs(a[0] - b[0]).sum() / a[1] * a[2] for a, b in zip(*seen, strict=True)]
+    assert len(moved) == 4
+    assert sum(moved) <= 0.8
+
+
+def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    table().to_csv("t.csv", index=False)
+    Path("d.toml").write_text(
+        '[columns.county]\nwithin = ["state"]\ntree = { Idaho = ["Ada", "Boise", "Custer"], Utah = ["Rich"], Ohio = '
+        '["Adams", \'Al"len\'] }\n[columns.year]\nrange = [0, 2]\n'
+    )
+    deid("budget", "init", "l.db", "--epsilon", "3")
+    asked = ("cube", "t.csv", "--dims", "county,year", "--domains", "d.toml", "--epsilon", "1", "--ledger", "l.db")
+    assert "topdown" in deid(*asked, "--dry-run")
+    deid(*asked, "--level-share", "state:3", "-o", "c.parquet")
+    shown = pd.read_csv(io.StringIO(deid("slice", "c.parquet", "--dims", "state", "--where", "year=0..1")))
+    assert shown["state"].tolist() == ["Idaho", "Utah", "Ohio"]
+    assert shown["count"].sum() == pytest.approx(2000, abs=150)
+    with pytest.raises(ConfigError, match="weight"):
+        deid(*asked, "--level-share", "state", "-o", "e.parquet")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("epsilon", "broken"), [(1.0, False), (4.0, True)])
+def test_odds_of_neighbours_stay_within_epsilon(epsilon: float, broken: bool) -> None:
+    """The control spends four times what it says."""
+    plan = plan_cube([COUNTY], epsilon, PrivacyUnit(), report_share=0.0)
+    seen = []
+    for which, rows in enumerate((["Ada"], ["Ada", "Rich"])):
+        noise, frame = SeededNoise(50 + which), pd.DataFrame({"county": rows}, dtype="string")
+        answers = Counter[Any]()
+        for _ in range(8000):
+            made = release_cube(frame, plan, ledger=None, noise=noise).model
+            answers[int(np.clip(np.rint(made.unbiased[3] * 2), -3, 5))] += 1
+        seen.append(answers)
+    assert (upper_log_ratio(*seen, 8000) > 1.0) == broken
