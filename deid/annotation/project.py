@@ -155,7 +155,8 @@ class Project:
         try:
             with project._store.reading() as connection:
                 if rows.setting(connection, "form") != FORM:
-                    raise StoreError("the project was made by another version", "use that version", str(path))
+                    how = "export it with that version (deid annotate export), and import what it wrote"
+                    raise StoreError("the project was made by another version", how, str(path))
         except BaseException:
             project.close()
             raise
