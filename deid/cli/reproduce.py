@@ -61,7 +61,7 @@ def reproduce(
             typer.echo(f"{one.name:<24}{one.source}")
         return 0
     place = data or CHECKOUT
-    if not (place / "tables").is_dir():
+    if any(one.commands for one in items) and not (place / "tables").is_dir():
         raise ConfigError("there are no data to reproduce with", "name the folder corpora of a checkout with --data F")
     if output is not None and output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise OutputError("the folder to write exists already and holds something", "name a new one", str(output))

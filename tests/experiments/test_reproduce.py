@@ -48,7 +48,7 @@ def test_figures_of_others_stand_on_their_page_with_ours_and_the_command(tmp_pat
         numbers = (re.escape(number) for number in claim.ours.split(", "))
         assert all(re.search(rf"(?<![\d.]){number}(?!\d)", page) for number in numbers), claim
         assert claim.command in page.replace("\\ ", ""), claim
-    result = CliRunner().invoke(app, ["reproduce", "claims", "-o", str(tmp_path / "c")])
+    result = CliRunner().invoke(app, ["reproduce", "claims", "-o", str(tmp_path / "c"), "--data", str(tmp_path)])
     assert result.exit_code == 0, result.output
     assert "0 of 0 findings" in result.output
     written = pd.read_csv(tmp_path / "c" / "figures.csv", dtype=str)
