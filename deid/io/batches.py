@@ -11,7 +11,7 @@ import datetime
 import time
 import uuid
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -65,7 +65,7 @@ class SqlTable:
         column = self.table.columns[name]
         return sql.type_coerce(column, sql.types.NullType()) if self.store.dialect == "sqlite" else column
 
-    def all(self, names: Sequence[str]) -> Iterator[Sequence[Row]]:
+    def all(self, names: Sequence[str]) -> Generator[Sequence[Row]]:
         """Yield all rows in batches, in no order, in one transaction."""
         import sqlalchemy as sql
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import datetime
 import hashlib
 import hmac
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from deid.manifest import ManifestRun
 from deid.manifest.run import path_pseudonym
 from deid.streaming.totals import Totals
+
+_LONGEST = 3600.0
+"""Seconds until a clock is looked at again."""
 
 
 class Proof:
@@ -128,3 +133,24 @@ def _copy(totals: Totals) -> Totals:
     same = Totals()
     same.restore(totals.as_dict())
     return same
+
+
+async def daily(
+    turn: Callable[[], None],
+    now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> None:
+    """Call something when a day ends, in UTC, until it is cancelled.
+
+    Parameters
+    ----------
+    turn : callable
+        Is called once a day, however a clock is set meanwhile; once for all days that a machine slept.
+    now, sleep : callable
+        Tell the time, and wait.
+    """
+    while True:
+        midnight = datetime.datetime.combine(now().date() + datetime.timedelta(days=1), datetime.time(), datetime.UTC)
+        while (left := (midnight - now()).total_seconds()) > 0:
+            await sleep(min(left, _LONGEST))
+        turn()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ Cells = tuple[list[str], list[list[Any]]]
 """Names of columns, and the cells of each."""
 
 
-def cell_batches(place: str, table: str | None, most: int | None = None) -> Iterator[Cells]:
+def cell_batches(place: str, table: str | None, most: int | None = None) -> Generator[Cells]:
     """Yield the rows of a table, all in one transaction; see `deid.table.table_files.read_table`.
 
     Parameters
@@ -48,8 +49,8 @@ def cell_batches(place: str, table: str | None, most: int | None = None) -> Iter
     found = open_table(database, table or named)
     loose = found.store.dialect == "sqlite"
     places = [getattr(column.type, "scale", None) if loose else None for column in found.table.columns]
-    try:
-        rows = (row for batch in found.all(found.columns) for row in batch)
+    with closing(found.store), closing(found.all(found.columns)) as batches:
+        rows = (row for batch in batches for row in batch)
         batch = list(islice(rows, most))
         while True:
             values = zip(*batch, strict=True) if batch else [()] * len(places)
@@ -58,8 +59,6 @@ def cell_batches(place: str, table: str | None, most: int | None = None) -> Iter
             batch = list(islice(rows, most))
             if not batch:
                 return
-    finally:
-        found.store.close()
 
 
 def _scaled(cell: object, places: int | None) -> object:

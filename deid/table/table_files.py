@@ -12,7 +12,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,7 @@ def read_table(
 
 def read_batches(
     place: str | Path, *, columns: Sequence[str] = (), separator: str | None = None, table: str | None = None
-) -> Iterator[pd.DataFrame]:
+) -> Generator[pd.DataFrame]:
     """Yield the rows of a table in batches, so that memory does not grow with a table of Parquet or of a database.
 
     All cells are texts, so what is read of a row is what `read_table` reads of it. A table of another kind is one
@@ -135,8 +136,9 @@ def read_batches(
     name = str(place)
     path = Path(name)
     if is_database(name):
-        for found in cell_batches(name, table, _BATCH):
-            yield _only(_from_cells(found, name, True, False, _array), columns)
+        with closing(cell_batches(name, table, _BATCH)) as batches:
+            for found in batches:
+                yield _only(_from_cells(found, name, True, False, _array), columns)
         return
     files = parquet_files(path)
     if not files:
@@ -173,8 +175,8 @@ def read_columns(
 
 def column_names_of(place: str | Path, *, separator: str | None = None, table: str | None = None) -> list[str]:
     """Return the names of a table's columns; parameters and errors are those of `read_batches`."""
-    batches = read_batches(place, separator=separator, table=table)
-    return list(map(str, next(batches).columns))
+    with closing(read_batches(place, separator=separator, table=table)) as batches:
+        return list(map(str, next(batches).columns))
 
 
 def parquet_files(path: Path) -> list[Path]:

@@ -7,7 +7,6 @@ are told to come again; so is one whose worker died. What cannot be processed is
 from __future__ import annotations
 
 import asyncio
-import datetime
 import json
 import re
 import sys
@@ -22,7 +21,7 @@ from deid.base.async_pool import AsyncPool, Busy, WorkerLost
 from deid.base.errors import DeidError, FormatError
 from deid.base.pool import Pool
 from deid.streaming.metrics import exposition
-from deid.streaming.proof import Proof
+from deid.streaming.proof import Proof, daily
 from deid.streaming.totals import Totals
 from deid.web import interface as form
 from deid.web.guard import Application, Guard, Served
@@ -197,7 +196,7 @@ def service(
     async def lifespan(_: object) -> AsyncIterator[None]:
         async with desk.working():
             beside = [asyncio.create_task(jobs.work())] if jobs else []
-            beside += [asyncio.create_task(_daily(proof))] if proof else []
+            beside += [asyncio.create_task(daily(proof.turn))] if proof else []
             yield
             for task in beside:
                 task.cancel()
@@ -222,15 +221,6 @@ def service(
         endless=_is_stream,
         log=desk.served,
     )
-
-
-async def _daily(proof: Proof) -> None:
-    """Write a manifest when a day ends, in UTC."""
-    while True:
-        now = datetime.datetime.now(datetime.UTC)
-        midnight = datetime.datetime.combine(now.date() + datetime.timedelta(days=1), datetime.time(), datetime.UTC)
-        await asyncio.sleep((midnight - now).total_seconds())
-        proof.turn()
 
 
 def _is_stream(head: Head) -> bool:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import random
+import sqlite3
 import stat
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
 from deid.base.errors import DeidError
 from deid.cli.main import app
+from deid.table import table_files
 
 RUN = CliRunner()
 
@@ -137,3 +141,36 @@ def test_two_step_linkage_needs_all_its_tables(table: Path, tmp_path: Path) -> N
     )  # fmt: skip
     step = json.loads((tmp_path / "s.json").read_text())["the table"][-1]
     assert (step["attacker"], step["targets"], step["median"]) == ("register, then discharge records", 1, 2)
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_codes_are_read_in_batches_as_they_are_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns that are not looked at hold what would be read otherwise; rows of a person stand in several batches."""
+    monkeypatch.setattr(table_files, "_BATCH", 7)
+    monkeypatch.chdir(tmp_path)
+    rng = random.Random(4)
+    rows = [
+        {
+            "ward": "x" * n,
+            "who": rng.choice(["7", "7.0", *"abcdefghij"]),
+            "code": rng.choice(["a", "b", "b;c", "d", ""]),
+        }
+        for n in range(90)
+    ]
+    frame = pd.DataFrame(rows)
+    frame.to_csv("t.csv", index=False)
+    frame.to_parquet("t.parquet", index=False)
+    with sqlite3.connect("t.db") as store:
+        frame.to_sql("t", store, index=False)
+    asked = ("--codes", "code", "--person", "who", "--k", "2", "--m", "2")
+    for given in ((), ("--persons-as-given",)):
+        made = []
+        for place in (["t.csv"], ["t.parquet"], ["t.db", "--sql", "t"]):
+            out = Path(f"{place[0]}{len(given)}.csv")
+            assert call("anonymize", *place, *asked, *given, "-o", out, "--json", "s.json").exit_code == 0
+            made.append(out.read_bytes())
+            assert "left out: ward, who" in json.loads(Path("s.json").read_text())["notes"]
+            assert call("risk", *place, *asked[:4], "--json", "r.json").exit_code == 0
+            made.append(json.loads(Path("r.json").read_text())["the table"])
+        assert made[0] == made[2] == made[4]
+        assert made[1] == made[3] == made[5]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import json
 import re
@@ -18,6 +19,7 @@ from deid.base.errors import FormatError
 from deid.base.keys import Key
 from deid.pipeline import PipelineOptions, build_pipeline
 from deid.streaming.drift import Drift, Gauge, Sums
+from deid.streaming.proof import daily
 
 RULES = ("--model", "none")
 NOTE = "Mr. Zebulon Quartermain saw Dr. Alice Baker on 3 May 2019. The cough was better and there was no fever."
@@ -116,6 +118,64 @@ def test_a_filter_tells_that_its_feed_changed(tmp_path: Path) -> None:
     said = run(OTHER)
     assert "drift: source 1: share of unknown words" in said
     assert "PHI per 1,000 words" in said
+
+
+def test_a_watched_folder_tells_that_its_files_changed(tmp_path: Path) -> None:
+    def run(text: str) -> str:
+        (tmp_path / "in").mkdir(exist_ok=True)
+        for n in range(60):
+            (tmp_path / "in" / f"{len(list(tmp_path.rglob('*')))}-{n}.txt").write_text(f"{text} {n}")
+        command = [sys.executable, "-m", "deid", "watch", "in", "out", "--once", *RULES, "--drift", "drift.json"]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stderr
+
+    assert "drift" not in run(NOTE)
+    assert json.loads((tmp_path / "drift.json").read_text())["sources"]
+    aged(tmp_path / "drift.json")
+    said = run(OTHER)
+    assert "drift: source 1: share of unknown words" in said
+    assert "PHI per 1,000 words" in said
+
+
+class _Clock:
+    """A clock that a test moves; waiting wakes a little early, as a clock that is set back makes it."""
+
+    def __init__(self, at: str, *jumps: datetime.timedelta) -> None:
+        self.at = datetime.datetime.fromisoformat(at).replace(tzinfo=datetime.UTC)
+        self.jumps = list(jumps)
+
+    def now(self) -> datetime.datetime:
+        return self.at
+
+    async def sleep(self, seconds: float) -> None:
+        early = datetime.timedelta(milliseconds=5) if seconds > 1 else datetime.timedelta()
+        self.at += datetime.timedelta(seconds=seconds) - early
+        if self.jumps:
+            self.at += self.jumps.pop(0)
+
+
+def test_a_day_ends_once_at_midnight_however_the_clock_is_set() -> None:
+    hour, day = datetime.timedelta(hours=1), datetime.timedelta(days=1)
+
+    def turns(clock: _Clock, count: int) -> list[str]:
+        found: list[str] = []
+
+        def turn() -> None:
+            found.append(clock.now().isoformat(timespec="minutes")[:16])
+            if len(found) == count:
+                raise StopAsyncIteration
+
+        async def run() -> None:
+            with pytest.raises(StopAsyncIteration):
+                await daily(turn, clock.now, clock.sleep)
+
+        asyncio.run(run())
+        return found
+
+    assert turns(_Clock("2026-11-23T23:59:30"), 2) == ["2026-11-24T00:00", "2026-11-25T00:00"]
+    assert turns(_Clock("2026-12-31T00:00:00"), 1) == ["2027-01-01T00:00"]
+    assert turns(_Clock("2026-11-23T22:30:00", -3 * hour), 2) == ["2026-11-24T00:00", "2026-11-25T00:00"]
+    slept = turns(_Clock("2026-11-23T20:00:00", 3 * day), 2)  # a machine that was asleep
+    assert [told[:10] for told in slept] == ["2026-11-26", "2026-11-27"]
 
 
 def test_a_relay_compares_each_sender_with_itself(tmp_path: Path) -> None:
