@@ -92,7 +92,7 @@ class Rates:
 @cache
 def _names(kind: str) -> NDArray[Any]:
     """Return the names of a kind, the most common first: cells are by falling frequency, the largest count most."""
-    pool = name_pool(False)
+    pool = name_pool("en")
     ranked = sorted(
         ((rank + 0.5) / cell.size, pool.words[cell.start + rank])
         for cell in pool.by_kind.values()

@@ -28,9 +28,15 @@ from deid.replacement.identifiers import scramble
 from deid.replacement.permutation import Keyed
 from deid.replacement.pools import Cell, NamePool, name_pool, read_words
 
-_LETTERS = {"en": ("abcdghjklmprstw", "efinov", "quyz"), "es": ("abcglmprsv", "defhijnot", "quyz")}
-"""Classes of initials by language; the remaining letters are too rare as initials to be given to anybody, and go to a
-letter of the last class."""
+_LETTERS = {
+    "en": ("abcdghjklmprstw", "efinov", "quyz"),
+    "es": ("abcglmprsv", "defhijnot", "quyz"),
+    "de": ("abdeghklmrsw", "fjnpt"),
+    "fr": ("abcdglmprst", "fhjnv"),
+    "nl": ("abdghjklmsvw", "cefnprt"),
+}
+"""Classes of initials by language (those of English for the others); the remaining letters are too rare as initials to
+be given to anybody, and go to a letter of the last class."""
 _ALPHABET = frozenset("abcdefghijklmnopqrstuvwxyz")
 _BANDS = (0, 24, 96, 384, 1536, 6144, 1 << 40)
 """Ranks between which words of a cell are exchanged: a common name becomes a common name."""
@@ -49,6 +55,12 @@ _LONGEST_LOGIN = 64
 _LOGIN = re.compile(r"[^\W\d_]+|\d+|[\W_]+")
 _NO_WORDS = _KEPT_ROLES | {"initial"}
 _BETWEEN_NAMES = frozenset(read_words("writing.toml")["names"]["between"].split())
+
+
+def _pool_language(language: str) -> str:
+    """Return the language whose names are taken: English where a language has none of its own."""
+    code = language[:2]
+    return code if code in _LETTERS else "en"
 
 
 def match_case(surrogate: str, original: str) -> str:
@@ -101,14 +113,15 @@ class NameMap:
         sexes: Mapping[str, str] | None = None,
     ) -> None:
         self._keyed = keyed
-        self._spanish = language.startswith("es")
-        self._pool = name_pool(self._spanish)
+        self._language = _pool_language(language)
+        self._spanish = self._language == "es"
+        self._pool = name_pool(self._language)
         self._originals = frozenset(originals)
         self._known = known
         self._people = people
         self._sexes = {canonical_given(name_key(word)): sex for word, sex in (sexes or {}).items()}
         self._given: dict[tuple[str, str], str] = {}
-        self._classes = _LETTERS["es" if self._spanish else "en"]
+        self._classes = _LETTERS[self._language]
         self._letters: dict[str, str] = {}
         self._words: dict[str, str] = {}
         self._taken: dict[str, str] = {}
@@ -138,7 +151,7 @@ class NameMap:
     def parse(self, text: str) -> PersonName:
         """Return the parts of a name; short words count as names when the pool knows them as common."""
         if not self._written and len(text) <= _LONGEST_KEPT:
-            return _parsed(text, self._spanish)
+            return _parsed(text, self._language)
         return parse_name(text, family_names=2 if self._spanish else 1, is_word=self.is_name)
 
     def is_name(self, key: str, alone: bool = False) -> bool:
@@ -240,7 +253,7 @@ class NameMap:
         return chosen
 
     def _permuted(self, key: str) -> str | None:
-        slot = _slot(self._spanish, key)
+        slot = _slot(self._language, key)
         if slot is None:
             return None
         cell, rank, low, high, what = slot
@@ -264,8 +277,9 @@ class NameMap:
         if letter is None:
             letter = self._new_letter("abcdghlmprst"[self._keyed.number("first", key) % 12])
             assert letter is not None
-        spanish = place[0].origin == "spanish" if place else self._spanish
-        origin = "spanish" if spanish else "general"
+        origin = self._pool.origin if place is None else place[0].origin
+        if origin not in ("spanish", "home"):
+            origin = "general"
         names = self._pool.reserve.get((kind, origin, letter), [])
         if sex and len(names) <= _FEW and (cell := self._pool.by_kind.get((sex, "general", letter))):
             names = self._pool.words[cell.start : cell.start + cell.size]
@@ -304,7 +318,7 @@ class NameMap:
         original : str
             As the word stands in the text; its letter case is followed.
         """
-        accents = self._spanish or not original.isascii()
+        accents = self._pool.origin != "general" or not original.isascii()
         new = (self._given and self._given.get((key, family))) or self._words.get(key) or self.word(key)
         if "-" in new:
             return match_case("-".join(self._pool.spelled(w, accents) for w in new.split("-")), original)
@@ -448,20 +462,20 @@ def _in_pool(pool: NamePool, key: str, alone: bool) -> bool:
 
 
 @functools.lru_cache(maxsize=1024)
-def _parsed(text: str, spanish: bool) -> PersonName:
+def _parsed(text: str, language: str) -> PersonName:
     """Return the parts of a name of which no other name of its document tells anything."""
-    is_word = functools.partial(_in_pool, name_pool(spanish))
-    return parse_name(text, family_names=2 if spanish else 1, is_word=is_word)
+    is_word = functools.partial(_in_pool, name_pool(language))
+    return parse_name(text, family_names=2 if language == "es" else 1, is_word=is_word)
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)
-def _slot(spanish: bool, key: str) -> tuple[Cell, int, int, int, str] | None:
+def _slot(language: str, key: str) -> tuple[Cell, int, int, int, str] | None:
     """Return a word's cell, its rank there, the ranks between which it is exchanged, and their permutation's name.
 
     None for a word that is in no cell, or in one of a letter that is nobody's surrogate.
     """
-    place = name_pool(spanish).place(key)
-    if place is None or not any(place[0].letter in letters for letters in _LETTERS["es" if spanish else "en"]):
+    place = name_pool(language).place(key)
+    if place is None or not any(place[0].letter in letters for letters in _LETTERS[language]):
         return None
     cell, rank = place
     band = bisect_right(_BANDS, rank) - 1

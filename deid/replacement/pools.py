@@ -2,7 +2,9 @@
 
 ``names.txt`` has one line a cell: kind (``M``, ``F``, ``U`` given names; ``S`` family names; ``MS``, ``FS`` words that
 are both), origin, first letter, then the words by falling frequency. ``names_reserve.txt`` has rarer names that are no
-cell's member. A cell's words are exchanged among themselves only (see `deid.replacement.names`).
+cell's member. ``names_home.txt`` has the same for languages other than English and Spanish, as they are written there,
+with the language before them and rarer ones behind a bar. A cell's words are exchanged among themselves only (see
+`deid.replacement.names`).
 """
 
 from __future__ import annotations
@@ -79,7 +81,9 @@ class NamePool:
     words: list[str] = field(repr=False)
     by_kind: dict[tuple[str, str, str], Cell] = field(repr=False)
     reserve: dict[tuple[str, str, str], list[str]] = field(repr=False)
-    """Kind, origin (general or spanish) and letter -> names that are in no cell."""
+    """Kind, origin (general, spanish or home) and letter -> names that are in no cell."""
+    origin: str
+    """Origin of the names that words outside of all cells get: that of the language."""
     place: Callable[[str], tuple[Cell, int] | None] = field(repr=False)
     """Returns the cell of a word and its rank there, None for a word that is in no cell."""
     spelled: Callable[[str, bool], str] = field(repr=False)
@@ -91,25 +95,49 @@ def _lines(name: str) -> list[tuple[list[str], list[str]]]:
     return [(head.split(" "), tail.split(" ")) for head, _, tail in rows]
 
 
-@functools.lru_cache(maxsize=2)
-def name_pool(spanish: bool) -> NamePool:
+@functools.cache
+def _home_names() -> Mapping[str, list[tuple[str, str, list[str], list[str]]]]:
+    """Return language -> kind, letter, names of a cell and rarer names, as they are written."""
+    found: dict[str, list[tuple[str, str, list[str], list[str]]]] = {}
+    for (language, kind, letter), names in _lines("names_home.txt"):
+        cell, _, rare = " ".join(names).partition(" | ")
+        found.setdefault(language, []).append((kind, letter, cell.split(" "), rare.split(" ") if rare else []))
+    return found
+
+
+@functools.lru_cache(maxsize=4)
+def name_pool(language: str) -> NamePool:
     """Return the pool of name words.
 
     Parameters
     ----------
-    spanish : bool
-        Whether names that English and Spanish share (David, Sandra) count as Spanish.
+    language : str
+        Where it is Spanish, names that English and Spanish share (David, Sandra) count as Spanish; names of a language
+        that has some of its own are cells of their own (origin ``home``). English has the pool of all other languages.
     """
+    spanish = language.startswith("es")
+    home = _home_names().get(language, [])
+    display = {word: shown for word, _, shown in (x.partition("\t") for x in _read("names_display.txt").splitlines())}
+    own = {name_key(written): written for _, _, *lists in home for found in lists for written in found}
+    display |= own
     cells: dict[tuple[str, str, str], list[str]] = {}
     shared: dict[tuple[str, str], list[str]] = {}
     for (kind, origin, letter), found in _lines("names.txt"):
+        left = [word for word in found if word not in own] if own else found
         if origin == "shared":
-            shared[kind, letter] = found
+            shared[kind, letter] = left
         else:
-            cells[kind, origin, letter] = found
+            cells[kind, origin, letter] = left
     for (kind, letter), found in shared.items():
         key = (kind, "spanish" if spanish else "general", letter)
         cells[key] = _interleave(found, cells.get(key, []))
+    reserve = {
+        (kind, origin, letter): [word for word in found if word not in own]
+        for (kind, origin, letter), found in _lines("names_reserve.txt")
+    }
+    for kind, letter, found, rare in home:
+        cells[kind, "home", letter] = list(map(name_key, found))
+        reserve[kind, "home", letter] = list(map(name_key, rare))
     ordered: list[str] = []
     table = []
     for (kind, origin, letter), found in cells.items():
@@ -117,7 +145,6 @@ def name_pool(spanish: bool) -> NamePool:
         ordered += found
     index = dict(zip(ordered, range(len(ordered)), strict=True))
     starts = [c.start for c in table]
-    display = {word: shown for word, _, shown in (x.partition("\t") for x in _read("names_display.txt").splitlines())}
 
     @functools.lru_cache(maxsize=_REMEMBERED)
     def place(word: str) -> tuple[Cell, int] | None:
@@ -135,7 +162,8 @@ def name_pool(spanish: bool) -> NamePool:
     return NamePool(
         words=ordered,
         by_kind={(c.kind, c.origin, c.letter): c for c in table},
-        reserve={(kind, origin, letter): found for (kind, origin, letter), found in _lines("names_reserve.txt")},
+        reserve=reserve,
+        origin="home" if home else "spanish" if spanish else "general",
         place=place,
         spelled=spelled,
     )

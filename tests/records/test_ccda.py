@@ -332,7 +332,7 @@ def test_the_sex_of_a_surrogate_is_that_of_the_field(surrogates: Pipeline, sex: 
     code = f'<administrativeGenderCode code="{sex}" codeSystem="2.16.840.1.113883.5.1"/>'
     name = f"<patient><name><given>Zxqwv</given><given>Michael</given><family>Thornbury</family></name>{code}</patient>"
     out = scrub(surrogates, document("<paragraph>well</paragraph>", name))
-    pool = name_pool(False)
+    pool = name_pool("en")
     for new in re.findall("<given>(.*?)</given>", out):
         place = pool.place(new.lower())
         kind = place[0].kind if place else "".join(k for (k, _, _), w in pool.reserve.items() if new.lower() in w)

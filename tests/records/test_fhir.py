@@ -393,7 +393,7 @@ def test_the_sex_of_a_surrogate_is_that_of_the_field(surrogates: Pipeline, gende
         "gender": gender,
         "name": [{"family": "Thornbury", "given": ["Zxqwv", "Michael"]}],
     }
-    pool = name_pool(False)
+    pool = name_pool("en")
     for new in json.loads(scrubbed(surrogates, dump(person)))["name"][0]["given"]:
         place = pool.place(new.lower())
         kind = place[0].kind if place else "".join(k for (k, _, _), w in pool.reserve.items() if new.lower() in w)

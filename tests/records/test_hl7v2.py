@@ -299,7 +299,7 @@ def test_nobodys_surrogate_is_the_name_of_another_in_the_message(surrogates: Pip
 
 def kinds(name: str) -> str:
     """Return what kind of name the lists of surrogates take a word for, of one in no cell those of the reserve."""
-    pool = name_pool(False)
+    pool = name_pool("en")
     place = pool.place(name.lower())
     return place[0].kind if place else "".join(k for (k, _, _), found in pool.reserve.items() if name.lower() in found)
 
