@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError, ModelError
 from deid.cli.main import app
-from deid.detection.dial import Dial, dial_of_folder, write_dial
+from deid.detection.dial import Dial, dial_of_folder, fingerprint, write_dial
 from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer, language_of_labels
 from deid.document import Document
@@ -202,3 +202,13 @@ def test_probability_of_spans_reaches_the_model():
     spans = recognizer.find(document)
     assert spans
     assert all(span.score is not None and span.score > 0.4 for span in spans)
+
+
+def test_a_dial_knows_its_model_in_whatever_order_that_describes_itself() -> None:
+    class Told:
+        def __init__(self, **description: object) -> None:
+            self.description = description
+
+    one, other = Told(version=1, files={"b": 2, "a": 1}), Told(files={"a": 1, "b": 2}, version=1)
+    assert fingerprint(one) == fingerprint(other)  # type: ignore[arg-type]
+    assert fingerprint(one) != fingerprint(Told(version=2, files={"b": 2, "a": 1}))  # type: ignore[arg-type]

@@ -340,6 +340,13 @@ def wide() -> Iterator[tuple[str, Callable[[], object]]]:
     ):
         if (a + b) % 2 == bool(persons):
             yield f"searched {model}, {method}, {persons}", of(searched, a, persons, asked, method)
+    for k, seed in itertools.product((10, 11, 15, 24, 25, 30), (0, 1)):
+        yield (
+            f"groups of {k}, {seed}",
+            lambda k=k, seed=seed: [
+                anonymize(random_table(160, seed), Requirements(k=k), "local", MethodOptions(0.1)).published
+            ],
+        )
     for name, wanted in WANTED.items():
         data = random_table(60, 11, missing=0.0 if "means" in name else 0.05)
         yield (

@@ -32,6 +32,19 @@ def test_a_trained_tagger_finds_what_it_has_not_seen(fixture: str, request: pyte
     assert found(request.getfixturevalue(fixture), UNSEEN) == EXPECTED
 
 
+@pytest.mark.parametrize("end", ["\r\n", "\r", "\u2028"])
+def test_labels_stand_in_the_text_as_it_is_written(small_tagger: Tagger, end: str) -> None:
+    """A line end of two characters is read as one, and offsets count both."""
+    plain = UNSEEN.text.replace(". ", ".\n") * 2
+    labels, starts, ends = small_tagger.label(plain)
+    text = plain.replace("\n", end)
+    again, first, last = small_tagger.label(text)
+    assert again == labels
+    assert [text[a:b] for a, b in zip(first, last, strict=True)] == [
+        plain[a:b].replace("\n", end) for a, b in zip(starts, ends, strict=True)
+    ]
+
+
 def test_spans_say_who_found_them_and_how_sure(small_tagger: Tagger) -> None:
     import dataclasses
 

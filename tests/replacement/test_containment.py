@@ -75,3 +75,18 @@ def test_a_finder_refuses_what_is_no_string():
     with pytest.raises(TypeError, match="text"):
         native.Finder(["a"]).places(b"a")
     assert native.Finder(()).places("a") == []
+
+
+def test_where_strings_stand():
+    for find in (finder, containment._PlainFinder):
+        assert find(["ab", "b", "c"]).places("abcab") == [("ab", 0), ("b", 1), ("c", 2), ("ab", 3), ("b", 4)]
+        assert find(["x"]).places("abc") == find([]).places("abc") == []
+
+
+@pytest.mark.parametrize("piece", [1, 2, 3, 4, 5, 6, 7, 30])
+def test_a_word_at_the_edge_of_a_piece_is_alone_only_if_it_is(piece, monkeypatch):
+    monkeypatch.setattr(containment, "_PIECE", piece)
+    words = ["smith", "field", "smithfield", "h", "jones"]
+    assert held("Smithfield", words) == {"smithfield"}
+    assert held("Dr Smith of field-h", words) == {"smith", "field", "h"}
+    assert held("Jonesmith Jones", words) == {"jones"}
