@@ -117,5 +117,6 @@ def simplex(values: FloatArray, total: float) -> FloatArray:
         return np.zeros_like(values)
     ordered = np.sort(values)[::-1]
     surplus = (np.cumsum(ordered) - total) / np.arange(1, len(values) + 1)
-    last = np.nonzero(ordered > surplus)[0][-1]
+    # the greatest value always stays; beside it a total of rounding is nothing
+    last = max(np.flatnonzero(ordered > surplus), default=0)
     return np.maximum(values - surplus[last], 0.0)

@@ -16,6 +16,7 @@ from odds import upper_log_ratio
 from test_dp_commands import deid
 
 from deid.base.errors import ConfigError
+from deid.dp.boxes import simplex
 from deid.dp.cube import plan_cube, release_cube
 from deid.dp.domain import declare
 from deid.dp.forecast import forecast
@@ -61,6 +62,12 @@ def test_estimates_and_variances_are_those_of_dense_least_squares(draws: Any, se
     shown = nesting.nonnegative(found)
     assert (shown >= 0).all()
     np.testing.assert_allclose(shown.sum(axis=0), np.maximum(found.sum(axis=0), 0), atol=1e-9)
+
+
+def test_a_total_of_rounding_is_shared_out() -> None:
+    found = simplex(np.array([0.0, 3.0, -1.0]), 2.220446049250313e-16)
+    assert found.tolist() == pytest.approx([0, 0, 0], abs=1e-12)
+    assert simplex(np.array([5.0, 3.0, -1.0]), 4.0).tolist() == [3, 1, 0]
 
 
 def table(rows: int = 3000) -> pd.DataFrame:
