@@ -49,6 +49,12 @@ def test_rejection_follows_the_probabilities_of_table_4_6() -> None:
         assert found == pytest.approx(share, abs=3 * np.sqrt(share * (1 - share) / n))
 
 
+def test_a_label_without_a_probability_is_always_accepted() -> None:
+    drawn = rejection_sample(["O", "B-A"], {"O": 0.5}, 20_000, np.random.default_rng(5))
+    assert np.mean(drawn == 0) == pytest.approx(1 / 3, abs=0.01)
+    assert set(rejection_sample(["O", "B-A", "O"], {"O": 0.0}, 50, np.random.default_rng(5)).tolist()) == {1}
+
+
 @pytest.mark.parametrize("probability", [{"O": 0.0}, {"O": 1.5}, {"O": -1.0}])
 def test_probabilities_that_accept_nothing_are_refused(probability: dict[str, float]) -> None:
     with pytest.raises(ConfigError):
