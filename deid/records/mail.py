@@ -34,6 +34,10 @@ _ADDRESS = re.compile(
     r"(?:=\?[^?\s]+\?[bBqQ]\?[^?\s]*\?=|[^\s<>,;:@\"()]))?)"
 )
 _DAY = re.compile(r"[0-9]{1,2}\s+(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\s+[0-9]{4}", re.IGNORECASE)
+_CLOCK = re.compile(
+    r"\s+[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?(?:\s+(?:[-+][0-9]{4}|UTC?|GMT|Z|[ECMP][SD]T)\b)?|", re.IGNORECASE
+)
+"""Time of day and zone behind a day, as far as there is one."""
 _DEPTH = 20
 _MOST_PARTS = 500
 _INNER = "\1"
@@ -320,6 +324,10 @@ class _Headers:
             if lead < day.start():
                 self._block(path, value + lead, value + day.start())
             self._place(path, "DATE", value + day.start(), day[0])
+            clock = _CLOCK.match(raw, day.end())
+            behind = clock.end() if clock else day.end()
+            if raw[behind:].strip():
+                self._block(path, value + behind, end)
         elif rule == TEXT:
             self._place(path, TEXT, value + lead, raw.strip())
         else:

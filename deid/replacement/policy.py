@@ -211,14 +211,14 @@ class Policy:
             replace would stay.
         """
         groups = {group(label) for label in labels}
-        for name in sorted(self.named):
+        # OTHER is whatever an annotator met beside the kinds that can be looked for
+        for name in sorted(self.named - {"OTHER"}):
             if group(name) not in groups and not self.allow.issuperset(_members(name)):
                 raise ConfigError(
                     f"nothing can find {name}, for which the policy has the operator {self._shown_rule(name)!r}",
                     f"use a model or rules that find it, or accept that it stays: --accept {name}",
                     f"policy {self.name}",
                 )
-        # OTHER is whatever an annotator met beside the kinds that can be looked for
         missing = [g for g in GROUPS if g not in groups and g != "OTHER" and any(hipaa(c) for c in _members(g))]
         if not missing:
             return []

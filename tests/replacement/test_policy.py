@@ -21,6 +21,7 @@ from deid.replacement.operators import OPERATORS
 from deid.replacement.policy import Policy, load_policy, parse_policy, shipped_policies
 from deid.replacement.replacer import Replacer
 from deid.replacement.scope import Scope
+from deid.rules.rules import RuleRecognizer
 
 
 def policy(text: str, **arguments: Any) -> Policy:
@@ -214,6 +215,14 @@ def test_rules_must_be_able_to_fire() -> None:
         loaded.check_detectable([c for c in found if c != "AGE"])
     notes = loaded.allowing(["AGE"]).check_detectable([c for c in found if c != "AGE"])
     assert "AGE" in notes[0]
+
+
+@pytest.mark.parametrize("name", shipped_policies())
+def test_no_shipped_policy_asks_for_what_no_recognizer_names(name: str) -> None:
+    # OTHER is whatever an annotator met; rules and models have no such kind, and a rule for it must not stop a run
+    found = set(RuleRecognizer.load("en").categories)
+    assert "OTHER" not in found
+    load_policy(name).check_detectable(found)
 
 
 def test_models_with_other_label_sets_are_understood() -> None:
