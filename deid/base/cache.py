@@ -17,8 +17,9 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
+_Bytes = TypeVar("_Bytes", bytes, memoryview)
 _FORMAT = b"2"
 """Goes into the names, so that no file is read that was written in another way."""
 _LINE = 64
@@ -56,10 +57,10 @@ def cached(kind: str, sources: Iterable[bytes], make: Callable[[], tuple[bytes, 
         return make()
     kept = _read(path)
     if kept is not None:
-        return _unpack(kept)
+        return unpacked(kept)
     columns = make()
     with suppress(OSError):
-        table = _pack(columns)
+        table = packed(columns)
         _write(path, hashlib.sha256(table).digest() + table)
     return columns
 
@@ -109,12 +110,13 @@ def _place(kind: str, sources: Iterable[bytes]) -> Path | None:
     return folder / f"{kind}-{digest.hexdigest()[:32]}"
 
 
-def _pack(columns: Sequence[bytes]) -> bytes:
-    """Join columns: their number and sizes as 64-bit integers, then the columns."""
+def packed(columns: Sequence[bytes]) -> bytes:
+    """Join columns into one table: their number and sizes as 64-bit integers, then the columns."""
     return struct.pack(f"<{len(columns) + 1}Q", len(columns), *map(len, columns)) + b"".join(columns)
 
 
-def _unpack(table: bytes) -> tuple[bytes, ...]:
+def unpacked(table: _Bytes) -> tuple[_Bytes, ...]:
+    """Return the columns of a `packed` table; those of one that is `mapped` stay in its file."""
     (count,) = struct.unpack_from("<Q", table)
     at, columns = 8 * (count + 1), []
     for size in struct.unpack_from(f"<{count}Q", table, 8):

@@ -10,6 +10,7 @@ from typing import Any
 from deid.base.errors import ConfigError
 
 
+@functools.cache
 def resource_folder(kind: str) -> Path:
     """Return the folder ``models`` or ``dictionaries`` that ships with this installation.
 

@@ -9,10 +9,15 @@ are of no language.
 from __future__ import annotations
 
 import functools
+import json
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from deid.base.cache import mapped, packed, unpacked
 from deid.base.errors import ConfigError
 from deid.reading.dictionaries import available, load_dictionary
 from deid.reading.vocabulary import languages
@@ -130,10 +135,33 @@ def _function_words(language: str) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=2)
 def _among(those: tuple[str, ...]) -> Any:
-    """Return the classifier for some languages, or for all that it knows; it takes half a second to load."""
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    classifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    """Return the classifier for some languages, or for all that it knows."""
+    classifier = _classifier()
     if those:
         classifier.set_languages(list(those))
     return classifier
+
+
+def _classifier() -> Any:
+    """Load the classifier: what it unpacks in half a second is kept between runs, for all processes once."""
+    from py3langid.langid import MODEL_DIR, MODEL_FILE, LanguageIdentifier
+
+    model = (MODEL_DIR / MODEL_FILE).read_bytes()
+
+    def make() -> bytes:
+        made = LanguageIdentifier.from_model_file(MODEL_FILE)
+        numbers = made.tk_nextmove, np.asarray(made.nb_ptc), made.nb_pc, made.tk_row, np.array(made.tk_output)
+        kinds = [np.asarray(part).dtype.str for part in numbers]
+        head = json.dumps({"kinds": kinds, "classes": made.nb_classes})
+        return packed((*(np.ascontiguousarray(part).tobytes() for part in numbers), head.encode()))
+
+    table = mapped("languages", (Path(__file__).read_bytes(), model), make)
+    if table is None:
+        return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    *parts, head = unpacked(table)
+    told = json.loads(bytes(head))
+    moves, weights, priors, rows, output = map(np.frombuffer, parts, told["kinds"])
+    # one move after the other is looked up in Python, which is slow on arrays of numpy
+    walked = moves.data
+    known = weights.reshape(-1, len(priors)), priors, told["classes"]
+    return LanguageIdentifier(*known, walked, output.tolist(), norm_probs=True, tk_row=rows.tolist())

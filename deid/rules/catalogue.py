@@ -58,7 +58,7 @@ from deid.rules import expressions, programs, sieve
 from deid.rules.checks import CHECKS
 from deid.rules.fields import CUES, Cue, Field, LabelFinder, ListRule, PersonField
 from deid.rules.layouts import PARTS, Segment
-from deid.rules.patterns import ANCHORS, Context, Haystack, Pattern, spans_of
+from deid.rules.patterns import ANCHORS, Context, Haystack, Pattern, keep_compiled, spans_of
 from deid.rules.sieve import AFTER, BEFORE, needs_tables, sieve_tables
 
 native = native_for("catalogue")
@@ -174,6 +174,8 @@ def _load(language: str, folders: tuple[Path, ...]) -> Catalogue:
 
     separator = _expand(define.get("separator", r"[ \t]*:?[ \t]*"), define, folders, Path("define"))
     read_lists = of(Field), of(ListRule), of(PersonField), of(Cue), of(Segment)
+    if not folders:
+        keep_compiled([*((p.whole, p.case) for p in of(Pattern)), *((f.expression, False) for f in of(Field))])
     compiled = _sieve(of(Pattern), keep=not folders)
     catalogue = Catalogue(language, of(Pattern), *read_lists, separator, folders, compiled)
     for item in own:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import copyreg
 import functools
+import json
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import regex
 
+from deid.base.cache import cached
 from deid.base.compiled import native_for
 from deid.base.errors import DetectionError
 from deid.document import Span
@@ -259,4 +264,49 @@ def too_slow(name: str) -> DetectionError:
 @functools.lru_cache(maxsize=1024)
 def compiled_of(expression: str, case: bool) -> Any:
     """Return an expression of a catalogue, compiled once; letter case counts where ``case`` is true."""
-    return regex.compile(expression, flags=0 if case else regex.IGNORECASE)
+    kept = _KEPT.pop((expression, case), None)
+    if kept is None:
+        return regex.compile(expression, flags=0 if case else regex.IGNORECASE)
+    flags, code, names, offset, required, required_flags, groups = json.loads(kept)
+    restore, _ = _parts(_ANY)
+    numbers = {number: name for name, number in names.items()}
+    rest: tuple[Any, ...] = names, numbers, {}, [], offset, tuple(required), required_flags, groups
+    return restore(expression, flags, code.encode("latin-1"), *rest)
+
+
+def keep_compiled(expressions: Sequence[tuple[str, bool]]) -> None:
+    """Have what expressions that ship are compiled to kept between runs, for `compiled_of`: to parse them takes longer
+    than to read a few notes.
+
+    Parameters
+    ----------
+    expressions : sequence of (str, bool)
+        As `compiled_of` is asked for them.
+    """
+
+    def make() -> tuple[bytes, ...]:
+        return tuple(_state(compiled_of(*one)) for one in expressions)
+
+    release = f"{regex.__version__} {sys.version} {sys.platform}"
+    texts = "\0".join(f"{case:d}{expression}" for expression, case in expressions)
+    columns = cached("expressions", (Path(__file__).read_bytes(), release.encode(), texts.encode()), make)
+    _KEPT.update((one, state) for one, state in zip(expressions, columns, strict=True) if state)
+
+
+_ANY = regex.compile("")
+_KEPT: dict[tuple[str, bool], bytes] = {}
+"""What expressions that were not used yet are compiled to."""
+
+
+def _parts(compiled: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """Return what makes a compiled expression again, and of what, as `pickle` would have it."""
+    reduced: Any = copyreg.dispatch_table[type(compiled)](compiled)
+    return reduced[0], reduced[1]
+
+
+def _state(compiled: Any) -> bytes:
+    """Return what a compiled expression is made of beside its text; nothing where it has lists of words."""
+    _, (_, flags, code, names, _, lists, places, offset, *rest) = _parts(compiled)
+    if lists or places:
+        return b""
+    return json.dumps((flags, code.decode("latin-1"), names, offset, *rest)).encode()

@@ -9,6 +9,7 @@ import pytest
 from deid import io
 from deid.base.errors import ConfigError
 from deid.document import Document
+from deid.reading import languages as told
 from deid.reading.languages import LEAST_WORDS, language_of, other_language, read_language
 
 NOTES = {
@@ -64,3 +65,23 @@ def test_real_notes(shared_data: Path) -> None:
         assert len(pieces) > 300
         assert sum(language_of(piece, "xx") == language for piece in pieces) >= 0.995 * len(pieces)
         assert not any(other_language(piece, language) for piece in pieces)
+
+
+@pytest.mark.slow
+def test_the_classifier_that_is_kept_says_what_its_own_file_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    own = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    made, kept = told._classifier(), told._classifier()
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")  # nothing can be kept
+    unkept = told._classifier()
+    for text in (*NOTES.values(), NOTES["de"].upper(), "Дата рождения", "1 2 3", "", "\udc80 x"):
+        wanted = own.rank(text)
+        assert all(other.rank(text) == wanted for other in (made, kept, unkept))
+    own.set_languages(["en", "es"])
+    kept.set_languages(["en", "es"])
+    assert kept.rank(NOTES["it"]) == own.rank(NOTES["it"])
+    assert kept.labels == own.labels

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,10 @@ import regex
 from deid.base.errors import ConfigError
 from deid.reading.dictionaries import load_catalogues
 from deid.reading.vocabulary import languages
-from deid.rules import catalogue, sieve
+from deid.rules import catalogue, patterns, sieve
 from deid.rules.catalogue import check_golden, load_catalogue
 from deid.rules.fields import CUES
+from deid.rules.patterns import compiled_of, keep_compiled
 from deid.rules.rules import RuleRecognizer
 
 CATALOGUE = load_catalogue("en")
@@ -52,6 +54,28 @@ def test_tables_are_kept_for_shipped_patterns_alone(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     load_catalogue("xx", [catalogue_of(tmp_path, GOOD)])
     assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize("language", languages())
+def test_kept_expressions_are_those_that_are_compiled(
+    language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(patterns, "_KEPT", {})
+    items = load_catalogue(language)
+    expressions = [*((p.whole, p.case) for p in items.patterns), *((f.expression, False) for f in items.fields)]
+    for _ in range(2):  # makes the table, reads it
+        patterns.compiled_of.cache_clear()
+        keep_compiled(expressions)
+    patterns.compiled_of.cache_clear()
+    kept = sum(one in patterns._KEPT for one in set(expressions))
+    assert kept > 0.9 * len(set(expressions))
+    for expression, case in expressions:
+        restored = compiled_of(expression, case)
+        plain = regex.compile(expression, flags=0 if case else regex.IGNORECASE, cache_pattern=False)
+        assert pickle.dumps(restored) == pickle.dumps(plain)
+        assert restored.groupindex == plain.groupindex
+    assert not patterns._KEPT
 
 
 def test_every_cue_that_a_grammar_asks_for_is_defined() -> None:
