@@ -7,23 +7,25 @@ passed on: what carries macros, is encrypted or signed, holds parts that no tabl
 from __future__ import annotations
 
 import codecs
+import functools
 import re
 from collections.abc import Sequence
 from io import BytesIO
 
 from deid.base.errors import DeidError, EncodingError, FormatError, OutputError
 from deid.document import Document, check_spans
-from deid.io import pdf
+from deid.io import ccda, pdf
 from deid.io.encoding import check_encoding, decode, encode, refuse_binary, settle
 from deid.io.formats import DocumentFormat, Options, Parts
 from deid.io.xml_parts import whole
-from deid.records import html_pages, mail, office, rtf
+from deid.records import fhir, fhir_files, hl7v2, html_pages, mail, office, rtf
 from deid.records.record import Record
 from deid.records.tables import load_table
 from deid.records.zip_members import Member, read_members, unpacked
 
 _ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ODT = b"application/vnd.oasis.opendocument.text"
+_ALONE = "save what is attached on its own, and the message without it"
 _SAVE = "save it as DOCX, ODT or text with the program that wrote it"
 _PDF, _RTF = b"%PDF-", b"{\\rtf"
 _HEAD = 4096
@@ -128,11 +130,33 @@ def read(data: bytes, options: Options) -> Document:
 
 
 def _message(data: bytes, options: Options) -> Record:
-    def attached(content: bytes) -> Record | None:
-        found = read(content, options).record if content.startswith(_ZIP) else None
-        return found if isinstance(found, Record) else None
-
+    attached = functools.partial(_attached, options=options)
     return mail.read(data, load_table("eml", options.places), load_table("html", options.places), attached)
+
+
+def _attached(data: bytes, options: Options) -> Record | None:
+    """Return the record of a document in a message, None of a plain text; raise where it cannot be written in place."""
+    if data.startswith(_PDF):
+        raise FormatError("a PDF file, which is read to text and cannot be written", _ALONE)
+    found: object
+    if hl7v2.BEGINNING.match(data):
+        found = _only(list(hl7v2.read_all(data, load_table("hl7v2", options.places), options.encoding)), data)
+    elif fhir_files.begins(data):
+        found = _only(list(fhir_files.read_all(data, load_table(fhir.STANDARD, options.places), {})), data)
+    elif ccda.is_document(data[:_HEAD]):
+        found = ccda.record(data, options.encoding, options.places)
+    else:
+        found = read(data, options).record
+    return found if isinstance(found, Record) else None
+
+
+def _only(found: Sequence[Record | DeidError], data: bytes) -> Record:
+    """Return the one record of a file."""
+    if error := next((one for one in found if isinstance(one, DeidError)), None):
+        raise error
+    if len(found) == 1 and isinstance(found[0], Record) and found[0].data == data:
+        return found[0]
+    raise FormatError("a file of several records", _ALONE)
 
 
 def _is_message(head: bytes) -> bool:

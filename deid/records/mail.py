@@ -1,8 +1,9 @@
 """E-mail (RFC 5322, MIME) read as places: words of headers, of plain texts and of HTML, in whatever they are encoded.
 
 The characters of such a record are its bytes, one for one, and between NULs the decoded texts of its parts; what is
-changed in a part is encoded again as the part was, all else stays. What headers are: ``dictionaries/records/eml.toml``;
-a header that no line names goes.
+changed in a part is encoded again as the part was, all else stays. An attached document stands there as the record that
+it is by itself. What headers are: ``dictionaries/records/eml.toml``; a header that no line names goes. What parts a
+message is named anew: programs make it of the time of day and of hosts.
 
 Formats: RFC 5322 (messages), 2045 to 2047 (MIME, encodings, words in headers).
 """
@@ -15,19 +16,20 @@ import codecs
 import functools
 import quopri
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from deid.base.errors import EncodingError, FormatError
+from deid.base.errors import DeidError, EncodingError, FormatError
 from deid.records.html_pages import HtmlReader
 from deid.records.record import BLOCKED, TEXT, Change, Mark, Pack, Place, Record, assemble, fit, known_of, splice
 from deid.records.tables import KEEP, Table
 
 _HINT = "open it with a mail program, and save it anew"
+_ALONE = "save what is attached on its own, and the message without it"
 _FIELD = re.compile(r"([!-9;-~]+)[ \t]*:((?:[^\r\n]|\r(?!\n)|\r?\n[ \t])*)(\r?\n|\Z)")
 _PARAMETER = re.compile(r";\s*([\w*!#$%&'+.^`|~-]+)\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|([^\s;\"]*))", re.DOTALL)
 _WORD = re.compile(r"=\?([\w.:+-]+?)(?:\*[\w-]*)?\?([bBqQ])\?([^?\s]*)\?=|\r?\n(?=[ \t])")
-_KIND = re.compile(r"\s*(?:[a-z]{1,12}/[a-z0-9.+-]{1,80}|inline|attachment)\s*(?=;|\Z)", re.IGNORECASE)
+_KIND = re.compile(r"\s*([a-z0-9/.+-]+)\s*(?=;|\Z)", re.IGNORECASE)
 _ADDRESS = re.compile(
     r"(?P<email>[^\s<>,;:\"()@]+@[^\s<>,;:\"()@]+)|\"(?P<quoted>(?:[^\"\\]|\\.)*)\""
     r"|(?P<words>(?:=\?[^?\s]+\?[bBqQ]\?[^?\s]*\?=|[^\s<>,;:@\"()])(?:(?:\s*=\?[^?\s]+\?[bBqQ]\?[^?\s]*\?=|[^<>,;:@\"()])*"
@@ -40,9 +42,15 @@ _CLOCK = re.compile(
 """Time of day and zone behind a day, as far as there is one."""
 _DEPTH = 20
 _MOST_PARTS = 500
-_INNER = "\1"
-"""What parts the members of an attached document, as NUL does in one by itself."""
+_BORDERS = "\1\2\3\4\5\6\7\x08\x0e\x0f\x10\x11\x12\x13\x14\x15"
+"""What can part the members of an attached document, as NUL does in one by itself: one that it does not hold."""
 _PLAIN, _PAGE = "text/plain", "text/html"
+_ANY = "application/octet-stream"
+_ATTACHED = "attachment"
+_TEXTS = ("txt", "text", "htm", "html")
+"""How names of files end that are plain texts, or pages."""
+_FILES = (b"PK\3\4", b"%PDF-", b"{\\rtf", b"\xd0\xcf\x11\xe0")
+"""How documents begin that are no text, whatever their part says that they are."""
 _IDENTITY = ("7bit", "8bit", "binary", "")
 
 
@@ -57,6 +65,8 @@ class _Body:
     encoding: str
     inside: bool | Record
     """Whether it is a page of HTML; the record of an attached document."""
+    border: str = ""
+    """What stands for NUL in the text of an attached document."""
 
 
 @dataclass(slots=True)
@@ -66,11 +76,16 @@ class _Message:
     data: str = field(repr=False)
     """Its bytes, one character each."""
     attached: Callable[[bytes], Record | None]
+    kinds: frozenset[str]
+    """Kinds of parts that the table names."""
     bodies: list[_Body] = field(default_factory=list)
     fields: list[tuple[str, int, int, int, int]] = field(default_factory=list)
     """Name of each header, where it begins, where its value begins and ends, and where its line ends."""
     blocked: list[tuple[str, int, int]] = field(default_factory=list)
+    borders: list[tuple[int, int]] = field(default_factory=list)
+    """Where it stands what parts the message, but for headers."""
     parts: int = 0
+    attachments: int = 0
 
     def cut(self, start: int, end: int, depth: int) -> None:
         """Cut a message or a part into its headers and what is below them."""
@@ -89,20 +104,33 @@ class _Message:
             raise FormatError("a line among the headers is none", _HINT, "", f"byte {at}")
         body = blank.end() if blank else at
         kind, parameters = _content(said.get("content-type", _PLAIN))
+        encoding = said.get("content-transfer-encoding", "").lower()
+        shown, names = _content(said.get("content-disposition", ""))
         if kind.startswith("multipart/"):
             self._multipart(kind, parameters.get("boundary", ""), body, end, depth)
-        elif kind == "message/rfc822" and said.get("content-transfer-encoding", "").lower() in _IDENTITY:
+        elif kind == "message/rfc822" and encoding in _IDENTITY:
             self.cut(body, end, depth + 1)
-        elif kind in (_PLAIN, _PAGE):
-            self._text(kind, parameters.get("charset", ""), said, body, end)
-        elif kind.startswith("image/"):
+        elif kind.startswith("image/") and (shown == "inline" or (shown != _ATTACHED and "content-id" in said)):
             self.blocked.append(("picture", body, end))
         elif body < end:
-            self._attached(said.get("content-transfer-encoding", "").lower(), body, end)
+            content = _unencoded(self.data[body:end].encode("latin-1"), encoding, body)
+            if kind in (_PLAIN, _PAGE) and shown != _ATTACHED and not content.startswith(_FILES):
+                self._text(kind, content, parameters.get("charset", ""), encoding, body, end)
+                return
+            self.attachments += 1
+            file = next((p[one] for p in (names, parameters) for one in ("filename", "name") if one in p), "")
+            try:
+                self._attached(kind, file, content, parameters.get("charset", ""), encoding, body, end)
+            except DeidError as error:
+                what = error.what.removeprefix("the message is refused: ").removeprefix("the document is refused: ")
+                where = ", ".join(filter(None, (f"attachment {self.attachments}", error.position)))
+                raise type(error)(f"the message is refused: {what}", error.hint or _ALONE, "", where) from None
 
     def _multipart(self, kind: str, boundary: str, start: int, end: int, depth: int) -> None:
         if kind in ("multipart/encrypted", "multipart/signed"):
             raise FormatError(f"the message is refused: it is {kind.partition('/')[2]}", _HINT)
+        if kind not in self.kinds:
+            raise FormatError("the message is refused: its parts are of a kind that no line of the table names", _HINT)
         if not boundary:
             raise FormatError("a message of parts does not say what parts them", _HINT)
         border = re.compile(rf"(?:^|(?<=\n))--{re.escape(boundary)}(--)?[ \t]*(?:\r?\n|\Z)")
@@ -116,6 +144,7 @@ class _Message:
             elif at < found.start():
                 self.blocked.append(("preamble", at, found.start()))
             inside, begin = not found[1], found.end()
+            self.borders.append((found.start() + 2, found.start() + 2 + len(boundary)))
             if found[1]:
                 break
         if inside:
@@ -123,20 +152,31 @@ class _Message:
         if begin < end:
             self.blocked.append(("epilogue", begin, end))
 
-    def _attached(self, encoding: str, start: int, end: int) -> None:
-        """Take an attached document as the record that it is by itself."""
-        found = self.attached(_unencoded(self.data[start:end].encode("latin-1"), encoding, start))
-        if found is None or isinstance(found.charset, str):
-            raise FormatError(
-                "the message is refused: it carries a file that cannot be read in it",
-                "save what is attached on its own, and the text without it",
-            )
-        text = found.source.replace("\0", _INNER)
-        self.bodies.append(_Body(start, end, text, found.charset, encoding, found))
+    def _attached(
+        self, kind: str, file: str, content: bytes, charset: str, encoding: str, start: int, end: int
+    ) -> None:
+        """Take an attached document as the record that it is by itself, a plain text as one."""
+        if kind not in self.kinds:
+            raise FormatError("a file of a kind that no line of the table names", _ALONE)
+        found = self.attached(content)
+        if found is None:
+            suffix = file.rpartition(".")[2].lower() if "." in file else ""
+            plain = kind in (_PLAIN, _PAGE)
+            # a scrubbed message has no names of files, and is read again
+            named = suffix in _TEXTS or (not suffix and (plain or not file))
+            if not named or not (plain or kind == _ANY):
+                raise FormatError("a file that cannot be read in it", _ALONE)
+            self._text(kind, content, charset, encoding, start, end)
+            return
+        text, border = found.source, ""
+        if "\0" in text:
+            border = next((one for one in _BORDERS if one not in text), "")
+            if not border:
+                raise FormatError("a file with signs that no text has", _ALONE)
+            text = text.replace("\0", border)
+        self.bodies.append(_Body(start, end, text, found.charset, encoding, found, border))
 
-    def _text(self, kind: str, charset: str, said: Mapping[str, str], start: int, end: int) -> None:
-        encoding = said.get("content-transfer-encoding", "").lower()
-        content = _unencoded(self.data[start:end].encode("latin-1"), encoding, start)
+    def _text(self, kind: str, content: bytes, charset: str, encoding: str, start: int, end: int) -> None:
         text, name = _decoded(content, charset, start)
         if "\0" in text:
             raise FormatError("a part is no text", _HINT, "", f"byte {start}")
@@ -205,7 +245,7 @@ def read(data: bytes, table: Table, pages: Table, attached: Callable[[bytes], Re
     """
     if b"\0" in data:
         raise FormatError("this is no message but binary data", _HINT)
-    message = _Message(data.decode("latin-1"), attached)
+    message = _Message(data.decode("latin-1"), attached, frozenset(table.facts["contents"].split()))
     message.cut(0, len(message.data), 0)
     pieces: list[str] = []
     places: list[Place] = []
@@ -233,11 +273,21 @@ def read(data: bytes, table: Table, pages: Table, attached: Callable[[bytes], Re
         if message.data[begin:end].strip():
             stretch = here(begin), here(begin) + end - begin
             places.append(Place(f"#{name}", *stretch, BLOCKED, examined=name != "picture"))
+    links = [Place("#border", here(a), here(a) + b - a, "IDNUM", message.data[a:b]) for a, b in message.borders]
+    links += headers.links
     marks: list[Mark] = []
+    known = dict(headers.known)
+    sexes: dict[str, str] = {}
+    whose: list[tuple[int, str | None]] = []
     for number, (body, start) in enumerate(bodies, 1):
         if isinstance(body.inside, Record):
-            places += [_moved(place, start) for place in (*body.inside.places, *body.inside.blocked)]
-            marks += [Mark(m.start + start, m.end + start, m.at + start, m.text) for m in body.inside.marks]
+            inside = body.inside
+            places += [_moved(place, start) for place in (*inside.places, *inside.blocked)]
+            links += [_moved(link, start) for link in inside.links]
+            marks += [Mark(m.start + start, m.end + start, m.at + start, m.text) for m in inside.marks]
+            known |= dict.fromkeys(inside.known)
+            sexes |= inside.sexes
+            whose += [(start, inside.patient), (start + len(body.text), None)]
         elif body.inside:
             assert isinstance(body.charset, str)
             reader = HtmlReader(source, pages, frozenset())
@@ -248,11 +298,24 @@ def read(data: bytes, table: Table, pages: Table, attached: Callable[[bytes], Re
             encode = functools.partial(_encode_plain, body.charset)
             places.append(Place(f"part {number}", start, start + len(body.text), TEXT, body.text, encode))
     pack = functools.partial(_packed, tuple(body for body, _ in bodies))
-    return assemble(data, source, pack, places, known=tuple(headers.known), patient=None, date=None, marks=marks)
+    return assemble(
+        data,
+        source,
+        pack,
+        places,
+        known=tuple(known),
+        patient=next((key for _, key in whose if key is not None), None),
+        date=None,
+        links=links,
+        marks=marks,
+        whose=whose,
+        sexes=sexes,
+    )
 
 
 def _moved(place: Place, by: int) -> Place:
-    return replace(place, start=place.start + by, end=place.end + by)
+    stretches = tuple((start + by, end + by) for start, end in place.stretches)
+    return replace(place, start=place.start + by, end=place.end + by, stretches=stretches)
 
 
 def _encode_plain(charset: str, raw: str, place: Place, changes: Sequence[Change]) -> str:
@@ -268,22 +331,24 @@ def _packed(bodies: Sequence[_Body], data: bytes, source: str, new: str) -> byte
             continue
         body = bodies[number // 2]
         raw = data[body.start : body.end]
-        if piece == body.text and not isinstance(body.inside, Record):
+        if piece == body.text and isinstance(body.charset, str):
             out.append(raw)
             continue
         end = b"\r\n" if b"\r\n" in raw or b"\r\n" in data[: body.start] else b"\n"
-        if isinstance(body.inside, Record):
-            assert not isinstance(body.charset, str)
-            content = body.charset(body.inside.data, body.inside.source, piece.replace(_INNER, "\0"))
-        else:
-            assert isinstance(body.charset, str)
+        if isinstance(body.charset, str):
             content = piece.encode(body.charset)
+        else:
+            assert isinstance(body.inside, Record)
+            content = body.charset(body.inside.data, body.inside.source, piece.replace(body.border, "\0"))
         if body.encoding == "base64":
             packed = base64.b64encode(content)
             content = end.join([packed[n : n + 76] for n in range(0, len(packed), 76)])
             content += end * raw.endswith(b"\n")
         elif body.encoding == "quoted-printable":
-            content = re.sub(rb"\r?\n", end, quopri.encodestring(content.replace(b"\r\n", b"\n")))
+            if isinstance(body.inside, Record):  # its line ends are its own
+                content = binascii.b2a_qp(content, istext=False).replace(b"\n", end)
+            else:
+                content = re.sub(rb"\r?\n", end, quopri.encodestring(content.replace(b"\r\n", b"\n")))
         out.append(content)
     return b"".join(out)
 
@@ -294,7 +359,9 @@ class _Headers:
     def __init__(self, data: str, table: Table, here: Callable[[int], int]) -> None:
         self.data, self.table, self.here = data, table, here
         self.places: list[Place] = []
+        self.links: list[Place] = []
         self.known: dict[tuple[str, str], None] = {}
+        self.contents = frozenset(table.facts["contents"].split())
 
     def add(self, name: str, begin: int, value: int, end: int, stop: int) -> None:
         """Add the places of a header: where it begins, its value begins and ends, and where its line ends."""
@@ -311,13 +378,17 @@ class _Headers:
             self._addresses(path, value, raw)
         elif rule == "content":
             kind = _KIND.match(raw)
-            at = kind.end() if kind else 0
+            at = kind.end() if kind and kind[1].lower() in self.contents else 0
             for one in _PARAMETER.finditer(raw, at):
-                if one.start() == at and one[1].lower() in self.table.facts["parameters"]:
-                    at = one.end()
-                else:
-                    self._block(path, value + at, value + one.end())
-                    at = one.end()
+                self._block(path, value + at, value + one.start())
+                at = one.end()
+                group = 2 if one[2] is not None else 3
+                if one[1].lower() == "boundary" and one[group]:
+                    begin, stop = value + one.start(group), value + one.end(group)
+                    text = re.sub(r"\\(.)", r"\1", one[group])
+                    self.links.append(Place(path, self.here(begin), self.here(begin) + stop - begin, "IDNUM", text))
+                elif not self._is_said(one[1].lower(), one[group]):
+                    self._block(path, value + one.start(), value + one.end())
             if raw[at:].strip():
                 self._block(path, value + at, end)
         elif rule == "DATE" and (day := _DAY.search(raw)):
@@ -332,6 +403,15 @@ class _Headers:
             self._place(path, TEXT, value + lead, raw.strip())
         else:
             self._block(path, begin, stop, examined=rule is not None)
+
+    def _is_said(self, name: str, value: str) -> bool:
+        """Tell whether a parameter says of a part what the table knows: how it is written, nobody's name."""
+        if name != "charset":
+            return value.lower() in self.table.facts["parameters"].get(name, ())
+        try:
+            return bool(codecs.lookup(value))
+        except (LookupError, ValueError):
+            return False
 
     def _block(self, path: str, begin: int, end: int, *, examined: bool = True) -> None:
         if begin < end:
