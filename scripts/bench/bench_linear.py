@@ -4,9 +4,9 @@
     python scripts/bench/bench_linear.py --kilobytes 32 128 --only initials numbers --model none
 
 Each text repeats what somebody's rule reads as far as it goes: chains of initials, numbers, dates, names. Recognizer
-and policies are the shipped ones; tokens, what finds, and what replaces (surrogates, marks) are timed on their own. A note
-above `deid.reading.passages.WINDOW` characters is read in windows, and each of them twice, so that a size below it is
-not compared with one above: there the time jumps once.
+and policies are the shipped ones; tokens, what finds, and what replaces (surrogates, marks) are timed on their own.
+A note above `deid.reading.passages.WINDOW` characters is read in windows, and each of them twice, so that a size below
+it is not compared with one above: there the time jumps once.
 What breaks the limit is timed again, three times, and told when it still does; below .1 s nothing is. The last line
 says how many texts did, and so does the exit status.
 """
@@ -133,13 +133,15 @@ def main() -> None:
     print(f"{'text':18} {'stage':22}" + "".join(f"{size // 1024:>6} KB" for size in sizes) + "  ratios")
     for name in options.only:
         part, end = REPEATED[name], ENDINGS.get(name, "")
-        runs = [stages(pipelines, part * (size // len(part.encode())) + end) for size in sizes]
+        texts = [part * (size // len(part.encode())) + end for size in sizes]
+        lengths = [len(text) for text in texts]
+        runs = [stages(pipelines, text) for text in texts]
         for stage in runs[0]:
             seconds = [best_of(1, run[stage]) for run in runs]
-            wrong = _wrong(sizes, seconds)
+            wrong = _wrong(lengths, seconds)
             if wrong:  # or the machine was busy with something else
                 seconds = [best_of(3, run[stage]) for run in runs]
-                wrong = _wrong(sizes, seconds)
+                wrong = _wrong(lengths, seconds)
             if wrong:
                 broken.add(name)
             figures = "".join(f"{value:9.3f}" for value in seconds)
@@ -149,9 +151,9 @@ def main() -> None:
     raise SystemExit(bool(broken))
 
 
-def _wrong(sizes: Sequence[int], seconds: Sequence[float]) -> bool:
-    """Tell whether time grows faster than the limit allows between two sizes that are both whole, or both in windows."""
-    growth = zip(sizes, seconds, sizes[1:], seconds[1:], strict=False)
+def _wrong(lengths: Sequence[int], seconds: Sequence[float]) -> bool:
+    """Tell whether time grows faster than the limit allows, between texts both read whole or both in windows."""
+    growth = zip(lengths, seconds, lengths[1:], seconds[1:], strict=False)
     return any(
         after > LEAST and after > before * LIMIT * (more / less / 2)
         for less, before, more, after in growth
