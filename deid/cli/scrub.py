@@ -52,9 +52,7 @@ def scrub(
     preview_count: int = option(3, "Notes to preview.", panel=_BESIDE),
     edits: Path | None = option(None, "Write the edit log to F: offsets and categories, no text.", panel=_BESIDE),
     keeping: VaultKeeping,
-    note_nlp: bool = option(
-        False, "With --omop: also NOTE_NLP, with what stands where in the scrubbed notes.", panel=_BESIDE
-    ),
+    note_nlp: bool = option(False, "With --omop: also NOTE_NLP: what stands where in OUT.", panel=_BESIDE),
     risk_report: Path | None = option(
         None, "Check the report of deid risk --expert-report and put it beside OUT.", panel=_BESIDE
     ),

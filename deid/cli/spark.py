@@ -182,7 +182,7 @@ def _without_patient(said: PipelineOptions) -> Column:
     """Return what is true of a row that does not tell its patient."""
     from pyspark.sql import functions as sql
 
-    nobody = sql.lit(not (said.patients or said.patient_pattern))
+    nobody = sql.lit(not (said.patients or said.patient_pattern or said.patient_text))
     if said.patient_field is not None:
         nobody = nobody & (sql.coalesce(sql.col(said.patient_field), sql.lit("")) == "")
     return nobody

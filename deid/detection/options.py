@@ -33,6 +33,7 @@ class PeopleOptions:
         None, "Column or field with the patient's id.", "--patient-field", "--patient", repr=False
     )
     patient_pattern: str | None = option(None, "Finds the patient's id in a file's name.", metavar="REGEX", repr=False)
+    patient_text: str | None = option(None, "Finds the patient's id in the text.", metavar="REGEX", repr=False)
     known: Path | None = option(None, "Patients to look for (CSV, Parquet, JSONL).", repr=False)
     known_column: tuple[str, ...] = option(
         (),
@@ -49,12 +50,13 @@ class PeopleOptions:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be meant."""
-        try:
-            re.compile(self.patient_pattern or "")
-        except re.error as error:
-            raise ConfigError(
-                f"--patient-pattern is no regular expression ({error.msg})", "see docs/scrubbing.md"
-            ) from None
+        for spelling, pattern in (("--patient-pattern", self.patient_pattern), ("--patient-text", self.patient_text)):
+            try:
+                re.compile(pattern or "")
+            except re.error as error:
+                raise ConfigError(
+                    f"{spelling} is no regular expression ({error.msg})", "see docs/scrubbing.md"
+                ) from None
         if self.known is None and self.known_column:
             raise ConfigError("--known-column without --known", "name the table of known patients")
         for text in self.known_column:
@@ -66,7 +68,7 @@ class PeopleOptions:
     @property
     def whose_is_untold(self) -> bool:
         """Whether documents' patients must be told, and nothing but the documents themselves can tell them."""
-        told = (self.patients, self.patient_field, self.patient_pattern)
+        told = (self.patients, self.patient_field, self.patient_pattern, self.patient_text)
         return self.known is not None and all(one is None for one in told)
 
 

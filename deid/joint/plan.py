@@ -198,7 +198,9 @@ def _table(said: object, folder: Path, where: str, name: str) -> JointTable:
 
 
 def _notes(said: object, folder: Path, where: str) -> NotesPlan:
-    _check_keys(said, {"path", "patients", "patient_field", "patient_pattern", "format"}, where, "notes")
+    _check_keys(
+        said, {"path", "patients", "patient_field", "patient_pattern", "patient_text", "format"}, where, "notes"
+    )
     assert isinstance(said, dict)
     if not isinstance(said.get("path"), str):
         raise ConfigError("path is missing", 'write path = "notes"', where, "notes")
@@ -209,6 +211,9 @@ def _notes(said: object, folder: Path, where: str) -> NotesPlan:
         raise ConfigError(error.what, error.hint, error.where or where, "notes") from None
     if not patients.named:
         raise ConfigError(
-            "nothing says whom a note is about", "add patients, patient_field or patient_pattern", where, "notes"
+            "nothing says whom a note is about",
+            "add patients, patient_field, patient_pattern or patient_text",
+            where,
+            "notes",
         )
     return NotesPlan(folder / said["path"], patients, _typed(said, "format", str, where, None, "notes"))

@@ -292,7 +292,7 @@ def read_people(options: PeopleOptions) -> People:
         When one of them cannot be used, or nothing says what a field holds.
     """
     table = read_patients(options.patients) if options.patients else {}
-    pattern = None if options.patient_pattern is None else re.compile(options.patient_pattern)
+    patterns = [None if one is None else re.compile(one) for one in (options.patient_pattern, options.patient_text)]
     meanings = {name: meaning for name, _, meaning in (text.rpartition("=") for text in options.known_column)}
     searched = {}
     for text in options.known_field:
@@ -305,4 +305,4 @@ def read_people(options: PeopleOptions) -> People:
             )
         searched[name if equals else text] = meaning
     known = read_known_people(options.known, meanings) if options.known else None
-    return People(Patients(table, options.patient_field, pattern), known, searched)
+    return People(Patients(table, options.patient_field, *patterns), known, searched)

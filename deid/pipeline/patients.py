@@ -13,14 +13,14 @@ from deid.document import Document
 
 UNTOLD = (
     "--known needs to know whom a document is about, and only records say it themselves",
-    "add --patients, --patient-field or --patient-pattern",
+    "add --patients, --patient-field, --patient-pattern or --patient-text",
 )
 """What is wrong, and the hint, where nothing tells whom a note is about."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patients:
-    """Finds the patient of a document: in the table, else in the field, else by the pattern, else in its record."""
+    """Finds the patient of a document: in the table, else in the field, else in its name, its record, its text."""
 
     table: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Document id -> patient id."""
@@ -28,11 +28,13 @@ class Patients:
     """Metadata field with the patient's id."""
     pattern: re.Pattern[str] | None = None
     """Searched in the last part of the document's id; its first group, else the whole match, is the patient's id."""
+    text: re.Pattern[str] | None = None
+    """Searched in the document's text in the same way, such as for the number in the head of a letter."""
 
     @property
     def named(self) -> bool:
         """Whether the user has said how patients are found."""
-        return bool(self.table) or self.field_name is not None or self.pattern is not None
+        return bool(self.table) or any(one is not None for one in (self.field_name, self.pattern, self.text))
 
     def require_named(self, name: str = "") -> None:
         """Raise `ConfigError` where the user has said nothing."""
@@ -47,9 +49,18 @@ class Patients:
             value = document.metadata.get(self.field_name)
             if isinstance(value, (str, int)) and value != "":
                 return str(value)
-        if self.pattern is not None and (found := self.pattern.search(document.id.rpartition("/")[2])):
-            return found[1] if self.pattern.groups and found[1] is not None else found[0]
-        return None if document.record is None else document.record.patient
+        if (found := _searched(self.pattern, document.id.rpartition("/")[2])) is not None:
+            return found
+        if document.record is not None and document.record.patient is not None:
+            return document.record.patient
+        return _searched(self.text, document.text)
+
+
+def _searched(pattern: re.Pattern[str] | None, text: str) -> str | None:
+    """Return the first group of a pattern's first match in a text, else the whole match; None where there is none."""
+    if pattern is None or (found := pattern.search(text)) is None:
+        return None
+    return (found[1] if pattern.groups and found[1] is not None else found[0]) or None
 
 
 class Listed:

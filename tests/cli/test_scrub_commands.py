@@ -148,6 +148,7 @@ def test_what_fails_is_listed_for_a_second_run(notes: Path, tmp_path: Path) -> N
         (["{notes}", "{out}", "--policy", "safe-haven"], ConfigError),
         (["{notes}", "{out}", "--as-of", "yesterday"], ConfigError),
         (["{notes}", "{out}", "--patient-pattern", "("], ConfigError),
+        (["{notes}", "{out}", "--patient-text", "("], ConfigError),
         (["{notes}", "{out}", "--patients", "{notes}/none.csv"], ConfigError),
         (["{notes}", "{out}", "--gold"], ConfigError),
         (["{notes}", "{out}", "--method", "magic"], ConfigError),

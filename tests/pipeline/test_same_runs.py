@@ -369,7 +369,8 @@ def named() -> object:
 SAID: dict[str, Any] = {
     "gold": True, "model": "none", "deny": (Path("d"),), "allow": (Path("a"),), "dial": "1", "doubt": 0.5,
     "rules": False, "span_probability": 0.4, "threshold": 0.5, "transformer": Path("t"), "language": "es",
-    "patients": Path("p"), "patient_field": "who", "patient_pattern": "n(.)", "known": Path("k"), "known_column":
+    "patients": Path("p"), "patient_field": "who", "patient_pattern": "n(.)",
+    "patient_text": "MRN (.)", "known": Path("k"), "known_column":
     ("x=PATIENT",), "policy": "tag", "known_field": ("who",), "date_field": "day", "keep": frozenset({"id"}),
     "accept": ("AGE",), "method": "concept-match",
 }  # fmt: skip
