@@ -133,6 +133,8 @@ def _nickname(scene: Scene, index: int) -> int:
 
 def _particles(scene: Scene, index: int, started: bool, relaxed: bool) -> int:
     """Return the word behind the particles that start at ``index`` and lead to a name word, else ``index``."""
+    if started and scene.says(index, "purpose") and not scene.classes[index - 1] & GIVEN:
+        return index  # "Dr. Karla Heim zur Beratung"; but "Karl vom Stein"
     at = index
     while at - index < 3 and scene.has(at, PARTICLE) and (at == index or scene.same_line(at)):
         kind = scene.kinds[at]

@@ -114,3 +114,17 @@ def test_an_unknown_language_is_refused_with_the_list() -> None:
     with pytest.raises(ConfigError) as error:
         build_recognizer(RecognizerOptions(model="none", language="tlh"))
     assert "de, en, es, fr, nl" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("Heute kommt Wilhelm Ochsenknecht zur Kontrolle.", ["Wilhelm Ochsenknecht"]),
+        ("Vorstellung bei Dr. Meyer-Bontrup zur Portimplantation erbeten.", ["Meyer-Bontrup"]),
+        ("Heute war Karl vom Stein da.", ["Karl vom Stein"]),
+        ("Sehr geehrte Damen und Herren,", []),
+    ],
+)
+def test_german_names_end_where_they_end(text: str, hidden: list[str]) -> None:
+    recognizer = build_recognizer(RecognizerOptions(model="none", language="de"))
+    assert [text[s.start : s.end] for s in recognizer.find(Document("n", text))] == hidden
