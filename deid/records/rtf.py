@@ -48,6 +48,7 @@ _CHARSETS = {
 _WIDE = frozenset(("cp932", "cp949", "johab", "cp936", "cp950", "utf-8"))
 _PAGES = {"ansi": "cp1252", "mac": "mac-roman", "pc": "cp437", "pca": "cp850"}
 _SAME, _LABEL, _HEAD, _VALUE, _INSTRUCTION = "same", "label", "head", "value", "instruction"
+_SILENT = "silent"
 
 
 @dataclass(slots=True)
@@ -370,6 +371,8 @@ class _Reader:
         if kind == _LABEL:
             words = re.findall(r"[^\W\d_]+", text)
             kind = KEEP if self.usual.issuperset(words) and len(re.findall("[0-9]", text)) < 10 else TEXT
+        elif kind == _SILENT:
+            kind = TEXT if re.search(r"\w", text) else KEEP
         elif kind == _VALUE:
             kind = KEEP if SHAPED.fullmatch(text.strip()) else TEXT
         elif kind in CATEGORIES and text.strip(" ;") in self.software:
@@ -378,7 +381,7 @@ class _Reader:
             return
         behind = ": " if kind == _HEAD else "\n"
         kind = TEXT if kind == _HEAD else kind
-        late = frame.kind in (_LABEL, _VALUE) or kind in CATEGORIES
+        late = frame.kind in (_LABEL, _VALUE, _SILENT) or kind in CATEGORIES
         places = self.late if late else self.places
         if frame.name in self.tables and runs[-1].chars and "".join(runs[-1].chars).endswith(";"):
             runs[-1] = _shorter(runs[-1])
