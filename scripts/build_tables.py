@@ -16,6 +16,7 @@ are not public; the README of each folder says which, and what of the shape is o
 * ``same-disease``: a population of three columns and 180 patients of it.
 * ``genomes``: sequences of families, genotypes of cases, others and a reference, a register of disease codes.
 * ``patients``: 600 patients, a row each, with a hierarchy of ZIP codes.
+* ``admissions``: 2,000 stays, 40 columns of mixed kind beside the patient, written as registries write them, with domains.
 * ``pathology``: 100 pathology reports with five kinds of PHI, as alike as the dissertation's; 48 for ``--quick`` runs.
 * ``spanish``: 36 Spanish notes.
 * ``gold``: 40 notes with gold spans, and a system's answers with errors of each kind, to try ``deid evaluate`` on.
@@ -416,6 +417,140 @@ def patients(seed: int = 13, rows: int = 600) -> Files:
     }
 
 
+# --- admissions ---
+
+WARDS = "Medicine Surgery Cardiology Oncology Neurology Orthopaedics Paediatrics Psychiatry".split()
+CHAPTERS = {
+    "I": "I10 I21.4 I25.10 I48.91 I50.9 I63.9".split(),
+    "C": "C18.9 C34.90 C50.911 C61 C90.00".split(),
+    "E": "E03.9 E11.9 E11.65 E78.5 E86.0".split(),
+    "J": "J18.9 J44.1 J45.909 J96.01".split(),
+    "K": "K35.80 K56.60 K80.20 K92.2".split(),
+    "S": "S06.0X0A S52.501A S72.001A".split(),
+    "F": "F10.20 F32.9 F41.1".split(),
+    "N": "N17.9 N18.3 N39.0".split(),
+}
+COUNTIES = {
+    "AL": "01001 01003 01015 01073".split(),
+    "CA": "06001 06037 06059 06073 06085".split(),
+    "CT": "09001 09003 09009".split(),
+    "NY": "36005 36047 36061 36081 36103".split(),
+    "TX": "48029 48113 48201 48439 48453".split(),
+}
+
+
+def admissions(seed: int = 29, rows: int = 2_000) -> Files:
+    """Stays of a registry, 41 columns of mixed kind as registries write them, and the domains of all but the patient.
+
+    A latent health and a latent wealth of the patient tie the columns together. Ages are top-coded (``90+``), codes have
+    dots, counties leading zeros; what is missing is written as 9, as 99, as 999 or not at all.
+    """
+    rng = np.random.default_rng(seed)
+    patient = rng.integers(0, max(int(rows * 0.7), 1), rows)
+    people = int(patient.max()) + 1
+    ill, rich = rng.normal(size=people)[patient], rng.normal(size=people)[patient]
+    years = np.clip(rng.gamma(9, 6.5, people), 0, 104).astype(int)[patient]
+    female = (rng.random(people) < 0.54)[patient]
+    ill = ill + (years - 58) / 30
+
+    def chance(log_odds: np.ndarray) -> np.ndarray:
+        return rng.random(rows) < 1 / (1 + np.exp(-log_odds))
+
+    def pick(values: Sequence[str], score: np.ndarray, spread: float = 1.0) -> np.ndarray:
+        """Return values by the rank of a score that has noise; the first are those of low scores."""
+        noisy = score + spread * rng.normal(size=rows)
+        return np.array(values)[np.searchsorted(np.quantile(noisy, np.arange(1, len(values)) / len(values)), noisy)]
+
+    def coded(values: np.ndarray, missing: str, share: float) -> np.ndarray:
+        return np.where(rng.random(rows) < share, missing, values.astype(str))
+
+    state = pick(list(COUNTIES), rich)
+    county = np.array([rng.choice(COUNTIES[own]) for own in state])
+    chapter = pick(["S", "J", "F", "K", "E", "N", "C", "I"], ill, 0.8)
+    code = np.array(
+        [
+            CHAPTERS[own][int(rng.choice(len(CHAPTERS[own]), p=(w := power(len(CHAPTERS[own]))) / w.sum()))]
+            for own in chapter
+        ]
+    )
+    ward = np.where(
+        rng.random(rows) < 0.3,
+        rng.choice(WARDS, rows),
+        np.array(
+            [
+                {"I": "Cardiology", "C": "Oncology", "S": "Orthopaedics", "K": "Surgery", "F": "Psychiatry"}.get(
+                    own, "Medicine"
+                )
+                for own in chapter
+            ]
+        ),
+    )
+    days = np.clip(np.round(np.exp(1 + 0.45 * ill + 0.6 * rng.normal(size=rows))), 0, 60).astype(int)
+    start = rng.integers(0, 5 * 365, rows)
+    begin = [datetime.date(2018, 1, 1) + datetime.timedelta(days=int(own)) for own in start]
+    end = [a + datetime.timedelta(days=int(b)) for a, b in zip(begin, days, strict=True)]
+    diabetes, pressure = chance(ill - 1.5 + 2 * (chapter == "E")), chance(0.8 * ill - 0.2)
+    cancer, intensive = chapter == "C", chance(1.2 * ill - 2.5)
+    died, operated = (
+        chance(1.4 * ill + 1.5 * intensive - 4.2),
+        chance(1.5 * np.isin(ward, ["Surgery", "Orthopaedics"]) - 1),
+    )
+    yes = np.array(["0", "1"])
+    missing, codes = '\nmissing = "unknown"', '\nmissing_codes = ["999"]'
+
+    def measure(low: float, high: float, mean: np.ndarray, spread: float, digits: int) -> np.ndarray:
+        return np.round(np.clip(mean + spread * rng.normal(size=rows), low, high), digits)
+
+    columns: dict[str, tuple[np.ndarray, str]] = {
+        "sex": (np.where(female, "2", "1"), 'values = ["1", "2"]'),
+        "age": (np.where(years >= 90, "90+", years.astype(str)), f"values = {json.dumps([*map(str, range(90)), '90+'])}\nordered = true"),
+        "race": (coded(pick(list("12345"), rich, 2), "9", 0.03), 'values = ["1", "2", "3", "4", "5", "9"]'),
+        "hispanic": (np.where(chance(-0.4 * rich - 1.5), "1", "0"), 'values = ["0", "1"]'),
+        "marital": (pick(["single", "married", "widowed", "divorced"], years / 20.0, 1.0), 'values = ["single", "married", "widowed", "divorced"]'),
+        "education": (coded(pick(list("12345"), rich, 0.7), "9", 0.05), 'values = ["1", "2", "3", "4", "5", "9"]'),
+        "language": (pick(["English", "Spanish", "Chinese", "other"], -rich, 3), 'values = ["English", "Spanish", "Chinese", "other"]'),
+        "state": (state, f"values = {json.dumps(sorted(COUNTIES))}"),
+        "county": (county, f"values = {json.dumps(sorted(own for group in COUNTIES.values() for own in group))}"),
+        "rural": (yes[chance(-rich - 1).astype(int)], 'values = ["0", "1"]'),
+        "insurance": (pick(["none", "Medicaid", "Medicare", "private"], rich + years / 60, 0.7), 'values = ["none", "Medicaid", "Medicare", "private"]'),
+        "income": (pick(list("1234567"), rich, 0.5), 'values = ["1", "2", "3", "4", "5", "6", "7"]\nordered = true'),
+        "employed": (yes[chance(rich + 1 - years / 40).astype(int)], 'values = ["0", "1"]'),
+        "admitted": (np.array([own.isoformat() for own in begin]), 'dates = ["2018-01-01", "2022-12-31"]\nby = "quarter"'),
+        "discharged": (np.array([own.isoformat() for own in end]), 'dates = ["2018-01-01", "2023-03-31"]\nby = "quarter"'),
+        "ward": (ward, f"values = {json.dumps(WARDS)}"),
+        "urgency": (pick(["elective", "urgent", "emergency"], ill, 1), 'values = ["elective", "urgent", "emergency"]'),
+        "source": (pick(["home", "clinic", "transfer", "nursing home"], years / 30.0, 1.5), 'values = ["home", "clinic", "transfer", "nursing home"]'),
+        "diagnosis": (code, f"values = {json.dumps(sorted(own for group in CHAPTERS.values() for own in group))}"),
+        "stage": (np.where(cancer, coded(pick(list("1234"), ill, 1), "99", 0.1), ""), 'values = ["1", "2", "3", "4", "99"]\nmissing = "no cancer"'),
+        "grade": (np.where(cancer, coded(pick(list("1234"), ill, 1), "9", 0.2), "8"), 'values = ["1", "2", "3", "4", "8", "9"]'),
+        "smoker": (coded(yes[chance(0.3 * ill - rich - 1).astype(int)], "9", 0.08), 'values = ["0", "1", "9"]'),
+        "alcohol": (coded(pick(list("0123"), -rich, 2), "9", 0.1), 'values = ["0", "1", "2", "3", "9"]'),
+        "bmi": (coded(measure(13, 60, 26 + 2 * diabetes + 0.5 * ill, 4, 1), "", 0.06), "edges = [13, 18.5, 25, 30, 35, 60.5]" + missing),
+        "systolic": (coded(measure(70, 230, 122 + 14 * pressure, 14, 0).astype(int), "999", 0.04), "range = [70, 230]\nwidth = 10" + missing + codes),
+        "diastolic": (coded(measure(40, 140, 76 + 7 * pressure, 9, 0).astype(int), "999", 0.04), "range = [40, 140]\nwidth = 10" + missing + codes),
+        "pulse": (measure(35, 190, 80 + 5 * ill, 13, 0).astype(int), "range = [35, 190]\nwidth = 10"),
+        "temperature": (measure(33, 42, 36.8 + 0.7 * (chapter == "J"), 0.6, 1), "edges = [33, 36, 37, 37.5, 38, 39, 42.1]"),
+        "glucose": (coded(measure(40, 600, 100 + 70 * diabetes, 25, 0).astype(int), "999", 0.05), "range = [40, 600]\nwidth = 20" + missing + codes),
+        "creatinine": (coded(measure(0.3, 12, 1 + 0.5 * np.maximum(ill, 0) + 1.5 * (chapter == "N"), 0.4, 2), "", 0.05), "edges = [0.3, 0.7, 1, 1.3, 1.7, 2.5, 4, 12.1]" + missing),
+        "haemoglobin": (measure(4, 19, 13.8 - 0.8 * female - 1.5 * cancer, 1.6, 1), "edges = [4, 8, 10, 11, 12, 13, 14, 15, 16, 19.1]"),
+        "sodium": (measure(115, 160, 139 - 0.7 * ill, 4, 0).astype(int), "range = [115, 160]\nwidth = 5"),
+        "diabetes": (yes[diabetes.astype(int)], 'values = ["0", "1"]'),
+        "hypertension": (yes[pressure.astype(int)], 'values = ["0", "1"]'),
+        "operated": (yes[operated.astype(int)], 'values = ["0", "1"]'),
+        "intensive": (yes[intensive.astype(int)], 'values = ["0", "1"]'),
+        "days": (days, "edges = [0, 1, 2, 3, 4, 6, 8, 11, 15, 22, 61]"),
+        "weight": (measure(0.2, 5, 1 + 0.5 * np.abs(rich), 0.3, 2), "edges = [0.2, 0.6, 0.9, 1.2, 1.6, 2.2, 5.1]"),
+        "readmitted": (yes[(~died & chance(0.6 * ill + 0.5 * diabetes - 1.8)).astype(int)], 'values = ["0", "1"]'),
+        "died": (yes[died.astype(int)], 'values = ["0", "1"]'),
+    }  # fmt: skip
+    cells = zip((patient + 5_000_001).tolist(), *(own.tolist() for own, _ in columns.values()), strict=True)
+    domains = "\n".join(f"[columns.{name}]\n{own}\n" for name, (_, own) in columns.items())
+    return {
+        "admissions/admissions.csv": table(("patient", *columns), cells),
+        "admissions/domains.toml": domains,
+    }
+
+
 Note = dict[str, Any]
 
 
@@ -572,6 +707,7 @@ PARTS: dict[str, Callable[..., Files]] = {
     "same-disease": same_disease,
     "genomes": genomes,
     "patients": patients,
+    "admissions": admissions,
     "pathology": pathology,
     "spanish": spanish,
     "gold": gold,

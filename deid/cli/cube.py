@@ -21,7 +21,7 @@ from deid.cli.ledger_options import (
 )
 from deid.cli.option_groups import command
 from deid.cli.tables import print_csv
-from deid.dp.domain import DomainOptions, parse_condition, parse_shares, parse_slices
+from deid.dp.domain_options import DomainOptions, parse_condition, parse_shares, parse_slices
 
 if TYPE_CHECKING:
     from deid.dp.methods import CubePlan

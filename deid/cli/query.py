@@ -19,7 +19,7 @@ from deid.cli.ledger_options import (
 )
 from deid.cli.option_groups import command
 from deid.cli.tables import print_csv
-from deid.dp.domain import DomainOptions
+from deid.dp.domain_options import DomainOptions
 
 
 @command

@@ -15,7 +15,7 @@ from deid.cli.cube import tell_release
 from deid.cli.ledger_options import JoinedTableOptions, PaidReleaseOptions, PayingOptions, ToldUnitOptions, release_paid
 from deid.cli.option_groups import command
 from deid.cli.tables import print_csv
-from deid.dp.domain import DomainOptions
+from deid.dp.domain_options import DomainOptions
 
 if TYPE_CHECKING:
     from deid.dp.events import Events
@@ -53,7 +53,8 @@ class SequenceOptions(DomainOptions):
 
     def plan(self, read: Any, epsilon: float, unit: Any, **whom: Any) -> SequencePlan:
         """Return the plan; see `plan_sequences`."""
-        from deid.dp.sequences import parse_lengths, plan_sequences
+        from deid.dp.domain_options import parse_lengths
+        from deid.dp.sequences import plan_sequences
         from deid.table.microdata import column_names
 
         if (self.periods is None) == (self.events is None):

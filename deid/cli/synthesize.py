@@ -38,7 +38,7 @@ def synthesize(
 
     Example: deid synthesize cube.parquet -o synthetic.csv
     """
-    from deid.dp.domain import parse_condition
+    from deid.dp.domain_options import parse_condition
     from deid.dp.release import CubeRelease
     from deid.dp.synthetic import dimensions_of, read_any_release, release_distances, synthesize
     from deid.table.table_files import write_table
@@ -87,7 +87,7 @@ def fidelity(
     Example: deid fidelity cases.csv synthetic.csv --release cube.parquet --slice year,death --epsilon 0.1
     --ledger study.ledger
     """
-    from deid.dp.domain import parse_slices
+    from deid.dp.domain_options import parse_slices
     from deid.dp.forecast import fidelity_sections
     from deid.dp.synthetic import dimensions_of, measure_fidelity, plan_fidelity, read_any_release
     from deid.table.table_files import read_table

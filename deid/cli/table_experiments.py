@@ -14,7 +14,7 @@ from deid.cli.sequences import LEVEL
 from deid.cli.table_options import RoleOptions, SchemaOptions, TableOptions
 from deid.cli.tables import working
 from deid.cli.training_options import OutcomeOptions
-from deid.dp.domain import DomainOptions, parse_slices
+from deid.dp.domain_options import DomainOptions, parse_slices
 from deid.experiments.conclusions import StudyOptions
 from deid.experiments.models import ModelOptions
 from deid.experiments.outcome import RUNS, RunOptions

@@ -23,6 +23,7 @@ import numpy as np
 
 from deid.base.arrays import FloatArray, IntArray
 from deid.dp.epsilon import split_epsilon
+from deid.dp.forest import single_share
 from deid.dp.marginals import Axes, Marginal
 from deid.dp.mixture import fit_mixture
 from deid.dp.noise import Noise, laplace_variance
@@ -30,7 +31,6 @@ from deid.dp.noise import Noise, laplace_variance
 Measured = tuple[Axes, FloatArray, float]
 """Dimensions, noisy counts and epsilon of a table."""
 
-_SINGLE = 0.25  # share of epsilon for the single columns
 _CHOICE = 0.2  # share of a round for the choice
 _PACE = 0.16  # rounds: this times the square root of epsilon times rows
 _LEAST_ROUNDS = 4
@@ -77,7 +77,8 @@ def measure_adaptive(
     ConfigError
         When a share of epsilon is too small; nothing was drawn.
     """
-    first, later = split_epsilon(epsilon, (_SINGLE, 1 - _SINGLE)) if pairs else (epsilon, 0.0)
+    single = single_share(len(shape))
+    first, later = split_epsilon(epsilon, (single, 1 - single)) if pairs else (epsilon, 0.0)
     for each in split_epsilon(later, [1.0] * len(pairs)) if pairs else ():
         split_epsilon(each, (_CHOICE, 1 - _CHOICE))  # however many rounds there will be
     measured: list[Measured] = []

@@ -32,7 +32,8 @@ _MAX_DENSE = 20_000_000
 _MAX_RECONCILED = 400_000_000
 _MAX_FOREST = 2_000_000  # the bootstrap of its intervals holds each cell a hundred times
 _SUBSET_CELLS = 100_000  # as many cells take the time that a subset takes anyway
-_MOST_COLUMNS = 32  # dimensions of an array
+_MOST_COLUMNS = {"marginals": 200, "adaptive": 200, "forest": 50}  # an einsum has names for 52
+_MOST_AXES = 32  # of an array
 _MANY_COLUMNS = 5
 _CELLS_TO, _BOXES_TO, _PAIRS_TO = (
     5_000,
@@ -173,8 +174,10 @@ def _check_size(plan: CubePlan) -> None:
     clash = RESERVED & {name for own in plan.dimensions for name in (own.name, *own.outer)}
     if clash:
         raise ConfigError(f"a dimension may not be called {min(clash)!r}", "the numbers of a release are; rename it")
-    if len(shape) > _MOST_COLUMNS:
-        raise ConfigError(f"{len(shape)} columns are too many", f"a cube has at most {_MOST_COLUMNS}")
+    most = _MOST_COLUMNS.get(method, _MOST_AXES)
+    if len(shape) > most:
+        others = ", ".join(f"{name} {own}" for name, own in _MOST_COLUMNS.items())
+        raise ConfigError(f"{len(shape)} columns are too many for {method}, which takes {most}", f"{others}")
     if METHODS[method].dense:
         padded = wavelet_of(plan).padded if method == "privelet" else shape
         if math.prod(padded) > _MAX_DENSE:

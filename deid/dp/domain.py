@@ -30,7 +30,14 @@ Cells and declared values are compared as texts (`deid.table.cell_text`): ``1`` 
 gaps. Ranges, edges and dates read the text as a number or a date.
 
 Rows with a value outside its domain (or none) belong to no cell and are left out, or moved to the nearest cell where
-``outside = "clip"`` is declared for an ordered column. Either depends on the row alone.
+``outside = "clip"`` is declared for an ordered column. Either depends on the row alone. So that one empty cell does not
+cost the row, a column may have a further cell, the last one, for what is missing::
+
+    [columns.systolic]
+    range = [70, 230]
+    width = 10
+    missing = "unknown"                # the further cell: rows where nothing stands
+    missing_codes = ["999"]            # and rows where one of these does, whatever the domain says of it
 """
 
 from __future__ import annotations
@@ -41,35 +48,34 @@ import functools
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from deid.base.arrays import BoolArray, IntArray
 from deid.base.errors import ConfigError, require
-from deid.base.files import read_toml
 from deid.base.late import pd
-from deid.base.options import option
 from deid.dp.nested import Nesting
 from deid.table.cell_text import cell_text, text_column, whole_number
-from deid.table.microdata import check_columns, column_names, named_value
+from deid.table.microdata import check_columns
 
 _DECLARATIONS = ("values", "range", "edges", "dates", "tree", "from_data")
+_MISSING = {"missing", "missing_codes"}
 _OPTIONS = {
-    "values": {"ordered", "source"},
-    "range": {"width", "outside", "source"},
-    "edges": {"outside", "source"},
-    "dates": {"by", "outside", "source"},
+    "values": {"ordered", "source"} | _MISSING,
+    "range": {"width", "outside", "source"} | _MISSING,
+    "edges": {"outside", "source"} | _MISSING,
+    "dates": {"by", "outside", "source"} | _MISSING,
     "tree": {"within", "source"},
-    "from_data": {"public_source", "values"},
+    "from_data": {"public_source", "values"} | _MISSING,
 }
 _MONTHS = {"year": 12, "quarter": 3, "month": 1}
 _MAX_CELLS = 10_000_000
 _MAX_WHOLE = 2**53  # whole numbers are floats somewhere on their way
-_TO_DECLARE = 'declare it: --domain "COLUMN=A,B,C", --domain "COLUMN=0..129", or a file with --domains'
+TO_DECLARE = 'declare it: --domain "COLUMN=A,B,C", --domain "COLUMN=0..129", or a file with --domains'
+"""What to do about a column without a domain."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +117,7 @@ class Dimension:
 
     def __post_init__(self) -> None:
         if not self.labels:
-            raise ConfigError(f"the domain of {self.name!r} has no values", _TO_DECLARE)
+            raise ConfigError(f"the domain of {self.name!r} has no values", TO_DECLARE)
         if len(set(self.labels)) < len(self.labels):
             raise ConfigError(f"the domain of {self.name!r} has a value twice", "write every value once")
         try:
@@ -151,12 +157,29 @@ class Dimension:
         """Where the domain comes from."""
         return str(self.declaration.get("public_source") or self.declaration.get("source") or "declared")
 
+    @property
+    def missing(self) -> int:
+        """The cell of what is missing, the last one; -1 where it was declared without."""
+        return len(self) - 1 if "missing" in self.declaration else -1
+
+    def is_missing(self, texts: Sequence[str]) -> BoolArray:
+        """Say which texts mean that the value is missing, its cell's name among them; shape (texts,)."""
+        if self.missing < 0:
+            return np.zeros(len(texts), bool)
+        coded = [cell_text(own) or "" for own in self.declaration.get("missing_codes", ())]
+        locate = _label_locator([*coded, self.labels[self.missing]])
+        return np.array([locate(text) >= 0 for text in texts], bool)
+
     def codes(self, column: pd.Series) -> IntArray:
         """Return the cell of each row, -1 for rows that belong to none; shape (rows,)."""
         texts = text_column(column)
-        locate = _locator(self)
-        cells = np.array([*map(locate, texts.cat.categories), -1], np.int64)  # the last one serves missing cells
-        return cells[texts.cat.codes.to_numpy()]
+        locate, missing = _locator(self), self.missing
+        written = list(texts.cat.categories)
+        cells = [
+            missing if coded else locate(text) for text, coded in zip(written, self.is_missing(written), strict=True)
+        ]
+        # the last one serves empty cells
+        return np.array([*cells, missing], np.int64)[texts.cat.codes.to_numpy()]
 
     def select(self, text: str) -> IntArray:
         """Return the cells that a condition names, ascending: ``A``, ``A,B``, or ``A..B`` where the column is ordered.
@@ -217,7 +240,7 @@ def declare(name: str, declaration: Mapping[str, Any], column: pd.Series | None 
     if forms == ["values", "from_data"]:  # a release keeps what was read, beside where it came from
         forms = ["from_data"]
     if len(forms) != 1:
-        raise ConfigError(f"the column {name!r} has no declared domain", _TO_DECLARE)
+        raise ConfigError(f"the column {name!r} has no declared domain", TO_DECLARE)
     form = forms[0]
     unknown = set(declaration) - {form} - _OPTIONS[form]
     if unknown:
@@ -228,9 +251,25 @@ def declare(name: str, declaration: Mapping[str, Any], column: pd.Series | None 
     if declaration.get("outside", "drop") not in ("drop", "clip"):
         raise ConfigError(f"the domain of {name!r} has another outside than drop or clip", 'write outside = "clip"')
     try:
-        return _FORMS[form](name, declaration, column)
+        made = _FORMS[form](name, declaration, column)
+        return made if "missing" not in declaration and "missing_codes" not in declaration else _with_missing(made)
     except (TypeError, ValueError):
-        raise ConfigError(f"the domain of {name!r} is not of the form it claims", _TO_DECLARE) from None
+        raise ConfigError(f"the domain of {name!r} is not of the form it claims", TO_DECLARE) from None
+
+
+def _with_missing(made: Dimension) -> Dimension:
+    """Return a dimension with a further cell for what is missing."""
+    label, written = made.declaration.get("missing"), made.declaration.get("missing_codes", [])
+    if not isinstance(label, str) or cell_text(label) != label:
+        raise ConfigError(f"the cell of what is missing in {made.name!r} has no name", 'write missing = "unknown"')
+    if not isinstance(written, list) or not all(map(cell_text, written)):
+        raise ConfigError(f"the codes of what is missing in {made.name!r} are no list", 'write missing_codes = ["99"]')
+    whole = replace(made, labels=(*made.labels, label))
+    if "values" in made.declaration and whole.is_missing(made.labels).any():
+        raise ConfigError(
+            f"a code of what is missing in {made.name!r} is a declared value, too", "leave it out of the values"
+        )
+    return whole
 
 
 def _values(name: str, declaration: Mapping[str, Any], _: object) -> Dimension:
@@ -287,7 +326,8 @@ def _from_data(name: str, declaration: Mapping[str, Any], column: pd.Series | No
     elif column is None:
         raise ConfigError(f"the domain of {name!r} cannot be known without the data", "list its values")
     else:
-        labels = tuple(sorted(text_column(column).dropna().unique()))
+        coded = {cell_text(own) for own in declaration.get("missing_codes", ())}
+        labels = tuple(sorted(set(text_column(column).dropna().unique()) - coded))
     return Dimension(name, labels, False, dict(declaration) | {"values": list(labels)})
 
 
@@ -344,7 +384,7 @@ def _period(number: int, by: str) -> str:
 
 def _locator(dimension: Dimension) -> Callable[[str], int]:
     """Return the function from a value's text to its cell."""
-    declaration, count = dimension.declaration, len(dimension)
+    declaration, count = dimension.declaration, len(dimension) - (dimension.missing >= 0)
     clip = declaration.get("outside") == "clip"
 
     def inside(place: float) -> int:
@@ -409,57 +449,6 @@ def cell_number(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-_FLAG_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:/(\d+))?")
-_DAY = r"\d{4}-\d{2}-\d{2}"
-_FLAG_DATES = re.compile(rf"({_DAY})\.\.({_DAY})(?:/(year|quarter|month))?", re.ASCII)
-
-
-def parse_flag(text: str) -> tuple[str, dict[str, Any]]:
-    """Parse ``COLUMN=A,B,C``, ``COLUMN=LOW..HIGH``, ``COLUMN=LOW..HIGH/WIDTH`` or ``COLUMN=DAY..DAY/quarter``.
-
-    Returns
-    -------
-    column : str
-        Name of the column.
-    declaration : dict
-        Its domain, as in a file of domains: ``values``, or ``range`` (whole numbers, both included) and ``width``, or
-        ``dates`` (both included) and ``by``, a year if it is not said.
-
-    Raises
-    ------
-    ConfigError
-        When it is of another form.
-    """
-    name, values = named_value(text, "--domain", _TO_DECLARE)
-    match = _FLAG_RANGE.fullmatch(values)
-    if match:
-        low, high, width = match.groups()
-        return name, {"range": [int(low), int(high)], "width": int(width or 1)}
-    match = _FLAG_DATES.fullmatch(values)
-    if match:
-        return name, {"dates": [match[1], match[2]], "by": match[3] or "year"}
-    return name, {"values": [value.strip() for value in values.split(",")]}
-
-
-def read_domains(path: Path) -> dict[str, dict[str, Any]]:
-    """Return the declarations of a TOML file by column, each as `declare` takes it.
-
-    Raises
-    ------
-    ConfigError
-        When it cannot be read, is no TOML, or holds something else.
-    """
-    content = read_toml(path, "see docs/cube.md for its form")
-    columns = content.get("columns")
-    if (
-        set(content) != {"columns"}
-        or not isinstance(columns, dict)
-        or not all(isinstance(c, dict) for c in columns.values())
-    ):
-        raise ConfigError(f"the file of domains {path} has other sections than [columns.NAME]", "see docs/cube.md")
-    return columns
-
-
 def count_cells(codes: Sequence[IntArray], shape: Sequence[int], weights: IntArray | None = None) -> IntArray:
     """Count rows by cell.
 
@@ -489,54 +478,6 @@ def count_cells(codes: Sequence[IntArray], shape: Sequence[int], weights: IntArr
     return np.bincount(flat, weights, minlength=size).reshape(tuple(shape)).astype(np.int64)
 
 
-@dataclass(frozen=True)
-class DomainOptions:
-    """Declared domains of columns: in a file, and one by one."""
-
-    domains: tuple[Path, ...] = option((), "Declared domains of the columns (TOML, docs/cube.md; repeatable).")
-    domain: tuple[str, ...] = option(
-        (), "Domain: A,B,C, LOW..HIGH, LOW..HIGH/WIDTH or DAY..DAY/month (repeatable).", metavar="COLUMN=VALUES"
-    )
-
-    def parts(self, texts: Iterable[str], table: Callable[[], pd.DataFrame]) -> list[tuple[Dimension, str]]:
-        """Return parts ``COLUMN=CELL`` as declared columns and cells; see `dimensions`."""
-        return [(self.dimensions([column], table)[0], cell) for column, cell in map(parse_condition, texts)]
-
-    def declared(self) -> dict[str, dict[str, Any]]:
-        """Return the declarations by column."""
-        found: dict[str, dict[str, Any]] = {}
-        for path in self.domains:
-            found |= read_domains(path)
-        return found | dict(parse_flag(flag) for flag in self.domain)
-
-    def dimensions(self, names: Iterable[str], table: Callable[[], pd.DataFrame]) -> list[Dimension]:
-        """Return the declared columns as dimensions.
-
-        Parameters
-        ----------
-        names : iterable of str
-            The columns, in the order wanted.
-        table : callable
-            Reads the table; called only for a column whose values a public source vouches for.
-
-        Raises
-        ------
-        ConfigError
-            When a column is not declared, or not in the table.
-        """
-        declared = self.declared()
-        found = []
-        for name in names:
-            own = declared.get(name, {})
-            column = None
-            if own.get("from_data") is True and own.get("public_source"):
-                frame = table()
-                check_columns(frame, [name])
-                column = frame[name]
-            found.append(declare(name, own, column))
-        return found
-
-
 def check_part(part: Sequence[tuple[Dimension, str]]) -> tuple[tuple[Dimension, str], ...]:
     """Return a part of a table, its cells by their labels.
 
@@ -558,58 +499,3 @@ def rows_in_part(frame: pd.DataFrame, part: Sequence[tuple[Dimension, str]]) -> 
     for own, cell in part:
         inside &= own.codes(frame[own.name]) == own.place(cell)
     return inside
-
-
-def parse_slices(texts: Iterable[str]) -> tuple[list[list[str]], list[float]]:
-    """Parse slices ``A,B:WEIGHT``.
-
-    Returns
-    -------
-    slices : list of list of str
-        Columns of each slice.
-    weights : list of float
-        One a slice, 1 by default.
-
-    Raises
-    ------
-    ConfigError
-        When a weight is no number.
-    """
-    slices, weights = [], []
-    for text in texts:
-        names, _, weight = text.partition(":")
-        try:
-            weights.append(float(weight) if weight else 1.0)
-        except ValueError:
-            raise ConfigError("a --slice has a weight that is no number", "for example: --slice year,death:2") from None
-        slices.append(column_names(names))
-    return slices, weights
-
-
-def parse_shares(texts: Iterable[str]) -> dict[str, float]:
-    """Return weights by name, of texts ``NAME:WEIGHT``.
-
-    Raises
-    ------
-    ConfigError
-        When one is of another form.
-    """
-    shares = {}
-    for text in texts:
-        name, _, weight = text.rpartition(":")
-        try:
-            shares[name.strip()] = float(weight)
-        except ValueError:
-            raise ConfigError("a share has a weight that is no number", "for example: --level-share state:2") from None
-    return shares
-
-
-def parse_condition(text: str) -> tuple[str, str]:
-    """Return column and cells of ``COLUMN=CELLS``.
-
-    Raises
-    ------
-    ConfigError
-        When it is of another form.
-    """
-    return named_value(text, "a condition", "for example: --where age=60..69")

@@ -25,7 +25,14 @@ from deid.dp.marginals import Axes, Marginal, fit
 from deid.dp.noise import Noise, laplace_variance
 
 SHARES = (0.25, 0.15, 0.6)
-"""Shares of epsilon for one-ways, choice and pairs."""
+"""Shares of epsilon for one-ways, choice and pairs of up to nine columns."""
+_COLUMNS = 9  # from which single columns get more
+
+
+def single_share(columns: int) -> float:
+    """Return the share of epsilon for single columns, so that each of many does not get less than one of nine does."""
+    first = SHARES[0]
+    return max(first, columns / (columns + _COLUMNS * (1 / first - 1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +170,9 @@ def measure_forest(
     list of (axes, float array, float)
         Noisy tables, with the epsilon of each.
     """
-    first, choice, second = split_epsilon(epsilon, SHARES)
+    single = single_share(columns)
+    later = (1 - single) / (1 - SHARES[0])
+    first, choice, second = split_epsilon(epsilon, (single, SHARES[1] * later, SHARES[2] * later))
     split_epsilon(second, [1.0] * max(columns - 1, 1))  # whatever is chosen can be measured
     measured: list[tuple[Axes, FloatArray, float]] = []
     for axis, share in enumerate(split_epsilon(first, [1.0] * columns)):

@@ -105,19 +105,16 @@ def least_squares(marginals: Sequence[Marginal], shape: Sequence[int], total: fl
     Components
         Marginals drawn from it agree wherever they overlap.
     """
-    parts: dict[Axes, FloatArray] = {}
-    for subset in closure([marginal.axes for marginal in marginals]):
-        if total is not None and not subset:
-            parts[subset] = np.asarray(float(total))
-            continue
-        mean: FloatArray = np.zeros([shape[axis] for axis in subset])
-        weights = 0.0
-        for marginal in marginals:
-            if set(subset) <= set(marginal.axes):
-                weight = 1 / (marginal.variance * _cells(shape, marginal.axes, subset))
-                mean = mean + weight * _marginalize(marginal.values, marginal.axes, subset)
-                weights += weight
-        parts[subset] = _centred(mean / weights)
+    sums: dict[Axes, FloatArray] = {}
+    weights: dict[Axes, float] = {}
+    for marginal in marginals:
+        for subset in closure([marginal.axes]):
+            weight = 1 / (marginal.variance * _cells(shape, marginal.axes, subset))
+            sums[subset] = sums.get(subset, 0.0) + weight * _marginalize(marginal.values, marginal.axes, subset)
+            weights[subset] = weights.get(subset, 0.0) + weight
+    parts = {subset: _centred(own / weights[subset]) for subset, own in sums.items()}
+    if total is not None and () in parts:
+        parts[()] = np.asarray(float(total))
     return Components(tuple(shape), parts)
 
 
@@ -195,14 +192,16 @@ def choose_cuboids(slices: Sequence[Axes], shape: Sequence[int]) -> tuple[Axes, 
             greatest = max(greatest, query_weights(tables, shape, table, chosen)[0])
         return greatest
 
-    measured = list(slices)
-    current = worst(measured)
+    measured, current = list(slices), math.inf
     while True:
         inner = [axes for axes in measured if any(set(axes) < set(other) for other in measured)]
-        tried = [(worst([own for own in measured if own != axes]), axes) for axes in inner]
-        if not tried or min(tried)[0] >= current:
+        if not inner:
             return tuple(measured)
-        current, dropped = min(tried)
+        current = min(current, worst(measured))
+        least, dropped = min((worst([own for own in measured if own != axes]), axes) for axes in inner)
+        if least >= current:
+            return tuple(measured)
+        current = least
         measured.remove(dropped)
 
 

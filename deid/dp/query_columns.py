@@ -111,13 +111,15 @@ def column_values(series: pd.Series, column: QueryColumn) -> Computed:
         return np.where(np.isfinite(numbers), numbers, np.nan)
     texts = text_column(series)
     distinct: Computed
+    written, dimension = list(texts.cat.categories), column.dimension
+    coded = np.zeros(len(written), bool) if dimension is None else dimension.is_missing(written)
     if column.numeric:
-        found = [cell_number(text) for text in texts.cat.categories]
+        found = [None if missing else cell_number(text) for text, missing in zip(written, coded, strict=True)]
         distinct = np.array([*(np.nan if number is None else number for number in found), np.nan])
     else:
-        found_texts = list(texts.cat.categories)
-        labels = found_texts if column.dimension is None else column.dimension.name_cells(found_texts)
+        labels = written if dimension is None else dimension.name_cells(written)
         distinct = np.array([*labels, None], object)
+        distinct[:-1][coded] = None
     return distinct[texts.cat.codes.to_numpy()]
 
 
@@ -182,6 +184,11 @@ def _checked_literal(value: Value, other: Value, columns: Mapping[str, QueryColu
         return value
     text = value.value if isinstance(value.value, str) else f"{value.value:g}"
     declared = column.dimension
+    if declared is not None and declared.is_missing([text]).any():
+        raise ConfigError(
+            f"{text!r} is what is missing in {other.name!r} (character {value.position})",
+            f"ask for it by {other.name} IS NULL",
+        )
     if declared is not None and "dates" not in declared.declaration and text not in declared.labels:
         raise ConfigError(
             f"the domain of {other.name!r} has no such value (character {value.position})",

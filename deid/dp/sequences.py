@@ -12,7 +12,7 @@ A release answers how many sequences begin with a prefix, how many have a level 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -246,24 +246,6 @@ def _rehearse(plan: SequencePlan) -> None:
     for epsilon in plan.depth_epsilons:
         laplace_variance(plan.distance, epsilon)
     plan.rehearse_report()
-
-
-def parse_lengths(texts: Iterable[str]) -> dict[int, float]:
-    """Return weights by length, of texts ``N[:WEIGHT]``; 1 by default.
-
-    Raises
-    ------
-    ConfigError
-        When one is of another form.
-    """
-    weights = {}
-    for text in texts:
-        length, _, weight = text.partition(":")
-        try:
-            weights[int(length)] = float(weight) if weight else 1.0
-        except ValueError:
-            raise ConfigError("a --length is not of the form N[:WEIGHT]", "for example: --length 3:2") from None
-    return weights
 
 
 def _codes(frame: pd.DataFrame, plan: SequencePlan, key: bytes) -> tuple[IntArray, IntArray]:

@@ -90,7 +90,9 @@ def survival(
         )
     axes = tuple(sorted((names.index(time), names.index(event))))
     asked = check_level(float(release.metadata["level"]) if level is None else level)
+    known = np.arange(len(events)) != events.missing
     deaths = np.isin(np.arange(len(events)), events.select(happened))
+    censored = known & ~deaths
     parts = []
     groups = [release.dimensions[names.index(name)] for name in by]
     for cells in itertools.product(*(own.labels for own in groups)):
@@ -99,8 +101,9 @@ def survival(
             chosen[names.index(own.name)] = own.select(cell)
         counts, variance = model.estimate(axes, chosen)
         table = counts if axes[0] == names.index(time) else counts.T
-        curve = _curve(table[:, deaths].sum(axis=1), table[:, ~deaths].sum(axis=1), variance, int(deaths.sum()),
-                       int((~deaths).sum()), asked, sampling)  # fmt: skip
+        table = table[: len(times) - (times.missing >= 0)]
+        curve = _curve(table[:, deaths].sum(axis=1), table[:, censored].sum(axis=1), variance, int(deaths.sum()),
+                       int(censored.sum()), asked, sampling)  # fmt: skip
         curve.insert(0, time, times.labels[: len(curve)])
         for place, (own, cell) in enumerate(zip(groups, cells, strict=True)):
             curve.insert(place, own.name, cell)

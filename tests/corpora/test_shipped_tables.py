@@ -27,7 +27,19 @@ def script() -> ModuleType:
 
 @pytest.mark.parametrize(
     "part",
-    ["cube", "sequences", "census", "trajectories", "codes", "genomes", "patients", "pathology", "spanish", "gold"],
+    [
+        "cube",
+        "sequences",
+        "census",
+        "trajectories",
+        "codes",
+        "genomes",
+        "patients",
+        "admissions",
+        "pathology",
+        "spanish",
+        "gold",
+    ],
 )
 def test_the_script_makes_the_same_bytes(script: ModuleType, part: str) -> None:
     folder = CORPORA if part in script.NOTES else CORPORA / "tables"

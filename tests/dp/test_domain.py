@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from deid.base.errors import ConfigError
-from deid.dp.domain import count_cells, declare, parse_flag, parse_slices, read_domains
+from deid.dp.domain import count_cells, declare
+from deid.dp.domain_options import parse_flag, parse_lengths, parse_shares, parse_slices, read_domains
 
 
 @pytest.mark.parametrize(
@@ -29,6 +30,14 @@ from deid.dp.domain import count_cells, declare, parse_flag, parse_slices, read_
         ),
         ({"dates": ["2019-01-01", "2020-12-31"]}, ["2019", "2020"], ["2020-06-01"], [1]),
         ({"dates": ["2019-12-01", "2020-01-31"], "by": "month"}, ["2019-12", "2020-01"], ["2020-01-05"], [1]),
+        (
+            {"range": [70, 89], "width": 10, "outside": "clip", "missing": "unknown", "missing_codes": ["999", "80"]},
+            ["70-79", "80-89", "unknown"],
+            ["75", "88", "999", "999.0", "80", "", None, "unknown", "200", "x"],
+            [0, 1, 2, 2, 2, 2, 2, 2, 1, -1],
+        ),
+        ({"values": ["1", "2"], "missing": "none"}, ["1", "2", "none"], ["2.0", None, "9"], [1, 2, -1]),
+        ({"dates": ["2019-01-01", "2019-12-31"], "missing": "no"}, ["2019", "no"], ["", "2019-02-01"], [1, 0]),
     ],
 )
 def test_cells_of_declared_domains(
@@ -37,6 +46,30 @@ def test_cells_of_declared_domains(
     dimension = declare("x", declaration)
     assert list(dimension.labels) == labels
     assert dimension.codes(pd.Series(texts, dtype="string")).tolist() == cells
+
+
+@pytest.mark.parametrize(
+    ("declaration", "said"),
+    [
+        ({"values": ["1", "9"], "missing": "unknown", "missing_codes": ["9"]}, "declared value, too"),
+        ({"values": ["1", "9"], "missing": "9"}, "a value twice"),
+        ({"range": [0, 9], "missing_codes": ["9"]}, "has no name"),
+        ({"range": [0, 9], "missing": ""}, "has no name"),
+        ({"range": [0, 9], "missing": "no", "missing_codes": "9"}, "are no list"),
+        ({"tree": {"a": ["b"]}, "within": ["c"], "missing": "no"}, "unknown entry 'missing'"),
+    ],
+)
+def test_what_is_missing_is_declared_without_contradiction(declaration: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        declare("x", declaration)
+
+
+def test_a_public_domain_does_not_list_the_codes_of_what_is_missing() -> None:
+    column = pd.Series(["b", "99", "a", None], dtype="string")
+    public = {"from_data": True, "public_source": "a list", "missing": "unknown", "missing_codes": ["99"]}
+    dimension = declare("clinic", public, column)
+    assert dimension.labels == ("a", "b", "unknown")
+    assert declare("clinic", dimension.declaration).codes(column).tolist() == [1, 2, 0, 2]
 
 
 def test_a_column_without_a_domain_is_refused() -> None:
@@ -98,7 +131,11 @@ def test_flags_and_files(tmp_path: Path) -> None:
 
 def test_slices_have_a_weight_of_1_or_a_number() -> None:
     assert parse_slices(["year, death:2", "sex", "age:0.5"]) == ([["year", "death"], ["sex"], ["age"]], [2.0, 1.0, 0.5])
-    with pytest.raises(ConfigError, match="weight that is no number"):
+    assert parse_shares(["state:2", "county"]) == {"state": 2.0, "county": 1.0}
+    assert parse_lengths(["3:2", "1"]) == {3: 2.0, 1: 1.0}
+    with pytest.raises(ConfigError, match="no whole number"):
+        parse_lengths(["x:2"])
+    with pytest.raises(ConfigError, match="a weight is no number"):
         parse_slices(["sex", "year:much"])
 
 

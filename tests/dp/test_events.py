@@ -19,7 +19,8 @@ from test_dp_commands import deid
 
 from deid.base.errors import ConfigError
 from deid.dp.budget import Ledger
-from deid.dp.domain import declare, parse_flag
+from deid.dp.domain import declare
+from deid.dp.domain_options import parse_flag
 from deid.dp.events import SEVERAL, Events, sequences_of
 from deid.dp.noise import SeededNoise
 from deid.dp.sequence_release import read_sequences, write_sequences

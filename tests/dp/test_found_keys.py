@@ -19,7 +19,7 @@ from test_dp_commands import deid
 
 from deid.base.errors import ConfigError
 from deid.dp.budget import BudgetExceeded, Ledger
-from deid.dp.domain import read_domains
+from deid.dp.domain_options import read_domains
 from deid.dp.keys import find_keys, log_delta, plan_keys, threshold_for
 from deid.dp.noise import SeededNoise, laplace_scale
 from deid.dp.unit import PrivacyUnit

@@ -338,11 +338,12 @@ def test_what_is_too_large_is_refused_before_it_is_paid(
             plan(over)
 
 
-def test_a_cube_has_at_most_32_columns() -> None:
-    dimensions = [declare(f"c{axis}", {"values": ["x"]}) for axis in range(33)]
-    assert len(plan_cube(dimensions[:32], 1.0, PrivacyUnit(), method="forest").shape) == 32
-    with pytest.raises(ConfigError, match="33 columns are too many"):
-        plan_cube(dimensions, 1.0, PrivacyUnit(), method="forest")
+@pytest.mark.parametrize(("method", "most"), [("forest", 50), ("adaptive", 200), ("privtree", 32), ("even", 32)])
+def test_a_cube_has_so_many_columns(method: str, most: int) -> None:
+    dimensions = [declare(f"c{axis}", {"values": ["x"]}) for axis in range(most + 1)]
+    assert len(plan_cube(dimensions[:most], 1000.0, PrivacyUnit(), method=method).shape) == most
+    with pytest.raises(ConfigError, match=f"{most + 1} columns are too many"):
+        plan_cube(dimensions, 1000.0, PrivacyUnit(), method=method)
 
 
 def test_an_answer_of_too_many_numbers_is_refused() -> None:

@@ -24,7 +24,8 @@ from deid.base.errors import DeidError
 from deid.dp import Session, query_language
 from deid.dp.cube import plan_cube, release_cube
 from deid.dp.diffpart import balanced_taxonomy, diffpart
-from deid.dp.domain import Dimension, declare, parse_condition, parse_flag, parse_slices
+from deid.dp.domain import Dimension, declare
+from deid.dp.domain_options import parse_condition, parse_flag, parse_slices
 from deid.dp.epsilon import from_nano, payable, show_nano, split_epsilon, to_nano
 from deid.dp.forecast import epsilon_for, forecast, forecast_levels, forecast_sections, sequence_sections
 from deid.dp.intervals import check_level, discrete_half_width, half_width, standard_half_width
