@@ -20,7 +20,9 @@ In this order:
    longer span, then the recognizer that was named first; what the loser covers beyond the winner stays covered. So
    every character that was accepted is covered.
 6. Adjacent pieces of one name, date or address are joined.
-7. Each span is told what else it was taken for (`Span.also`): a policy that leaves it readable must allow all of it.
+7. A text of one line that asks about a matter and names no individual has places, institutions, occupations and months
+   that are nobody's: they are left out (`deid.detection.questions`).
+8. Each span is told what else it was taken for (`Span.also`): a policy that leaves it readable must allow all of it.
 
 A long text (above `deid.reading.passages.WINDOW` characters) is read in windows that overlap. What was found with
 certainty is looked for, and gives its category to the same name, in all of them; only what a recognizer would have seen
@@ -70,6 +72,7 @@ from deid.detection.overlaps import (
     told_apart,
 )
 from deid.detection.packed import Packed, together
+from deid.detection.questions import nobodys
 from deid.detection.recognizer import Recognizer
 from deid.document import Document, Span
 from deid.phi import canonical, group
@@ -84,6 +87,7 @@ from deid.rules.scene import Scene
 from deid.rules.word_classes import CALENDAR
 
 _MODELS = "model:"
+_KNOWN = ("known:", "consistency:known:")
 _NAMED = (
     _MODELS,
     *(f"rule:name.{name}" for name in ("full", "greeting", "contact", "verb", "relation", "credential")),
@@ -249,6 +253,9 @@ class Ensemble:
         again, named = self._again(scene, accepted, None, candidates), functools.partial(name_words, scene.view)
         passed, sure = self._passed(again)
         spans = self._settle(document.text, [*accepted, *passed], [*labelled, *sure], named)
+        if not any(span.source in self._trusted or span.source.startswith(_KNOWN) for span in spans):
+            general = nobodys(scene, spans)
+            spans = [span for span in spans if span not in general]
         return self._told(spans, candidates), scene
 
     def _find_in(self, document: Document, parts: Sequence[Passage], candidates: list[Candidate] | None) -> list[Span]:
@@ -459,7 +466,7 @@ class Ensemble:
 def _told_by(source: str) -> tuple[bool, bool, bool, bool]:
     """Tell of a source whether it knows beforehand, is a rule for names, may take titles along, is a model."""
     return (
-        source.startswith(("known:", "consistency:known:")),
+        source.startswith(_KNOWN),
         source.startswith("rule:name."),
         source.startswith(_NAMED),
         source.startswith(_MODELS),

@@ -1,0 +1,66 @@
+"""A question of the literature has places and months that are nobody's; one word of somebody makes them somebody's."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from deid import Document, RecognizerOptions, build_recognizer
+from deid.detection import Recognizer
+
+
+@cache
+def recognizer(language: str = "en") -> Recognizer:
+    return build_recognizer(RecognizerOptions(model="none", language=language))
+
+
+def found(text: str) -> list[str]:
+    return [text[s.start : s.end] for s in recognizer().find(Document("q", text))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "valley fever incidence in Bakersfield",
+        "what is the prevalence of lyme disease in Milwaukee?",
+        "adderall shortage april 2024",
+        "which vaccines are required for Nairobi",
+    ],
+)
+def test_a_question_about_no_individual_stays(text: str) -> None:
+    assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("valley fever incidence in Bakersfield, Maria Gonzalez", "Bakersfield"),
+        ("lyme disease risk for my daughter in Milwaukee", "Milwaukee"),
+        ("45 yo with valley fever from Bakersfield, treatment?", "Bakersfield"),
+        ("she returned from Milwaukee with fever and rash, lyme disease?", "Milwaukee"),
+        ("what is the treatment for patient from Milwaukee", "Milwaukee"),
+        ("Flu vaccine given in Milwaukee.", "Milwaukee"),
+        ("adderall shortage april 3 2024", "april 3 2024"),
+        ("Valley fever risk in Bakersfield\nfollow up planned", "Bakersfield"),
+        ("City: Bakersfield", "Bakersfield"),
+        ("Bakersfield, CA", "Bakersfield"),
+    ],
+)
+def test_a_text_about_somebody_keeps_its_places_hidden(text: str, hidden: str) -> None:
+    assert hidden in found(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("medical record number four four one nine two zero. Seen today.", "four four one nine two zero"),
+        ("The c-number 29 814 552 stands on the form", "29 814 552"),
+        ("Seen by John Smith, last 4 8837, for PTSD", "8837"),
+        ("Pedigree: III-1 Tove, 6; II-2 well", "Tove"),
+        ("Work: Lowe's, nights", "Lowe's"),
+        ("Sterling Roux, MD\nab/rjk:mt\n", "ab/rjk:mt"),
+    ],
+)
+def test_short_forms_that_no_label_list_has_are_found(text: str, hidden: str) -> None:
+    assert hidden in found(text)
