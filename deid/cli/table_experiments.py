@@ -101,6 +101,13 @@ def sequences(
     trends: Sequence[int] = option(
         (), "Also count falling, steady and rising sequences over N periods.", metavar="N,...", panel=RUNS
     ),
+    draw: int = option(
+        0,
+        "Also show N sequences drawn at random as they are, and how many rise, fall and turn.",
+        metavar="N",
+        minimum=0,
+        panel=RUNS,
+    ),
     person: str | None = option(
         None, "Also show what protecting these persons costs, by row bounds.", metavar="COLUMN", panel=RUNS
     ),
@@ -121,7 +128,7 @@ def sequences(
         read = functools.cache(source.read)
         return sequences_outcome(
             read(), domains.dimensions([LEVEL], read)[0], column_names(periods), how, methods=column_names(methods),
-            slopes=trends, person=person, bounds=bounds,
+            slopes=trends, draw=draw, person=person, bounds=bounds,
         )  # fmt: skip
 
     _compare(told, places, compare)

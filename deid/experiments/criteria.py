@@ -273,6 +273,17 @@ def _cube_of_sequences(told: Mapping[str, Values]) -> Seen:
     return Seen(parts, {f"L1 error, {_CELLS[method]}": f"{rows[method]['l1']:,.0f}" for method in methods})
 
 
+@_criterion("figure-5.12")
+def _drawn(told: Mapping[str, Values]) -> Seen:
+    shapes, drawn = told["sequences"]["shapes"], told["sequences"]["drawn"]
+    parts = [
+        (f"more than half end higher than they began: {shapes['higher']:.1%}", shapes["higher"] > 0.5),
+        (f"some end lower: {shapes['lower']:.1%}", shapes["lower"] > 0),
+        (f"some rise and fall: {shapes['turning']:.1%}", shapes["turning"] > 0),
+    ]
+    return Seen(parts, {f"drawn {n}: level by period": _list(levels, "{:d}") for n, levels in enumerate(drawn, 1)})
+
+
 @_criterion("figures-5.13-5.15")
 def _sequence_errors(told: Mapping[str, Values]) -> Seen:
     lengths = _of(told["sequences"]["lengths"], epsilon=1.0)

@@ -45,7 +45,7 @@ from deid.experiments.plots import (
 )
 from deid.experiments.robustness import Robustness, robustness_section
 from deid.experiments.same_disease import plot_same_disease, same_disease_section
-from deid.experiments.sequences import plot_sequences
+from deid.experiments.sequences import drawn_sections, plot_sequences
 from deid.experiments.tables import plot_tables, tables_sections
 from deid.experiments.trajectories import plot_trajectories, trajectories_sections
 
@@ -347,6 +347,14 @@ def _dp(values: Values) -> Shown:
     return _of_frame("Error by epsilon", section, drawn[which], alt, which)(values)
 
 
+def _sequences(values: Values) -> Shown:
+    frame, drawn = _frame(values["lengths"]), values.get("drawn", ())
+    sections = [frame_section("Error by length and epsilon", frame, _NOT_PRIVATE)]
+    alt = "Error over the length of sequences, a panel an epsilon"
+    more = drawn_sections(values) if drawn else []
+    return Shown("Error of sequences", [*sections, *more], [Plot(plot_sequences(frame, drawn), alt)])
+
+
 def _hips(values: Values) -> Shown:
     retagging, attacks, curve = (_frame(values[name]) for name in ("retagging", "attacks", "curve"))
     found = Hips(retagging, attacks, curve, values["documents"], values["identifiers"], values["leaks"])
@@ -450,13 +458,7 @@ _KINDS: Mapping[str, Callable[[Values], Shown]] = {
     ),
     "experiment learners": _of_frame("Learners", lambda frame, _: [learners_section(frame)], None),
     "experiment dp": _dp,
-    "experiment sequences": _of_frame(
-        "Error of sequences",
-        lambda frame, _: [frame_section("Error by length and epsilon", frame, _NOT_PRIVATE)],
-        plot_sequences,
-        "Error over the length of sequences, a panel an epsilon",
-        "lengths",
-    ),
+    "experiment sequences": _sequences,
     "experiment hips": _hips,
     "experiment robustness": _robustness,
     "experiment linkage": _of_frame(

@@ -7,15 +7,16 @@ methods compared always include ``even``, the noisy total spread evenly over all
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from deid.base.arrays import FloatArray, IntArray
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.base.plots import COLOURS, Figure, new_figure
-from deid.base.reports import frame_records, frame_section
+from deid.base.reports import Section, frame_records, frame_section
 from deid.dp.domain import Dimension
 from deid.dp.noise import Noise
 from deid.dp.prefix_tree import grow
@@ -223,14 +224,46 @@ def unit_cost(
     return pd.DataFrame(records)
 
 
-def plot_sequences(frame: pd.DataFrame) -> Figure:
-    """Return the plot of `compare_sequences`: error over length, a panel an epsilon; relative error at the last."""
+def sequence_shapes(codes: IntArray) -> dict[str, float]:
+    """Return the shares of sequences that end higher than they began, as high, and lower, and of those that turn.
+
+    Parameters
+    ----------
+    codes : int64 array, shape (sequences, height)
+        The level of each period.
+
+    Returns
+    -------
+    dict of str to float
+        ``higher``, ``same`` and ``lower``, which sum to 1, and ``turning``: the level rises once and falls once at
+        least (the "zig-zag" of Gardner 2012, section 5.3.4).
+    """
+    steps, ends = np.diff(codes, axis=1), codes[:, -1] - codes[:, 0]
+    found = {"higher": ends > 0, "same": ends == 0, "lower": ends < 0}
+    found["turning"] = (steps > 0).any(axis=1) & (steps < 0).any(axis=1)
+    return {name: float(which.mean()) for name, which in found.items()}
+
+
+def plot_sequences(frame: pd.DataFrame, drawn: Sequence[Sequence[int]] = ()) -> Figure:
+    """Return the plot of `compare_sequences`: error over length, a panel an epsilon; relative error at the last.
+
+    Sequences that were drawn, levels as numbers, have a panel of their own behind these.
+    """
     epsilons = list(dict.fromkeys(frame["epsilon"]))
     panels = [(epsilon, "error", "mean error of a query") for epsilon in epsilons]
     if "relative" in frame:
         panels.append((epsilons[-1], "relative", "relative error of queries that have an answer"))
-    figure, every = new_figure(4.5 * len(panels), 4.2, len(panels), squeeze=False)
-    for axes, (epsilon, what, label) in zip(every[0], panels, strict=True):
+    width = len(panels) + bool(drawn)
+    figure, every = new_figure(4.5 * width, 4.2, width, squeeze=False)
+    if drawn:
+        axes = every[0][-1]
+        for number, levels in enumerate(drawn):
+            shown = np.arange(1, len(levels) + 1), np.asarray(levels)
+            axes.plot(*shown, marker="o", color=COLOURS[number % len(COLOURS)], label=f"drawn {number + 1}")
+        axes.set(title="sequences drawn at random", xlabel="period", ylabel="level")
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize="small")
+    for axes, (epsilon, what, label) in zip(every[0], panels, strict=False):
         for number, (method, points) in enumerate(frame[frame["epsilon"] == epsilon].groupby("method", sort=False)):
             style = "--" if method in _ALWAYS else "-"
             colour = COLOURS[number % len(COLOURS)]
@@ -245,6 +278,8 @@ def plot_sequences(frame: pd.DataFrame) -> Figure:
 
 _NOTE = "Means over runs with seeded test noise. These figures compare with true counts: they are NOT private."
 
+_ROWS = "Rows of the table as they are: NOT private. Levels are numbered from 0 in the order of their domain."
+
 
 def sequences_outcome(
     frame: pd.DataFrame,
@@ -254,6 +289,7 @@ def sequences_outcome(
     *,
     methods: Sequence[str],
     slopes: Sequence[int] = (),
+    draw: int = 0,
     person: str | None = None,
     bounds: Sequence[int] = (1,),
 ) -> Outcome:
@@ -271,6 +307,8 @@ def sequences_outcome(
         See `compare_sequences`.
     slopes : sequence of int
         Over how many periods trends are counted (`compare_trends`).
+    draw : int
+        How many sequences are drawn at random and shown as they are, beside how many rise, fall and turn.
     person : str, optional
         Whose a row is, for `unit_cost` at each of ``bounds`` and the last epsilon.
     bounds : sequence of int
@@ -284,7 +322,7 @@ def sequences_outcome(
     Raises
     ------
     ConfigError
-        When a column is missing.
+        When a column is missing, or fewer sequences are complete than are to be drawn.
     """
     check_columns(frame, [*periods, *([person] if person else [])])
     codes = np.stack([level.codes(frame[name]) for name in periods], axis=1)
@@ -297,12 +335,18 @@ def sequences_outcome(
         frame_section(title, _wide(compared, about, "length"), _NOTE),
         frame_section("Mean relative error, by length", _wide(compared, about, "length", "relative"), "", 3),
     ]
-    values = {"lengths": frame_records(compared)}
+    values: dict[str, Any] = {"lengths": frame_records(compared)}
     if slopes:
         trends = compare_trends(codes, level, how, methods=methods, lengths=slopes)
         title = "Error of the counts of falling, steady and rising sequences, by periods"
         sections.append(frame_section(title, _wide(trends, [*about, "slope", "length"], "class"), _NOTE))
         values["slopes"] = frame_records(trends)
+    drawn: list[list[int]] = []
+    if draw:
+        require(0 < draw <= len(codes), "there are not so many complete sequences to draw", "for example: --draw 4")
+        drawn = np.random.default_rng(how.seed).choice(codes, draw, replace=False).tolist()
+        values |= {"drawn": drawn, "shapes": sequence_shapes(codes)}
+        sections += drawn_sections(values)
     if person is not None:
         owners = frame.loc[complete, person]
         cost = unit_cost(codes, owners, level, how, bounds=bounds)
@@ -311,7 +355,17 @@ def sequences_outcome(
         both = [_wide(own, ["max_rows", "rows"], "length") for own in (cost, row.assign(error=row["row_error"]))]
         sections.append(frame_section(title, pd.concat(both), _NOTE))
         values["unit"] = frame_records(cost)
-    return Outcome("Sequences", sections, compared, values, lambda: plot_sequences(compared))
+    return Outcome("Sequences", sections, compared, values, lambda: plot_sequences(compared, drawn))
+
+
+def drawn_sections(values: Mapping[str, Any]) -> list[Section]:
+    """Return ``drawn`` and ``shapes`` of the outcome's values as tables."""
+    drawn = pd.DataFrame(values["drawn"]).rename(columns=lambda place: str(place + 1))
+    shares = pd.DataFrame([{name: f"{share:.1%}" for name, share in values["shapes"].items()}])
+    return [
+        frame_section("Sequences drawn at random, by period", drawn, _ROWS),
+        frame_section("Sequences that end higher, as high, lower than they began, and that turn", shares),
+    ]
 
 
 def _wide(frame: pd.DataFrame, by: list[str], across: str, what: str = "error") -> pd.DataFrame:

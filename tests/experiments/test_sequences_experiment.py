@@ -14,7 +14,7 @@ from deid.base.errors import ConfigError
 from deid.cli.main import app
 from deid.dp.domain import declare
 from deid.experiments.outcome import RunOptions
-from deid.experiments.sequences import compare_sequences, compare_trends, unit_cost
+from deid.experiments.sequences import compare_sequences, compare_trends, sequence_shapes, unit_cost
 
 LEVEL = declare("level", {"range": [0, 2]})
 
@@ -45,6 +45,32 @@ def test_protecting_a_person_costs_more_than_a_row(codes: np.ndarray) -> None:
     found = unit_cost(codes, persons, LEVEL, RunOptions(runs=2), bounds=(1, 20))
     assert found.groupby("max_rows")["rows"].first().to_dict() == {1: 100, 20: 2000}
     assert (found["error"] > found["row_error"]).all()
+
+
+def test_shapes_of_sequences_worked_by_hand() -> None:
+    rising, falling, flat, turning = [0, 1, 1, 2], [2, 2, 0, 0], [1, 1, 1, 1], [1, 2, 0, 1]
+    found = sequence_shapes(np.array([rising, rising, falling, flat, turning]))
+    assert found == pytest.approx({"higher": 0.4, "same": 0.4, "lower": 0.2, "turning": 0.2})
+
+
+def test_sequences_are_drawn_from_the_complete_ones_and_shown_again(tmp_path: Path) -> None:
+    rows = [[0, 1, 1], [2, 1, 0], [0, 2, 1], [9, 0, 0]]  # the last lies outside the domain
+    file, out, page = tmp_path / "t.csv", tmp_path / "f.json", tmp_path / "p.html"
+    pd.DataFrame(rows, columns=list("abc")).to_csv(file, index=False)
+    line = ["experiment", "sequences", str(file), "--periods", "a,b,c", "--domain", "level=0..2", "--runs", "1"]
+    line += ["--methods", "tree", "--epsilons", "1", "--json", str(out)]
+    result = CliRunner().invoke(app, [*line, "--draw", "3"], catch_exceptions=False)
+    assert result.exit_code == 0
+    values = json.loads(out.read_text())
+    assert sorted(values["drawn"]) == sorted(rows[:3])
+    assert values["shapes"] == pytest.approx({"higher": 2 / 3, "same": 0, "lower": 1 / 3, "turning": 1 / 3})
+    assert "Rows of the table as they are: NOT private" in result.stdout
+    assert CliRunner().invoke(app, ["report", "open", str(out), "-o", str(page)]).exit_code == 0
+    assert "Sequences drawn at random" in page.read_text()
+    assert "66.7%" in page.read_text()
+    more = CliRunner().invoke(app, [*line, "--draw", "4"])
+    assert isinstance(more.exception, ConfigError)
+    assert "not so many complete sequences" in str(more.exception)
 
 
 def test_unknown_methods_are_refused(codes: np.ndarray) -> None:
