@@ -196,6 +196,8 @@ def names_nobody(scene: Scene, span: Span) -> bool:
             return True
         if titled:
             return False
+        if words and _is_spoken(scene, words[0]):
+            return True
         if words and _is_thing(scene, span, words):
             return True
         return len(words) > 1 and all(scene.case_uninformative(i) and scene.has(i, _TERM) for i in words)
@@ -209,6 +211,8 @@ def names_nobody(scene: Scene, span: Span) -> bool:
     if any(scene.says(i, "versus") for i in words[1:-1]) and scene.has(words[0], _NAMESAKE):
         return True
     index = scene.view.at(span.end - 1) + 1
+    if span.source.startswith(_MODEL) and len(words) > 1 and scene.has(words[0], _GIVEN):
+        return False  # "Wendell Pruitt III"
     if scene.says(index, "graded") or (words and scene.says(words[0] - 1, "versus")):
         return True
     for at in range(index, index + _BETWEEN):
@@ -217,6 +221,14 @@ def names_nobody(scene: Scene, span: Span) -> bool:
         if not scene.is_word(at) or (scene.has(at, _FUNCTION) and not scene.says(at, "and")) or scene.breaks[at]:
             return False
     return False
+
+
+def _is_spoken(scene: Scene, index: int) -> bool:
+    """Tell whether a name stands where a language does: *Speaks Yoruba and Igbo*."""
+    at = index - 1
+    while at > 0 and index - at <= _BETWEEN and (scene.says(at, "and") or scene.word(at) in (",", "/")):
+        at -= 2
+    return scene.says(at, "speaks") and not scene.breaks[index]
 
 
 def _leads_name(scene: Scene, index: int, last: int) -> bool:

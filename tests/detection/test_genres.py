@@ -71,6 +71,8 @@ def test_rare_names_are_read_in_the_contexts_of_many_genres() -> None:
         ("Name of GP ............ Quendrith\n", ["Quendrith"]),
         ("Hepatic function: K 6.1, Levo 0.12 given.", []),
         ("cushing vs addison labs", []),
+        ("chest tube removal criteria for Wendell Pruitt III bed 12B", ["Wendell Pruitt", "12B"]),
+        ("Speaks Yoruba and Igbo. Speaks English.", []),
         ("austin flint murmur and the park's fistula", []),
     ],
 )
