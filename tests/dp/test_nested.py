@@ -218,7 +218,7 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown["state"].tolist() == ["Idaho", "Utah", "Ohio"]
     assert shown["count"].sum() == pytest.approx(2000, abs=150)
     with pytest.raises(ConfigError, match="weight"):
-        deid(*asked, "--level-share", "state", "-o", "e.parquet")
+        deid(*asked, "--level-share", "state:x", "-o", "e.parquet")
 
 
 @pytest.mark.slow
