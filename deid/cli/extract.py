@@ -18,6 +18,8 @@ _POLICY = """description = "What the anonymized table publishes; everything else
 [default]
 operator = "redact"
 """
+_COMPARED = 500_000
+"""Persons up to which it is counted how many look alike: that holds what tells of them in memory."""
 _PUBLISHED = ("DATE", "AGE", "LOCATION", "PROFESSION", "NAME", "ID", "CONTACT")
 
 
@@ -72,13 +74,25 @@ def extract(
         run.found, said, by=by, rounds=rounds, link=link, table=table, on=on or "", jobs=job_count(jobs),
         watch=run.watch("extracting"),
     )  # fmt: skip
-    view, linked, unmatched = result.view, 0, 0
+    rows, linked, unmatched = result.rows, 0, 0
+    filled, alike = rows.filled, None
     if table is not None:
-        view, linked, unmatched = join_table(view, table, on or "", result.joined)
-    view.write(target)
-    persons = int(view.frame["person"].nunique())
+        view, linked, unmatched = join_table(rows.whole(), table, on or "", result.joined)
+        nameless = int(view.frame.reindex(columns=["name", "mrn"]).isna().all(axis=1).sum())
+        filled = {c: int(view.frame[c].notna().sum()) for c in view.frame.columns[2:]}
+        alike = count_look_alikes(view.frame, "person")
+        view.write(target)
+    else:
+        nameless = rows.nameless
+        rows.write(target)
+        if rows.persons <= _COMPARED:
+            alike = count_look_alikes(rows.telling(), "person")
+        else:
+            told.notes.append(
+                f"more than {_COMPARED:,} persons: not counted how many look alike (deid link counts them)"
+            )
     told.documents, told.failures = result.documents, result.failures
-    told.places.append(f"{len(view.frame)} rows, {persons} persons, {len(result.rounds)} rounds; {target} holds PHI")
+    told.places.append(f"{rows.rows} rows, {rows.persons} persons, {len(result.rounds)} rounds; {target} holds PHI")
     for number, one in enumerate(result.rounds[1:], 2):
         gain = f"{one.new} more places of identifiers in {one.documents} notes"
         told.notes.append(f"round {number}: {gain}, {result.rounds[number - 2].persons} -> {one.persons} persons")
@@ -87,22 +101,21 @@ def extract(
         for column, count in result.contradicted.items()
     ]
     told.notes += [
-        f"{column}: {count} rows with values that disagree" for column, count in sorted(view.conflicts.items())
+        f"{column}: {count} rows with values that disagree" for column, count in sorted(rows.conflicts.items())
     ]
-    alike = count_look_alikes(view.frame, "person")
     if alike is not None and alike.pairs:
         told.notes.append(f"{alike}; name who is who with --patients, or correct the view, before levels count them")
-    if nameless := int(view.frame.reindex(columns=["name", "mrn"]).isna().all(axis=1).sum()):
+    if nameless:
         told.notes.append(f"{nameless} rows tell neither name nor record number: only --patients says whose they are")
     if join is not None:
         told.notes.append(f"joined table: {linked} rows have their partner by linking, {unmatched} have none")
     told.extra = {
-        "rows": len(view.frame),
-        "persons": persons,
+        "rows": rows.rows,
+        "persons": rows.persons,
         "rounds": [dataclasses.asdict(one) for one in result.rounds],
         "contradicted": dict(result.contradicted),
-        "conflicts": dict(sorted(view.conflicts.items())),
-        "filled": {c: int(view.frame[c].notna().sum()) for c in view.frame.columns[2:]},
+        "conflicts": dict(sorted(rows.conflicts.items())),
+        "filled": filled,
         "linked": linked,
         "unmatched": unmatched,
         "look_alikes": None if alike is None else alike.as_dict(),

@@ -7,20 +7,30 @@ the newest note, then all values that are left, joined by ``; ``.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from deid.base.arrays import IntArray
 from deid.base.errors import ConfigError, InputError, require
 from deid.base.late import pd
 from deid.base.nearest import nearest
 from deid.extraction.notes import COLUMNS, MANY, PERSONAL, Fact
-from deid.extraction.persons import WhoIsWho, who_is_who
+from deid.extraction.persons import LINKED, Part, WhoIsWho, person_name, who_is_who, who_is_who_in_parts
+from deid.linkage.columns import kind_of
 from deid.linkage.linking import PERSON
-from deid.table.table_files import read_table, write_table
+from deid.table.table_files import read_table, write_batches, write_table
 
 _SEPARATOR = "; "
+_PART = 20_000
+"""Notes that are linked at once, when there are many."""
+_BATCH = 50_000
+"""Rows that are written at once."""
 _PLACES = ("document", "start", "end", "row", "column", "value")
 
 
@@ -102,36 +112,118 @@ def build_view(
     ConfigError
         When ``by`` is neither.
     """
-    require(by in ("person", "note"), "a row is a note or a person", "for example: --by person")
-    settled = [(note, *_settle_note(note)) for note in notes]
-    people = persons if persons is not None else link_notes([note for note, _, _ in settled]).notes
-    conflicts: Counter[str] = Counter()
-    rows: list[dict[str, object]] = []
-    row_of: list[int] = []
-    if by == "note":
-        for (note, values, disagree), person in zip(settled, people, strict=True):
-            conflicts.update(disagree)
-            row_of.append(len(rows))
-            rows.append({"person": person, "document": note.document, **values})
-    else:
-        members: dict[str, list[int]] = {}
-        for i, person in enumerate(people):
-            members.setdefault(person, []).append(i)
-        order = {person: n for n, person in enumerate(members)}
-        row_of = [order[person] for person in people]
-        for person, indices in members.items():
-            joined, disagree = _settle_person([settled[i][1] for i in indices])
-            conflicts.update(disagree)
-            rows.append({"person": person, "notes": len(indices), **joined})
-    first = ["person", "document" if by == "note" else "notes"]
-    used = {c for row in rows for c in row}
-    frame = pd.DataFrame(rows, columns=[*first, *(c for c in COLUMNS if c in used)])
-    places = [
-        (note.document, f.start, f.end, row, f.column, f.value, round(f.confidence, 4))
-        for (note, _, _), row in zip(settled, row_of, strict=True)
-        for f in note.facts
-    ]
-    return IdentifierView(frame, pd.DataFrame(places, columns=[*_PLACES, "confidence"]), dict(conflicts))
+    held = list(notes)
+    if persons is None:
+        return View(held, link_notes(held).notes, by).whole()
+    numbers: dict[str, int] = {}
+    of = np.array([numbers.setdefault(own, len(numbers)) for own in persons], np.int64)
+    return View(held, of, by, list(numbers).__getitem__).whole()
+
+
+class View:
+    """The rows and places of an identifier view, made from the facts of notes when they are asked for.
+
+    Parameters
+    ----------
+    notes : sequence of NoteFacts
+        In memory or on disk (`deid.base.spool`); they are read several times.
+    persons : int64 array
+        Number of each note's person: 0, 1, ... in the order of their first notes.
+    by : str
+        ``person`` or ``note``: what a row is.
+    name : callable
+        Returns what a person is called.
+
+    Raises
+    ------
+    ConfigError
+        When ``by`` is neither.
+    """
+
+    def __init__(
+        self, notes: Sequence[NoteFacts], persons: IntArray, by: str, name: Callable[[int], str] = person_name
+    ) -> None:
+        require(by in ("person", "note"), "a row is a note or a person", "for example: --by person")
+        self._notes, self._of, self._by, self._name = notes, persons, by, name
+        self.persons = int(persons.max(initial=-1)) + 1
+        self.rows = self.persons if by == "person" else len(notes)
+        found: Counter[str] = Counter()
+        filled: Counter[str] = Counter()
+        self.nameless = 0
+        """Rows that tell neither name nor record number."""
+        for row, disagree in self._settled():
+            found.update(disagree)
+            filled.update(column for column in COLUMNS if column in row)
+            self.nameless += "name" not in row and "mrn" not in row
+        self.conflicts = dict(found)
+        """Column -> persons or notes whose values disagreed."""
+        self.filled = {column: filled[column] for column in COLUMNS if filled[column]}
+        """Column -> rows with a value."""
+
+    def _settled(self) -> Iterator[tuple[dict[str, object], list[str]]]:
+        if self._by == "note":
+            for note, person in zip(self._notes, self._of, strict=True):
+                values, disagree = _settle_note(note)
+                yield {"person": self._name(int(person)), "document": note.document, **values}, disagree
+            return
+        for person, members in grouped(self._of):
+            joined, disagree = _settle_person([_settle_note(self._notes[int(n)])[0] for n in members])
+            yield {"person": self._name(person), "notes": len(members), **joined}, disagree
+
+    def _places(self) -> Iterator[tuple[object, ...]]:
+        for number, note in enumerate(self._notes):
+            row = number if self._by == "note" else int(self._of[number])
+            for f in note.facts:
+                yield note.document, f.start, f.end, row, f.column, f.value, round(f.confidence, 4)
+
+    def frames(self, most: int | None = None) -> Iterator[pd.DataFrame]:
+        """Yield the rows (`IdentifierView.frame`), ``most`` at a time; at least one frame."""
+        columns = ["person", "document" if self._by == "note" else "notes", *self.filled]
+        return _frames((row for row, _ in self._settled()), columns, most)
+
+    def places(self, most: int | None = None) -> Iterator[pd.DataFrame]:
+        """Yield where values come from (`IdentifierView.provenance`), ``most`` at a time; at least one frame."""
+        return _frames(self._places(), [*_PLACES, "confidence"], most)
+
+    def telling(self) -> pd.DataFrame:
+        """Return the distinct rows of the columns that tell who a person is."""
+        told = (
+            f[[c for c in f if c == PERSON or kind_of(str(c)) != "none"]].drop_duplicates() for f in self.frames(_BATCH)
+        )
+        return pd.concat(told, ignore_index=True)
+
+    def whole(self) -> IdentifierView:
+        """Return the view in memory."""
+        return IdentifierView(next(self.frames()), next(self.places()), self.conflicts)
+
+    def write(self, path: Path) -> None:
+        """Write the table, and its provenance beside it (`provenance_path`).
+
+        Raises
+        ------
+        OutputError
+            When a file cannot be written.
+        """
+        write_batches(self.frames(_BATCH), path)
+        write_batches(self.places(_BATCH), provenance_path(path))
+
+
+def _frames(rows: Iterator[Any], columns: Sequence[str], most: int | None) -> Iterator[pd.DataFrame]:
+    held = list(itertools.islice(rows, most))
+    while True:
+        yield pd.DataFrame(held, columns=list(columns))
+        if not most or not (held := list(itertools.islice(rows, most))):
+            return
+
+
+def grouped(persons: IntArray) -> Iterator[tuple[int, IntArray]]:
+    """Yield each person's number with the numbers of its notes, in order."""
+    order = np.argsort(persons, kind="stable")
+    start = 0
+    for end in [*(np.flatnonzero(np.diff(persons[order])) + 1).tolist(), len(order)]:
+        if end > start:
+            yield int(persons[order[start]]), order[start:end]
+        start = end
 
 
 def _settle_note(note: NoteFacts) -> tuple[dict[str, str], list[str]]:
@@ -198,16 +290,36 @@ def _settle_person(notes: Sequence[Mapping[str, str]]) -> tuple[dict[str, object
 def link_notes(
     notes: Sequence[NoteFacts], *, method: str = "exact", table: pd.DataFrame | None = None, on: str = ""
 ) -> WhoIsWho:
-    """Return the persons of notes; see `deid.extraction.persons.who_is_who`."""
-    values = [_settle_note(note)[0] for note in notes]
-    sure = [
-        {
-            c: max((f.confidence for f in note.facts if (f.column, f.value) == (c, v)), default=1.0)
-            for c, v in own.items()
-        }
-        for note, own in zip(notes, values, strict=True)
-    ]
-    return who_is_who([note.patient for note in notes], values, sure, method=method, table=table, on=on)
+    """Return the persons of notes; see `deid.extraction.persons`.
+
+    Exact rules without a table hold some 20,000 of many notes at once; otherwise what they say is in memory.
+    """
+    if method == "exact" and table is None and len(notes) > _PART:
+        return who_is_who_in_parts(
+            lambda: _parts(notes), lambda rows: _told(rows, [notes[int(n)] for n in rows]), len(notes)
+        )
+    return who_is_who(*_told(np.arange(len(notes)), notes)[1:], method=method, table=table, on=on)
+
+
+def _parts(notes: Sequence[NoteFacts]) -> Iterator[Part]:
+    rows, start = iter(notes), 0
+    while own := list(itertools.islice(rows, _PART)):
+        yield _told(np.arange(start, start + len(own)), own)
+        start += len(own)
+
+
+def _told(numbers: IntArray, notes: Iterable[NoteFacts]) -> Part:
+    patients, values, sure = [], [], []
+    for note in notes:
+        own = {c: v for c, v in _settle_note(note)[0].items() if c in LINKED}
+        patients.append(note.patient)
+        values.append(own)
+        confidence: dict[str, float] = {}
+        for f in note.facts:
+            if own.get(f.column) == f.value:
+                confidence[f.column] = max(f.confidence, confidence.get(f.column, 0.0))
+        sure.append(confidence)
+    return numbers, patients, values, sure
 
 
 def confidences(view: IdentifierView) -> pd.DataFrame:

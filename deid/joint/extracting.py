@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import repeat
+from typing import Any
+
+import numpy as np
 
 from deid.base.errors import ConfigError, require
 from deid.base.late import pd
+from deid.base.spool import DiskMap, Spool
 from deid.detection import Recognizer
 from deid.detection.known import Known, KnownRecognizer
 from deid.detection.recognizers import build_recognizer
 from deid.document import Document, Failure, kept
-from deid.extraction import Fact, IdentifierView, build_view, note_facts
-from deid.extraction.persons import WhoIsWho
-from deid.extraction.view import NoteFacts, link_notes
+from deid.extraction import Fact, IdentifierView, note_facts
+from deid.extraction.persons import WhoIsWho, person_name
+from deid.extraction.view import NoteFacts, View, grouped, link_notes
 from deid.io import Source
 from deid.linkage.clustering import similar_names
 from deid.linkage.columns import kind_of
@@ -73,7 +79,8 @@ class Round:
 class Extraction:
     """What `extract_files` made."""
 
-    view: IdentifierView
+    rows: View = field(repr=False)
+    """The view, on disk: `deid.extraction.view.View`."""
     documents: int
     rounds: tuple[Round, ...]
     """Rounds that ran."""
@@ -84,6 +91,11 @@ class Extraction:
     """What found PHI in the last round."""
     joined: Sequence[str] = field(default=(), repr=False)
     """The person of each row of the table that was linked with the notes."""
+
+    @property
+    def view(self) -> IdentifierView:
+        """The view in memory."""
+        return self.rows.whole()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,29 +180,42 @@ def extract_files(
     known = people.recognizer(language) or KnownRecognizer()
     recognizer = None if said.gold else build_recognizer(said, people.recognizer(language))
     ran: list[Round] = []
-    before: list[tuple[Fact, ...]] = []
+    before: Sequence[NoteFacts] | None = None
     weaker: dict[tuple[str, str, str], float] = {}
     while True:
         failures: list[Failure] = []
         work = _Reading(recognizer, patients, language, said.date_field, said.as_of, known)
-        read = [note for _, note in kept(watch(results(source, work, jobs)), failures)]
-        who = link_notes([_weakened(note, weaker) for note in read], method=link, table=table, on=on)
-        for (row, column), share in who.contradicted.items():
-            for fact in (f for f in read[row].facts if f.column == column):
-                place = read[row].document, column, fact.value
+        read = Spool(_written, _read)
+        for _, note in kept(watch(results(source, work, jobs)), failures):
+            read.add(note)
+        who = link_notes(read.mapped(partial(_weakened, weaker=weaker)), method=link, table=table, on=on)
+        for (row, column), share in sorted(who.contradicted.items()):
+            note = read[row]
+            for fact in (f for f in note.facts if f.column == column):
+                place = note.document, column, fact.value
                 weaker[place] = min(share, weaker.get(place, 1.0))
-        notes = [_weakened(note, weaker) for note in read]
-        facts = [note.facts for note in notes]
-        ran.append(_round(notes, before, who))
-        if recognizer is None or len(ran) == rounds or facts == before:
+        notes = read.mapped(partial(_weakened, weaker=weaker.copy()))
+        counted, same = _round(notes, before, who)
+        ran.append(counted)
+        if recognizer is None or len(ran) == rounds or same:
             break
-        before = facts
+        before = notes
         identifiers, of = _learnt(notes, who, listed, table)
         known = KnownRecognizer(identifiers, Patients(table=of).of, people.fields, language, alike=similar_names)
         recognizer = build_recognizer(said, known)
     contradicted = Counter(column for _, column, _ in weaker)
-    view = build_view(notes, by=by, persons=who.notes)
+    view = View(notes, who.notes, by)
     return Extraction(view, len(notes), tuple(ran), dict(sorted(contradicted.items())), failures, recognizer, who.rows)
+
+
+def _written(note: NoteFacts) -> list[object]:
+    facts = [(f.column, f.value, f.start, f.end, f.weight, f.confidence) for f in note.facts]
+    return [note.document, facts, note.patient, note.note_date]
+
+
+def _read(values: list[Any]) -> NoteFacts:
+    document, facts, patient, day = values
+    return NoteFacts(document, tuple(Fact(*own) for own in facts), patient, day)
 
 
 def _weakened(note: NoteFacts, weaker: Mapping[tuple[str, str, str], float]) -> NoteFacts:
@@ -202,13 +227,21 @@ def _weakened(note: NoteFacts, weaker: Mapping[tuple[str, str, str], float]) -> 
     return replace(note, facts=tuple(replace(f, confidence=f.confidence * share) for f, share in facts))
 
 
-def _round(notes: Sequence[NoteFacts], before: Sequence[Sequence[Fact]], who: WhoIsWho) -> Round:
+def _round(notes: Sequence[NoteFacts], before: Sequence[NoteFacts] | None, who: WhoIsWho) -> tuple[Round, bool]:
+    """Return what a round found, and whether that is what the one before found."""
+
     def places(facts: Sequence[Fact]) -> set[tuple[int, int]]:
         return {(f.start, f.end) for f in facts if f.column in _KNOWN}
 
-    found = [places(note.facts) for note in notes]
-    new = [own - places(old) for own, old in zip(found, before or [()] * len(notes), strict=True)]
-    return Round(len(set(who.notes)), sum(map(len, found)), sum(map(len, new)), sum(map(bool, new)))
+    found = new = documents = 0
+    same = before is not None or not len(notes)
+    old: Iterable[NoteFacts | None] = repeat(None, len(notes)) if before is None else before
+    for note, earlier in zip(notes, old, strict=True):
+        own = places(note.facts)
+        more = len(own - places(earlier.facts)) if earlier else len(own)
+        found, new, documents = found + len(own), new + more, documents + bool(more)
+        same = same and earlier is not None and note.facts == earlier.facts
+    return Round(len(np.unique(who.notes)), found, new, documents), same
 
 
 def _learnt(
@@ -216,20 +249,30 @@ def _learnt(
     who: WhoIsWho,
     listed: Mapping[str, Sequence[Known]],
     table: pd.DataFrame | None,
-) -> tuple[dict[str, tuple[Known, ...]], dict[str, str]]:
+) -> tuple[DiskMap[tuple[Known, ...]], DiskMap[str]]:
     """Return the identifiers of each person, and the person of each document; what is unsure is not looked for."""
-    found: dict[str, dict[Known, None]] = {}
-    for note, person in zip(notes, who.notes, strict=True):
-        held = found.setdefault(person, {})
-        held.update(dict.fromkeys(listed.get(note.patient, ()) if note.patient is not None else ()))
-        for fact in note.facts:
-            if (category := _KNOWN.get(fact.column)) and fact.confidence >= DOUBTFUL:
-                held[Known(category, fact.value)] = None
+    rows: dict[str, list[Known]] = {}
     if table is not None:
         for person, row in zip(who.rows, _of_rows(table), strict=True):
-            if person in found:
-                found[person].update(dict.fromkeys(row))
-    return {p: tuple(k) for p, k in found.items()}, {n.document: p for n, p in zip(notes, who.notes, strict=True)}
+            rows.setdefault(person, []).extend(row)
+
+    def identifiers() -> Iterator[tuple[str, list[tuple[str, str]]]]:
+        for person, members in grouped(who.notes):
+            held: dict[Known, None] = {}
+            for note in (notes[int(number)] for number in members):
+                held.update(dict.fromkeys(listed.get(note.patient, ()) if note.patient is not None else ()))
+                for fact in note.facts:
+                    if (category := _KNOWN.get(fact.column)) and fact.confidence >= DOUBTFUL:
+                        held[Known(category, fact.value)] = None
+            held.update(dict.fromkeys(rows.get(person_name(person), ())))
+            yield person_name(person), [(known.category, known.value) for known in held]
+
+    persons = ((note.document, person_name(int(own))) for note, own in zip(notes, who.notes, strict=True))
+    return DiskMap(identifiers(), _known), DiskMap(persons, str)
+
+
+def _known(values: list[list[str]]) -> tuple[Known, ...]:
+    return tuple(Known(category, value) for category, value in values)
 
 
 def _of_rows(table: pd.DataFrame) -> list[list[Known]]:

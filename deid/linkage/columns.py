@@ -11,7 +11,7 @@ import functools
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from deid.base.errors import ConfigError
 from deid.base.late import pd
@@ -43,6 +43,8 @@ _COUNTED = re.compile("[1-8]{1,2}", re.ASCII)
 """Numbers of rows or persons that are one character repeated and stand for themselves."""
 _NUMBERED = ("number", "account", "same", "similar")
 _SHARED = 50
+WHO = ("family", "birth")
+"""Columns of records that tell whether a number of many rows is one person's."""
 """Rows in which a number may stand, or a twentieth of them: of one person are hardly more."""
 _PHONE = 7
 """Digits that a telephone number has at least."""
@@ -215,7 +217,9 @@ _PLAIN: dict[str, Callable[[str], str]] = {
 }
 
 
-def read_records(frame: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
+def read_records(
+    frame: pd.DataFrame, kinds: Mapping[str, str], stand_ins: Mapping[str, Collection[object]] | None = None
+) -> pd.DataFrame:
     """Return the rows of a table in a form in which they can be compared.
 
     Parameters
@@ -223,6 +227,9 @@ def read_records(frame: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
     frame : pandas.DataFrame
     kinds : mapping of str to str
         As `kinds_of` gives them.
+    stand_ins : mapping of str to collection of str, optional
+        Column of the result -> what stands for no number in it, where the rows are a part of a table (`stand_ins_of`);
+        by default they are the table.
 
     Returns
     -------
@@ -271,8 +278,12 @@ def read_records(frame: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
             if name not in found and kind != "house":
                 found[name] = [once(text) or None for text in texts]
                 if kind in ("number", "phone"):
-                    who = [found[column] for column in ("family", "birth") if column in found]
-                    found[name] = _without_stand_ins(found[name], who)
+                    if stand_ins is None:
+                        who = [found[column] for column in WHO if column in found]
+                        left_out: Collection[object] = stand_ins_of(found[name], who, most_shared(len(frame)))
+                    else:
+                        left_out = stand_ins.get(name, ())
+                    found[name] = [None if value in left_out else value for value in found[name]]
     if "authority" in of and "number_0" in found:
         numbered = zip(of["authority"][0], found["number_0"], strict=True)
         found["number_0"] = [number and f"{_words(issuer)}:{number}" for issuer, number in numbered]
@@ -305,19 +316,41 @@ def sure_of(records: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found, index=records.index)
 
 
-def _without_stand_ins(values: Sequence[object], who: Sequence[Sequence[object]]) -> list[object]:
-    """Leave out what stands for no number: one character repeated, or the same number in very many rows.
+def most_shared(rows: int) -> int:
+    """Return how many rows of a table may have a number that is one person's."""
+    return max(_SHARED, rows // 20)
+
+
+def is_stand_in(value: object) -> bool:
+    """Tell whether a value stands for no number wherever it comes: one character repeated."""
+    return len(set(str(value))) == 1 and not _COUNTED.fullmatch(str(value))
+
+
+def stand_ins_of(values: Sequence[object], who: Sequence[Sequence[object]], most: int) -> set[object]:
+    """Return what stands for no number: one character repeated, or the same number in more than ``most`` rows.
 
     Where all but a few of these rows say the same surname or birth date, it is the number of one who comes often.
+
+    Parameters
+    ----------
+    values : sequence
+        Numbers; None where a row has none.
+    who : sequence of sequences
+        Columns of surnames and birth dates (`WHO`) of the same rows.
+    most : int
+        As `most_shared` gives it.
     """
-    most = max(_SHARED, len(values) // 20)
-    left_out = {value for value in set(values) if len(set(str(value))) == 1 and not _COUNTED.fullmatch(str(value))}
+    left_out = {value for value in set(values) if is_stand_in(value)}
     for value in [value for value, count in Counter(values).items() if count > most]:
         rows = [row for row, own in enumerate(values) if own == value]
-        told = [Counter(column[row] for row in rows if column[row]) for column in who]
-        if not any(own and own.most_common(1)[0][1] > 0.9 * own.total() for own in told):
+        if not one_person([Counter(column[row] for row in rows if column[row]) for column in who]):
             left_out.add(value)
-    return [None if value in left_out else value for value in values]
+    return left_out
+
+
+def one_person(told: Iterable[Counter[object]]) -> bool:
+    """Tell whether all but a few rows say the same surname, or the same birth date."""
+    return any(own and own.most_common(1)[0][1] > 0.9 * own.total() for own in told)
 
 
 def _written_names(of: Mapping[str, Sequence[Sequence[str]]], rows: range) -> list[str]:

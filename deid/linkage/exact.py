@@ -8,6 +8,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+
+from deid.base.arrays import IntArray
+from deid.base.buckets import Words
 from deid.base.late import pd
 from deid.linkage.clustering import Facts
 
@@ -73,6 +77,25 @@ def exact_edges(records: pd.DataFrame, rules: int = len(RULES)) -> pd.DataFrame:
                 own = pd.DataFrame({"a": rows[:-step][same], "b": rows[step:][same]})
                 parts.append(own.assign(weight=_ABOVE - rank, why=rule))
     return pd.concat(parts, ignore_index=True)
+
+
+def key_hashes(records: pd.DataFrame) -> tuple[Words, IntArray]:
+    """Return a number for each key that an exact rule compares, and the row that has it.
+
+    Rows that an exact rule joins have a number in common; hardly any others do.
+    """
+    hashes, rows = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
+    for rule, names in RULES:
+        for number, keys in enumerate(_keys(records, names)):
+            named = keys.astype(str).assign(rule=f"{rule} {number}")
+            hashes.append(hashes_of(named))
+            rows.append(keys.index.to_numpy(np.int64))
+    return np.concatenate(hashes), np.concatenate(rows)
+
+
+def hashes_of(frame: pd.DataFrame) -> Words:
+    """Return a number for each row of texts; equal rows have the same one, and hardly any others."""
+    return np.asarray(pd.util.hash_pandas_object(frame, index=False, categorize=False), np.uint64)
 
 
 def _keys(records: pd.DataFrame, names: Sequence[str]) -> Iterator[pd.DataFrame]:

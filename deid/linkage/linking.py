@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -190,6 +190,16 @@ class Linked:
         }
 
 
+@dataclass(frozen=True)
+class Whole:
+    """What was seen of a whole table of which rows are linked that no other row of it can be joined with."""
+
+    kinds: dict[str, str]
+    """What each column is, as `deid.linkage.columns.kinds_of` says it of the whole."""
+    stand_ins: Mapping[str, Collection[object]] = field(default_factory=dict, repr=False)
+    """Column of records -> what stands for no number in it (`deid.linkage.columns.stand_ins_of`)."""
+
+
 @dataclass(frozen=True, eq=False)
 class Prepared:
     """A table that is ready to be linked: its rows in an order that their cells alone decide."""
@@ -209,6 +219,7 @@ def prepare(
     *,
     fixed: bool = False,
     confidence: pd.DataFrame | None = None,
+    whole: Whole | None = None,
 ) -> Prepared:
     """Bring tables into the form in which they are linked; parameters and errors are those of `link_table`."""
     if not all(map(len, tables)):
@@ -223,16 +234,19 @@ def prepare(
     for name in [*said.kinds, *said.weights, *said.distances]:
         if not any(name in part for part in plain):
             check_columns(plain[0], [name])
-    whole = stacked(plain, said.kinds)
+    rows = stacked(plain, said.kinds)
     table = [number for number, part in enumerate(parts) for _ in range(len(part))]
-    kinds = kinds_of(whole, {name: kind for name, kind in said.kinds.items() if name in whole}, table)
-    pieces = [whole[np.equal(table, number)].reset_index(drop=True) for number in range(len(parts))]
-    read = [read_records(piece, kinds) for piece in pieces]
+    if whole is None:
+        kinds = kinds_of(rows, {name: kind for name, kind in said.kinds.items() if name in rows}, table)
+    else:
+        kinds = whole.kinds
+    pieces = [rows[np.equal(table, number)].reset_index(drop=True) for number in range(len(parts))]
+    read = [read_records(piece, kinds, None if whole is None else whole.stand_ins) for piece in pieces]
     records = pd.concat(read, ignore_index=True)
-    new = len(whole) - (0 if known is None else len(known))
+    new = len(rows) - (0 if known is None else len(known))
     if known is not None and not all(before[new:]):
         raise InputError("a known row without a person", "fill it in, or remove the row")
-    stays = [fixed or row >= new for row in range(len(whole))]
+    stays = [fixed or row >= new for row in range(len(rows))]
     for name, wanted in (("before", False), ("known", True)):
         if any(one is not None and stay == wanted for one, stay in zip(before, stays, strict=True)):
             cells = [one if stay == wanted else None for one, stay in zip(before, stays, strict=True)]
@@ -241,10 +255,10 @@ def prepare(
         if confidence is not None and column in confidence:
             low = np.flatnonzero(confidence[column].to_numpy(float) < DOUBTFUL)
             for one in fields if len(low) else ():
-                doubted = records.get(f"doubt_{one}", pd.Series([None] * len(whole), dtype=object))
+                doubted = records.get(f"doubt_{one}", pd.Series([None] * len(rows), dtype=object))
                 doubted.iloc[low] = "1"
                 records[f"doubt_{one}"] = doubted
-    order = _order(whole, said.seed)
+    order = _order(rows, said.seed)
     return Prepared(records.iloc[order].reset_index(drop=True), kinds, order, new)
 
 
@@ -258,6 +272,7 @@ def link_table(
     fixed: bool = False,
     confidence: pd.DataFrame | None = None,
     decided: Decided | None = None,
+    whole: Whole | None = None,
 ) -> Linked:
     """Say which rows of a table, or of several, are of one person.
 
@@ -281,6 +296,8 @@ def link_table(
     decided : Decided, optional
         Rows that somebody decided to be of one person, whatever they say, or to be of two, in whatever way they could
         be joined; known rows come behind.
+    whole : Whole, optional
+        Where exact rules link a part of a table: what was seen of the whole.
 
     Returns
     -------
@@ -296,7 +313,7 @@ def link_table(
     if said.method == "model":
         require_splink()
     tables = [frame] if isinstance(frame, pd.DataFrame) else list(frame)
-    ready = prepare(tables, said, known, fixed=fixed, confidence=confidence)
+    ready = prepare(tables, said, known, fixed=fixed, confidence=confidence, whole=whole)
     records, order = ready.records, ready.order
     facts, edges, given = _exact(ready, len(RULES) if said.method == "exact" else SURE)
     decided = decided or Decided()

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -578,10 +579,60 @@ def write_table(frame: pd.DataFrame, place: Path | str, *, replace: bool = False
         elif suffix in workbook.SUFFIXES:
             workbook.write_workbook(frame, stream)
         else:
-            text = io.TextIOWrapper(stream, "utf-8", newline="")
-            frame.to_csv(text, index=False, sep="\t" if suffix == ".tsv" else ",", lineterminator="\n")
-            text.flush()
-            text.detach()
+            _write_csv([frame], stream, suffix)
+
+
+def write_batches(frames: Iterable[pd.DataFrame], path: Path) -> None:
+    """Write a new table as `write_table` does, a frame after the other.
+
+    Parameters
+    ----------
+    frames : iterable of pandas.DataFrame
+        At least one, all with the same columns: texts, whole numbers or floats; texts where the first has no value.
+    path : Path
+        CSV and Parquet are written frame by frame; a workbook is held in memory.
+
+    Raises
+    ------
+    OutputError
+        See `write_table`.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in _WRITTEN or suffix in workbook.SUFFIXES:
+        write_table(pd.concat(frames, ignore_index=True), path)
+        return
+    with atomic_files([path]) as (stream,):
+        if suffix in _PARQUET:
+            _write_parquet(frames, stream)
+        else:
+            _write_csv(frames, stream, suffix)
+
+
+def _write_csv(frames: Iterable[pd.DataFrame], stream: BinaryIO, suffix: str) -> None:
+    text = io.TextIOWrapper(stream, "utf-8", newline="")
+    separator = "\t" if suffix == ".tsv" else ","
+    for number, frame in enumerate(frames):
+        frame.to_csv(text, index=False, header=not number, sep=separator, lineterminator="\n")
+    text.flush()
+    text.detach()
+
+
+def _write_parquet(frames: Iterable[pd.DataFrame], stream: BinaryIO) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    frames = iter(frames)
+    first = next(frames)
+    kinds = {"i": pyarrow.int64(), "f": pyarrow.float64()}
+    schema = pyarrow.schema(
+        # a column of texts without any in the first rows looks like floats
+        (str(name), kinds.get(own.dtype.kind, pyarrow.string()) if own.notna().any() else pyarrow.string())
+        for name, own in first.items()
+    )
+    with pyarrow.parquet.ParquetWriter(stream, schema) as writer:
+        for frame in itertools.chain([first], frames):
+            columns = [pyarrow.array(frame[one.name].astype(object), one.type, from_pandas=True) for one in schema]
+            writer.write_table(pyarrow.table(columns, schema=schema))
 
 
 def _rows_alone(frame: pd.DataFrame) -> pd.DataFrame:

@@ -1,0 +1,186 @@
+"""Values that may be more than memory holds, on disk while a program runs: a sequence of them, or a mapping.
+
+What is written may hold PHI. It lies in a folder of mode 0700 in the folder of temporary files, which is removed with
+the value; a process that is killed leaves it there.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import sqlite3
+import tempfile
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Generic, TypeVar, overload
+
+from deid.base.errors import OutputError
+from deid.base.files import os_reason
+
+T = TypeVar("T")
+
+_HELD = 1 << 16
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        said = os_reason(error)
+    except sqlite3.Error:
+        said = "no room, or a damaged disk"
+    else:
+        return
+    raise OutputError(
+        f"the folder of temporary files cannot be written ({said})", "make room, or name another one with TMPDIR"
+    ) from None
+
+
+class Spool(Sequence[T], Generic[T]):
+    """Values in the order in which they were added; memory holds eight bytes of each.
+
+    Parameters
+    ----------
+    write, read : callable
+        Make JSON of a value, and a value of JSON.
+
+    Raises
+    ------
+    OutputError
+        When there is no room; also by `add` and by what reads first.
+    """
+
+    def __init__(self, write: Callable[[T], Any], read: Callable[[Any], T]) -> None:
+        self._write, self._read = write, read
+        self._starts = array("Q", [0])
+        self._waiting = bytearray()
+        self._written = 0
+        with _writing():
+            self._file = tempfile.TemporaryFile(prefix="deid-", buffering=0)  # noqa: SIM115  # closed with the value
+
+    def add(self, value: T) -> None:
+        """Take a value."""
+        self._waiting += json.dumps(self._write(value), separators=(",", ":")).encode("ascii")
+        self._starts.append(self._written + len(self._waiting))
+        if len(self._waiting) > _HELD:
+            self._put_away()
+
+    def _put_away(self) -> None:
+        with _writing():
+            while self._waiting:
+                done = self._file.write(self._waiting) or 0
+                self._written += done
+                del self._waiting[:done]
+
+    def mapped(self, change: Callable[[T], T]) -> Spool[T]:
+        """Return the same values, each of them changed when it is read; none may be added any more."""
+        self._put_away()
+        own, read = copy.copy(self), self._read
+        own._read = lambda value: change(read(value))
+        return own
+
+    def __len__(self) -> int:
+        """Return the number of values."""
+        return len(self._starts) - 1
+
+    @overload
+    def __getitem__(self, number: int) -> T: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> list[T]: ...
+
+    def __getitem__(self, number: int | slice) -> T | list[T]:
+        """Return a value by its number, from 0, or some of them."""
+        if isinstance(number, slice):
+            return [self[n] for n in range(*number.indices(len(self)))]
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        self._put_away()
+        start, end = self._starts[number], self._starts[number + 1]
+        return self._read(json.loads(os.pread(self._file.fileno(), end - start, start)))
+
+    def __iter__(self) -> Iterator[T]:
+        """Yield the values in order, many at a time from disk."""
+        self._put_away()
+        first, many = 0, len(self)
+        while first < many:
+            last = first + 1
+            while last < many and self._starts[last] - self._starts[first] < _HELD:
+                last += 1
+            start = self._starts[first]
+            whole = os.pread(self._file.fileno(), self._starts[last] - start, start)
+            for number in range(first, last):
+                own = whole[self._starts[number] - start : self._starts[number + 1] - start]
+                yield self._read(json.loads(own))
+            first = last
+
+
+class DiskMap(Mapping[str, T], Generic[T]):
+    """A mapping that lies on disk; a copy in another process reads the same file as long as the first value is kept.
+
+    Parameters
+    ----------
+    pairs : iterable of (str, JSON)
+        Of two with the same key the later one counts.
+    read : callable
+        Makes a value of JSON; one that can be pickled.
+
+    Raises
+    ------
+    OutputError
+        When there is no room.
+    """
+
+    def __init__(self, pairs: Iterable[tuple[str, Any]], read: Callable[[Any], T]) -> None:
+        self._read = read
+        with _writing():
+            self._folder: tempfile.TemporaryDirectory[str] | None = tempfile.TemporaryDirectory(prefix="deid-")
+            self._path = Path(self._folder.name) / "values"
+            self._reading: sqlite3.Connection | None = None
+            connection = sqlite3.connect(self._path)
+            try:
+                connection.executescript("pragma journal_mode=off; pragma synchronous=off")
+                connection.execute("create table held (key blob primary key, value text) without rowid")
+                rows = ((_key(key), json.dumps(value)) for key, value in pairs)
+                connection.executemany("insert or replace into held values (?, ?)", rows)
+                connection.commit()
+                self._count = int(connection.execute("select count(*) from held").fetchone()[0])
+            finally:
+                connection.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return all but what belongs to this process."""
+        return {"_read": self._read, "_path": self._path, "_count": self._count, "_folder": None, "_reading": None}
+
+    def _rows(self, query: str, *values: object) -> sqlite3.Cursor:
+        if self._reading is None:
+            self._reading = sqlite3.connect(f"{self._path.as_uri()}?mode=ro", uri=True, check_same_thread=False)
+        return self._reading.execute(query, values)
+
+    def __getitem__(self, key: str) -> T:
+        """Return the value of a key."""
+        found = self._rows("select value from held where key = ?", _key(key)).fetchone()
+        if found is None:
+            raise KeyError
+        return self._read(json.loads(found[0]))
+
+    def __len__(self) -> int:
+        """Return the number of keys."""
+        return self._count
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the keys."""
+        return (key.decode("utf-8", "surrogatepass") for (key,) in self._rows("select key from held"))
+
+    def __del__(self) -> None:
+        """Close the file before its folder is removed."""
+        if getattr(self, "_reading", None) is not None:
+            self._reading.close()  # type: ignore[union-attr]
+
+
+def _key(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
