@@ -3,6 +3,7 @@
     python scripts/bench/bench_scrub.py --texts ../shared/data/english/txt
     python scripts/bench/bench_scrub.py --texts ../shared/data/english/txt --size 200            # as long as 200 MB
     python scripts/bench/bench_scrub.py --texts ../shared/data/english/txt --peers-python ENV/bin/python
+    python scripts/bench/bench_scrub.py --language de     # notes made of corpora/synthetic-de, where --texts names none
     python scripts/bench/bench_scrub.py --growth          # cost a token from 1 KB to 1 MB, memory as the archive grows
     python scripts/bench/bench_scrub.py --stages          # ms a MB of each stage on its own
     python scripts/bench/bench_scrub.py --memory 10       # most memory for one note of so many MB, as a multiple of it
@@ -27,6 +28,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from synthetic.languages import documents as made
+
 from deid import read
 from deid.base.compiled import BACKEND
 from deid.base.keys import Key
@@ -47,6 +52,8 @@ from deid.rules.professions import find_professions
 from deid.rules.rules import RuleRecognizer
 from deid.rules.scene import scene_of
 
+ROOT = Path(__file__).resolve().parents[2]
+MADE = ("de", "fr", "nl")
 PEERS = ("presidio", "scrubadub", "philter")
 LONG = {
     "prose": "The patient was seen in clinic today and reports that the pain in the left knee has improved.\n",
@@ -56,6 +63,14 @@ LONG = {
 """Long notes repeat these: nothing to find; on one line little else; the same, no two alike."""
 SAMPLE = 60
 """Notes that a peer is timed on; the slowest takes minutes for all."""
+
+
+def notes(texts: Path | None, language: str | None) -> list[Document]:
+    """Read notes, or take those of corpora/ in a language; of German, French and Dutch they are made of its parts."""
+    if texts is None and language in MADE:
+        return list(made(language, 500, ROOT))
+    texts = texts or ROOT / "corpora" / ("spanish/notes.jsonl" if language == "es" else "synthetic/dev.jsonl")
+    return [d for d in read(texts) if isinstance(d, Document)]
 
 
 def repeated(documents: list[Document], size: float) -> Iterator[Document]:
@@ -189,7 +204,8 @@ def peer(python: str, name: str, documents: list[Document]) -> float | None:
 def main() -> None:
     """Run what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--texts", type=Path, default=Path("corpora/synthetic/dev.jsonl"), help="notes to scrub")
+    parser.add_argument("--texts", type=Path, help="notes to scrub (those of corpora/ in the language)")
+    parser.add_argument("--language", help="language of the notes: its model, rules and surrogates")
     parser.add_argument("--size", type=float, default=4.0, help="MB")
     parser.add_argument("--policy", default="surrogate")
     parser.add_argument("--model", help="model, or none for rules alone")
@@ -201,9 +217,9 @@ def main() -> None:
     options = parser.parse_args()
     if BACKEND != "native":
         sys.exit("the compiled module is not there (see deid doctor): a figure without it says nothing")
-    documents = [d for d in read(options.texts) if isinstance(d, Document)]
+    documents = notes(options.texts, options.language)
     start = time.process_time()
-    recognizer = build_recognizer(RecognizerOptions(model=options.model))
+    recognizer = build_recognizer(RecognizerOptions(model=options.model, language=options.language))
     pipeline = Pipeline(recognizer, load_policy(options.policy), Key(b"k" * 32))
     pipeline.prepare()
     print(f"loaded in {time.process_time() - start:.2f} CPU s, {memory():.0f} MB resident")
