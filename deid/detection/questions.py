@@ -28,7 +28,7 @@ _FEWEST: Final = 3
 """Words of a question; a name beside a complaint has fewer."""
 _OF_A_NOTE: Final = re.compile(r"[.;:]\s|[.;:]\Z|[\n\r\t|=#@]")
 """Signs that notes, fields and tables have, and questions in a search box have not."""
-_OTHERS: Final = re.compile(r"[^\S\n]*\?[^\S\n]*\Z")
+_MARK: Final = re.compile(r"\s*\?\s*\Z")
 _ANYBODYS: Final = frozenset(("CITY", "STATE", "COUNTRY", "LOCATION-OTHER", "HOSPITAL", "ORGANIZATION", "PROFESSION"))
 _CLASSES: Final = RELATED | TITLES | classes_of("person_verb", "person_verb_strong")
 _NOT_NAMES: Final = ORDINARY | EPONYM | FUNCTION | classes_of("section", "country", "state", "nationality", "month")
@@ -92,8 +92,8 @@ def _tells_of_somebody(scene: Scene, index: int) -> bool:
 def _asks(scene: Scene) -> bool:
     """Tell whether a text asks about a matter, and names no individual."""
     text = scene.text
-    question = _OTHERS.search(text)
-    if _OF_A_NOTE.search(text, 0, question.start() if question else len(text)) or _AGED.search(text):
+    question = _MARK.search(text)
+    if _OF_A_NOTE.search(text, 0, question.start() if question else len(text.rstrip())) or _AGED.search(text):
         return False
     words = [i for i in range(len(scene)) if scene.is_word(i)]
     if len(words) < _FEWEST or any(map(_tells_of_somebody, [scene] * len(words), words)):

@@ -26,6 +26,8 @@ def found(text: str) -> list[str]:
         "what is the prevalence of lyme disease in Milwaukee?",
         "adderall shortage april 2024",
         "which vaccines are required for Nairobi",
+        "valley fever incidence in Bakersfield\n",
+        "is lyme disease endemic in Milwaukee?\r\n",
     ],
 )
 def test_a_question_about_no_individual_stays(text: str) -> None:
