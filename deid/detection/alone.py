@@ -8,7 +8,6 @@ clinical language is no name.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import Final
 
 import regex
@@ -106,7 +105,7 @@ def within(scene: Scene, span: Span) -> Span:
         return span
     words = _words(scene, span)
     if category == "DATE":
-        index = scene.view.at(span.start)
+        index = scene.at(span.start)
         behind = scene.starts[index + 1] if index + 1 < len(scene) else span.end
         odd = scene.kinds[index] == TITLE and scene.kinds[index + 1 : index + 2] == bytes((NUMBER,))
         odd = odd and _SEPARATED.search(scene.text, behind, span.end) is not None and not scene.has(index, _CALENDAR)
@@ -138,7 +137,7 @@ def _dated(scene: Scene, span: Span, words: list[int]) -> Span:
             elif _figures(scene, start, scene.starts[i]):
                 end = scene.ends[i - 1]
                 break
-    last = scene.view.at(end - 1)
+    last = scene.at(end - 1)
     if scene.says(last, "versus") and scene.starts[last] > start:
         end = scene.ends[last - 1]
     return span if (start, end) == (span.start, span.end) else span.moved(start, end)
@@ -210,7 +209,7 @@ def names_nobody(scene: Scene, span: Span) -> bool:
         return True
     if any(scene.says(i, "versus") for i in words[1:-1]) and scene.has(words[0], _NAMESAKE):
         return True
-    index = scene.view.at(span.end - 1) + 1
+    index = scene.at(span.end - 1) + 1
     if span.source.startswith(_MODEL) and len(words) > 1 and scene.has(words[0], _GIVEN):
         return False  # "Wendell Pruitt III"
     if scene.says(index, "graded") or (words and scene.says(words[0] - 1, "versus")):
@@ -315,9 +314,7 @@ def is_clinical(scene: Scene, span: Span) -> bool:
 
 def _words(scene: Scene, span: Span) -> list[int]:
     """Return the words of a span that are made of letters."""
-    first = scene.view.at(span.start)
-    kinds = scene.kinds
-    return [i for i in range(first, bisect_left(scene.starts, span.end, first)) if kinds[i] > NUMBER]
+    return scene.inside(span.start, span.end)
 
 
 def _clinical(scene: Scene, index: int) -> bool:

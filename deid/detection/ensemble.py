@@ -489,7 +489,7 @@ def _dates(scene: Scene, span: Span) -> Iterator[Span]:
         behind = year.end()
         if not (text[behind].isspace() or text[behind] in ",;"):
             continue  # "2012-2024"
-        index = scene.view.at(behind)
+        index = scene.at(behind)
         while (
             index < len(scene)
             and scene.starts[index] < span.end

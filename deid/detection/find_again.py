@@ -54,6 +54,8 @@ _LABELLED: Final = _W["labelled_name"]
 """Certainty from which a name behind a label is looked for everywhere, as the HMS Scrubber does with header fields."""
 _HEADER_FIELDS: Final = ("name.patient_field", "name.provider_field")
 _SPELT_OUT: Final = re.compile(r"(?<![\w'\u2019])[^\W\d_]([-. ]{1,2})[^\W\d_](?:\1[^\W\d_]){1,20}\b")
+_TWO_LETTERS: Final = re.compile(r"[-. ][^\W\d_][-. ]{1,2}[^\W\d_]\b")
+"""Two of the letters behind the first one of what is spelt: few texts have them, and they are soon looked for."""
 _NOT_AGAIN: Final = frozenset(("AGE", "DATE", "STATE", "COUNTRY", "ROOM", "PROFESSION", "OTHER"))
 _REMEMBERED: Final = 1000
 
@@ -377,7 +379,7 @@ def _misspelt(scene: Scene, seeds: Seeds, odd: list[int]) -> Iterator[Span]:
 
 def _spelt_out(scene: Scene, spans: Sequence[Span]) -> Iterator[Span]:
     """Find names that were found and are spelt letter by letter: *that's L-I-N-D-G-R-E-N*."""
-    letters = list(_SPELT_OUT.finditer(scene.text))
+    letters = list(_SPELT_OUT.finditer(scene.text)) if _TWO_LETTERS.search(scene.text) else []
     if not letters:
         return
     known = {word: span for span in spans if span.category in _PEOPLE for word in name_words(scene.view, span)}

@@ -231,7 +231,7 @@ def _is_numbers(scene: Scene, span: Span) -> bool | None:
     starts, kinds, folded, classes = scene.starts, scene.kinds, scene.folded, scene.classes
     units, measures = scene.words["unit"], scene.words["measure"]
     numbers = words = False
-    for index in range(scene.view.at(span.start), len(starts)):
+    for index in range(scene.at(span.start), len(starts)):
         if starts[index] >= span.end:
             break
         if kinds[index] == NUMBER:
@@ -266,10 +266,10 @@ def _surroundings(scene: Scene, span: Span) -> tuple[int, str | None, bool]:
     whole = not (_beside(head[::-1], gap) or _beside(text[span.end : high], gap))
     units, measures, links = (scene.words[name] for name in ("unit", "measure", "value_link"))
     labels = _labels(scene.vocabulary)
-    behind = scene.view.at(last)
+    behind = scene.at(last)
     if behind < len(starts) and starts[behind] < min(high, last + max(3, gap + 1)) and folded[behind] in units:
         return _MEASURED, None, whole
-    before = scene.view.at(first)
+    before = scene.at(first)
     direct = first == span.start  # a label belongs to the number behind it
     for index in range(before - 1, max(-1, before - 1 - _LONGEST_WALK), -1):
         if starts[index] < low:
@@ -328,7 +328,7 @@ def _date(scene: Scene, span: Span, text: str, level: int) -> bool:
         # of "WBC 11.2 3/4" the last is a date, of "strength 5/5 4/5" nothing is
         around = scene.text[max(0, span.start - _NEAR) : span.start].rpartition("\n")[2]
         mixed = _NO_DATE.search(around) is not None and not text.isdecimal()
-        mixed = mixed or scene.says(scene.view.at(span.start) - 1, "date_link")
+        mixed = mixed or scene.says(scene.at(span.start) - 1, "date_link")
         return bool(pieces) and all(forms) and mixed
     if pieces and all(forms):
         return True

@@ -217,7 +217,7 @@ def _cell(scene: Scene, rule: Field | PersonField, start: int, cell: str) -> Ite
         if span is not None and span.end <= at + len(bare):
             yield span
         return
-    index = scene.view.at(at)
+    index = scene.at(at)
     while scene.has(index, TITLES):
         index += 2 if scene.word(index + 1) == "." else 1
     if index >= scene.count:

@@ -182,7 +182,7 @@ class RuleRecognizer:
 
 def _edition(scene: Scene, span: Span) -> bool:
     """Tell whether a year is that of a guideline, a trial or a journal: *(USMSTF 2020)*, *Bethesda 2014*."""
-    index = scene.view.at(span.start)
+    index = scene.at(span.start)
     before = index - 1 if scene.word(index - 1) not in ("(", "'") else index - 2
     if not scene.is_word(before) or scene.breaks[index]:
         return False

@@ -52,8 +52,8 @@ class Scene:
         self.text: str = view.text
         self.strings: list[str] = view.strings
         self.folded: list[str] = view.folded
-        self.starts = view.starts
-        self.ends = view.ends
+        self.starts: list[int] = view.starts.tolist()
+        self.ends: list[int] = view.ends.tolist()
         self.kinds: bytes = view.kinds
         self.breaks: bytes = view.breaks
         self.wrapped: bytes = view.wrapped
@@ -89,6 +89,28 @@ class Scene:
 
     def __len__(self) -> int:
         return self.count
+
+    def at(self, offset: int) -> int:
+        """Return the index of the first word that ends behind ``offset``; the number of words where none does."""
+        starts = self.starts
+        low, high = 0, self.count
+        while low < high:
+            middle = (low + high) >> 1
+            if starts[middle] < offset:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1 if low and self.ends[low - 1] > offset else low
+
+    def inside(self, start: int, end: int) -> list[int]:
+        """Return the words made of letters that share a character with a place."""
+        starts, kinds, count = self.starts, self.kinds, self.count
+        index, found = self.at(start), []
+        while index < count and starts[index] < end:
+            if kinds[index] > NUMBER:
+                found.append(index)
+            index += 1
+        return found
 
     def has(self, index: int, classes: int) -> bool:
         """Tell whether a word has one of some classes (`deid.rules.word_classes`); False outside the text."""
@@ -156,8 +178,7 @@ class Scene:
         breaks = self.breaks[index]
         if breaks:
             return breaks == 1 and self.wrapped[index] != 0
-        end: int = self.ends[index - 1]
-        start: int = self.starts[index]
+        end, start = self.ends[index - 1], self.starts[index]
         return start <= end or (start == end + 1 and self.text[end] != "\t")
 
     def line_ends(self, index: int) -> bool:
