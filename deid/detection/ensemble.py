@@ -253,9 +253,11 @@ class Ensemble:
         again, named = self._again(scene, accepted, None, candidates), functools.partial(name_words, scene.view)
         passed, sure = self._passed(again)
         spans = self._settle(document.text, [*accepted, *passed], [*labelled, *sure], named)
-        if not any(span.source in self._trusted or span.source.startswith(_KNOWN) for span in spans):
+        if document.record is None and not any(s.source in self._trusted or s.source.startswith(_KNOWN) for s in spans):
+            # a record is somebody's, whatever one of its fields asks
             general = nobodys(scene, spans)
-            spans = [span for span in spans if span not in general]
+            self._told(spans, candidates)
+            spans = self._told([span for span in spans if span not in general], candidates, "nobodys")
         return self._told(spans, candidates), scene
 
     def _find_in(self, document: Document, parts: Sequence[Passage], candidates: list[Candidate] | None) -> list[Span]:
@@ -366,12 +368,12 @@ class Ensemble:
         spans = told_apart(_join(text, [in_its_place(s) for s in decide(settled)]), accepted)
         return [s.named(canonical(s.category)) for s in spans] if self.to_canonical else spans
 
-    def _told(self, spans: list[Span], candidates: list[Candidate] | None) -> list[Span]:
+    def _told(self, spans: list[Span], candidates: list[Candidate] | None, fate: str = "dropped") -> list[Span]:
         """Note in the candidates which passed, and are in none of the spans."""
         candidates = [] if candidates is None else candidates
         for number, candidate in enumerate(candidates):
             if candidate.fate == "accepted" and not any(candidate.span.overlaps(span) for span in spans):
-                candidates[number] = replace(candidate, fate="dropped")
+                candidates[number] = replace(candidate, fate=fate)
         return spans
 
     def _scene(self, text: str) -> Scene:

@@ -27,6 +27,7 @@ FATES: dict[str, str] = {
     "weak": "below the threshold",
     "unreadable": "a number that cannot be that: a clinical value, too few digits, no day of a calendar",
     "absorbed": "a part of a longer name of a place, or the year of an edition",
+    "nobodys": "passed, but the text is a question about no individual",
     "dropped": "passed, but no letter or digit of it is left once its edges are trimmed",
 }
 """What can become of what a recognizer proposed."""

@@ -33,9 +33,6 @@ _ANYBODYS: Final = frozenset(("CITY", "STATE", "COUNTRY", "LOCATION-OTHER", "HOS
 _CLASSES: Final = RELATED | TITLES | classes_of("person_verb", "person_verb_strong")
 _NOT_NAMES: Final = ORDINARY | EPONYM | FUNCTION | classes_of("section", "country", "state", "nationality", "month")
 _MONTHS: Final = classes_of("month", "season")
-_AGED: Final = re.compile(
-    r"[0-9][ -]?(?:y[/.]?o|m[/.]?o|years?[ -]old|months?[ -]old|yrs?|[mf])(?![a-z])", re.IGNORECASE
-)
 
 
 def nobodys(scene: Scene, spans: Sequence[Span]) -> list[Span]:
@@ -93,7 +90,8 @@ def _asks(scene: Scene) -> bool:
     """Tell whether a text asks about a matter, and names no individual."""
     text = scene.text
     question = _MARK.search(text)
-    if _OF_A_NOTE.search(text, 0, question.start() if question else len(text.rstrip())) or _AGED.search(text):
+    aged = scene.vocabulary.expressions.get("stated_age")
+    if _OF_A_NOTE.search(text, 0, question.start() if question else len(text.rstrip())) or (aged and aged.search(text)):
         return False
     words = [i for i in range(len(scene)) if scene.is_word(i)]
     if len(words) < _FEWEST or any(map(_tells_of_somebody, [scene] * len(words), words)):

@@ -28,7 +28,7 @@ class Patients:
     """Metadata field with the patient's id."""
     pattern: re.Pattern[str] | None = None
     """Searched in the last part of the document's id; its first group, else the whole match, is the patient's id."""
-    text: re.Pattern[str] | None = None
+    text: re.Pattern[str] | None = field(default=None, repr=False)
     """Searched in the document's text in the same way, such as for the number in the head of a letter."""
 
     @property

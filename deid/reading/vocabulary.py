@@ -32,7 +32,9 @@ _WORDS = frozenset(
         *("asks", "topic", "individual", "speaks"),
     )
 )
-_EXPRESSIONS = frozenset(("age_end", "grouped_number", "postcode", "zip", "date_form", "phone_form", "zip_form"))
+_EXPRESSIONS = frozenset(
+    ("age_end", "stated_age", "grouped_number", "postcode", "zip", "date_form", "phone_form", "zip_form")
+)
 _NEVER = r"(?!)"
 TABLES = frozenset(("labels", "words", "dates", "expressions"))
 """Keys of pattern files that belong to the vocabulary."""

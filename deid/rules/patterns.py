@@ -294,6 +294,8 @@ def keep_compiled(expressions: Sequence[tuple[str, bool]]) -> None:
 
 
 _ANY = regex.compile("")
+_MADE_OF = 11
+"""Values that a compiled expression is made of, in the releases of `regex` that are known here."""
 _KEPT: dict[tuple[str, bool], bytes] = {}
 """What expressions that were not used yet are compiled to."""
 
@@ -306,7 +308,10 @@ def _parts(compiled: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
 def _state(compiled: Any) -> bytes:
     """Return what a compiled expression is made of beside its text; nothing where it has lists of words."""
-    _, (_, flags, code, names, _, lists, places, offset, *rest) = _parts(compiled)
+    _, parts = _parts(compiled)
+    if len(parts) != _MADE_OF:  # another release of the package: parsed at every start
+        return b""
+    _, flags, code, names, _, lists, places, offset, *rest = parts
     if lists or places:
         return b""
     return json.dumps((flags, code.decode("latin-1"), names, offset, *rest)).encode()

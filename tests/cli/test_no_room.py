@@ -198,7 +198,9 @@ def test_a_full_disk_is_told_and_leaves_nothing(name: str, place: Path, capsys: 
     said = capsys.readouterr().err
     assert status not in (0, 141), said
     # a project is written to even where it is read, beside itself; some commands put aside what they have read
-    places = ("Zed", f"{RUNS[name][0]}: the disk is full", "the folder of temporary files cannot be written")
+    places = ["Zed", f"{RUNS[name][0]}: the disk is full"]
+    if name == "extract":  # what it knows of the notes lies there until all are read
+        places.append("the folder of temporary files cannot be written")
     assert any(place in said for place in places), said
     assert "cannot" in said or "disk" in said, said
     assert "internal error" not in said, said

@@ -8,6 +8,10 @@ import pytest
 
 from deid import Document, RecognizerOptions, build_recognizer
 from deid.detection import Recognizer
+from deid.detection.explanation import FATES
+from deid.io.records import document as record_document
+from deid.records.fhir import read as read_fhir
+from deid.records.tables import load_table
 
 
 @cache
@@ -51,6 +55,18 @@ def test_a_question_about_no_individual_stays(text: str) -> None:
 )
 def test_a_text_about_somebody_keeps_its_places_hidden(text: str, hidden: str) -> None:
     assert hidden in found(text)
+
+
+def test_a_record_is_somebodys_whatever_its_field_asks() -> None:
+    resource = b'{"resourceType": "Observation", "valueString": "valley fever incidence in Bakersfield"}'
+    document = record_document(read_fhir(resource, load_table("fhir-r4")))
+    assert "Bakersfield" in [document.text[s.start : s.end] for s in recognizer().find(document)]
+
+
+def test_what_is_nobodys_is_explained() -> None:
+    told = recognizer().explain(Document("q", "valley fever incidence in Bakersfield"))
+    assert {reason.fate for reason in told.loose} == {"nobodys"}
+    assert "nobodys" in FATES
 
 
 @pytest.mark.parametrize(
