@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import re
 import subprocess
@@ -40,6 +41,15 @@ def test_every_name_of_the_interface_is_there_and_described(name: str) -> None:
     value = named(name)
     assert value.__doc__
     assert not value.__name__.startswith("_")
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in (ROOT / "deid").rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
 
 
 def test_what_pages_use_is_in_the_list_of_the_interface() -> None:

@@ -59,7 +59,7 @@ class LoopOptions:
 
 
 @dataclass(frozen=True)
-class Round:
+class TrainingRound:
     """What one training gave."""
 
     start: str
@@ -80,7 +80,7 @@ class Round:
     """What the training took."""
 
     @classmethod
-    def of(cls, figures: Mapping[str, Any]) -> Round:
+    def of(cls, figures: Mapping[str, Any]) -> TrainingRound:
         """Return the round of figures as a project keeps them."""
         recall = {name: (float(share), int(spans)) for name, (share, spans) in figures["recall"].items()}
         left = tuple((float(a), float(b)) for a, b in figures["left"])
@@ -97,7 +97,7 @@ def learn(
     annotator: str,
     options: LoopOptions | None = None,
     report: Callable[[str, int, int], None] = lambda *_: None,
-) -> Round:
+) -> TrainingRound:
     """Train on what an annotator is done with, score before and after, and suggest anew in all other notes.
 
     Parameters
@@ -143,7 +143,7 @@ def learn(
     with _recognizer(packed) as recognizer:
         after, recall, left = _score(held, recognizer, categories) if held else (None, {}, [])
         expected = [uncertainty(tagger, document.text).missed for document in held]
-        found = Round(
+        found = TrainingRound(
             start=options.start,
             trained=len(rest),
             held_out=len(held),
@@ -223,7 +223,7 @@ def queue(
 
 def curve(project: Project, annotator: str) -> list[tuple[int, float]]:
     """Return the learning curve: notes trained on, and strict F1 on the notes held out, of each round that has one."""
-    rounds = [Round.of(figures) for figures in project.rounds(annotator)]
+    rounds = [TrainingRound.of(figures) for figures in project.rounds(annotator)]
     return [(one.trained, one.after) for one in rounds if one.after is not None]
 
 
@@ -231,7 +231,7 @@ def advice(project: Project, annotator: str) -> StopAdvice:
     """Return whether more annotation is worth it, by the rounds so far (`deid.annotation.queue.stop_advice`)."""
     best = dict(curve(project, annotator))  # the last round of each size
     rounds = project.rounds(annotator)
-    left = Round.of(rounds[-1]).left if rounds else ()
+    left = TrainingRound.of(rounds[-1]).left if rounds else ()
     return stop_advice(sorted(best.items()), project.missed(annotator), left)
 
 

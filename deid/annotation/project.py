@@ -46,7 +46,7 @@ _LONGEST_LABEL = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class ProjectLabel:
     """A category that annotators may give."""
 
     category: str
@@ -56,7 +56,7 @@ class Label:
 
 @quick
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ListedNote:
     """A note in the list of a project, as one annotator sees it."""
 
     id: int
@@ -107,7 +107,7 @@ class Project:
         self._store.close()
 
     @classmethod
-    def create(cls, path: str | Path, labels: Iterable[Label | str] = ()) -> Self:
+    def create(cls, path: str | Path, labels: Iterable[ProjectLabel | str] = ()) -> Self:
         """Make a new project.
 
         Parameters
@@ -133,7 +133,7 @@ class Project:
                 for name, value in (("form", FORM), ("next", "1")):
                     rows.set_setting(connection, name, value)
                 for label in labels:
-                    given = (label.category, label.key) if isinstance(label, Label) else (label, None)
+                    given = (label.category, label.key) if isinstance(label, ProjectLabel) else (label, None)
                     rows.add_label(connection, *given)
         return project
 
@@ -164,10 +164,12 @@ class Project:
 
     # labels and guideline
 
-    def labels(self) -> tuple[Label, ...]:
+    def labels(self) -> tuple[ProjectLabel, ...]:
         """Return the categories that may be given, with their keys, in the order in which they were added."""
         with self._store.reading() as connection:
-            return tuple(Label(r.category, r.key) for r in connection.execute(sql.select(LABELS).order_by(LABELS.c.id)))
+            return tuple(
+                ProjectLabel(r.category, r.key) for r in connection.execute(sql.select(LABELS).order_by(LABELS.c.id))
+            )
 
     def set_label(self, category: str, key: str | None = None) -> None:
         """Add a category, or give one another key; by default a free one, with an empty key none.
@@ -284,7 +286,7 @@ class Project:
         self._store.compact(TABLES)
         return gone
 
-    def entries(self, annotator: str) -> tuple[Entry, ...]:
+    def entries(self, annotator: str) -> tuple[ListedNote, ...]:
         """Return the notes in the order in which they were added, as an annotator sees them."""
         query = (
             f"SELECT n.id, n.name, n.length, l.state, n.uncertainty, l.revision FROM {NOTES.name} n "  # noqa: S608
@@ -293,7 +295,7 @@ class Project:
         with self._store.reading() as connection:  # by the driver's own rows: a project has tens of thousands
             found = connection.exec_driver_sql(query, (rows.layer_name(annotator),)).fetchall()
         return tuple(
-            Entry(id, name.decode("utf-8", "surrogatepass"), length, state or "new", uncertainty, revision or 0)
+            ListedNote(id, name.decode("utf-8", "surrogatepass"), length, state or "new", uncertainty, revision or 0)
             for id, name, length, state, uncertainty, revision in found
         )
 

@@ -18,7 +18,7 @@ from deid.cli.notes import ReadingOptions
 from deid.cli.option_groups import IN, command
 
 if TYPE_CHECKING:
-    from deid.annotation.project import Label, Project
+    from deid.annotation.project import Project, ProjectLabel
 
 _SQLITE = b"SQLite format 3\0"
 _SUFFIX = ".annotations"
@@ -141,15 +141,15 @@ def _is_store(path: Path) -> bool:
         return stream.read(len(_SQLITE)) == _SQLITE
 
 
-def _labels(said: Sequence[str]) -> list[Label | str]:
+def _labels(said: Sequence[str]) -> list[ProjectLabel | str]:
     """Read what --label says."""
-    from deid.annotation.project import Label
+    from deid.annotation.project import ProjectLabel
     from deid.phi import LABEL_SETS
 
-    made: list[Label | str] = []
+    made: list[ProjectLabel | str] = []
     for part in said:
         category, named, key = part.partition("=")
         if not category.strip() or len(key) > 1 or (named and not key):
             raise ConfigError("--label is not a label, nor a label with a key", "for example: --label NAME=n")
-        made += LABEL_SETS[part].names() if part in LABEL_SETS else [Label(category, key) if named else category]
+        made += LABEL_SETS[part].names() if part in LABEL_SETS else [ProjectLabel(category, key) if named else category]
     return made

@@ -50,7 +50,7 @@ def query(
     from deid.dp.plots import plot_bins
     from deid.dp.query_answer import NUMBERS
     from deid.dp.query_language import parse_query
-    from deid.dp.session import Session
+    from deid.dp.session import QuerySession
     from deid.table.table_files import check_new_table, write_table
 
     parse_query(query)  # a mistake in it is told before the table is read
@@ -58,14 +58,14 @@ def query(
     read = functools.cache(lambda: whom.read(source))
     dimensions = domains.dimensions(domains.declared(), read)
     if draft.dry_run:
-        empty = Session.rehearsal(dimensions, source.protected(ledger), **asdict(whom))
+        empty = QuerySession.rehearsal(dimensions, source.protected(ledger), **asdict(whom))
         told_forecast(told, query_sections(empty.check(query, paying.epsilon)))
         return
     drawn.check()
     if output is not None:
         check_new_table(output)
         told.begin(output)
-    session = Session(read(), dimensions, ledger, noise=paying.noise, **asdict(whom))
+    session = QuerySession(read(), dimensions, ledger, noise=paying.noise, **asdict(whom))
     answer = session.query(query, paying.epsilon, request=paying.request)
     told_payment(told, paying, ledger)
     told.notes += say_left_out(answer.left_out)

@@ -27,7 +27,7 @@ from deid.cli.tables import print_sections
 
 if TYPE_CHECKING:
     from deid.base.reports import Section
-    from deid.experiments.reproduce import Command, Item, Verdict
+    from deid.experiments.reproduce import Command, FindingVerdict, PaperItem
 
 CHECKOUT = Path(deid.__file__).resolve().parents[1] / "corpora"
 """The data of a checkout; an installation has none."""
@@ -106,7 +106,7 @@ class _Runs:
         places = {"{data}": str(self.data), "{out}": str(out)}
         return [re.sub(r"\{data\}|\{out\}", lambda m: places[m[0]], word) for word in asked.line(self.quick)]
 
-    def of(self, item: Item) -> dict[str, Mapping[str, Any]] | None:
+    def of(self, item: PaperItem) -> dict[str, Mapping[str, Any]] | None:
         """Return the JSON of the commands of an item, None when one failed."""
         place = self.folder / item.name
         place.mkdir()
@@ -148,13 +148,13 @@ class _Runs:
         return values
 
 
-def _said(item: Item, runs: _Runs) -> list[str]:
+def _said(item: PaperItem, runs: _Runs) -> list[str]:
     """Return the commands as a user would give them, from the folder of an item and with the data's place in short."""
     lines = [" ".join(["deid", *asked.line(runs.quick)]) for asked in item.commands.values()]
     return [line.replace("{data}", "corpora").replace("{out}/", "") for line in lines]
 
 
-def _reproduced(item: Item, runs: _Runs, told: Summary) -> tuple[list[Section], Verdict | None]:
+def _reproduced(item: PaperItem, runs: _Runs, told: Summary) -> tuple[list[Section], FindingVerdict | None]:
     """Run the commands of an item, judge, and return what is shown."""
     from deid.base.reports import Section
 
@@ -179,7 +179,7 @@ def _reproduced(item: Item, runs: _Runs, told: Summary) -> tuple[list[Section], 
     return [Section(title, ("figure", "printed", "here"), rows, note)], verdict
 
 
-def _values(item: Item, verdict: Verdict | None) -> dict[str, Any]:
+def _values(item: PaperItem, verdict: FindingVerdict | None) -> dict[str, Any]:
     """Return what is told of an item as JSON values."""
     about: dict[str, Any] = {"item": item.name, "source": item.source, "finding": item.finding, "holds": None}
     if verdict is None:
@@ -190,7 +190,7 @@ def _values(item: Item, verdict: Verdict | None) -> dict[str, Any]:
     return {**about, "holds": bool(verdict.holds), "parts": parts, "figures": figures, "verdict": str(verdict)}
 
 
-def _write(folder: Path, shown: Sequence[tuple[Item, list[Section], Verdict | None]], runs: _Runs) -> None:
+def _write(folder: Path, shown: Sequence[tuple[PaperItem, list[Section], FindingVerdict | None]], runs: _Runs) -> None:
     """Write the figures of all items as CSV, and one page with all tables and plots."""
     from deid.base.late import pd
     from deid.base.reports import write_html

@@ -40,14 +40,14 @@ def read_pair(text: str) -> tuple[float, float]:
     return first, second
 
 
-class Guard(NamedTuple):
+class PersonalGuard(NamedTuple):
     """Personalised privacy: the column of guarding nodes, and the greatest chance of a breach."""
 
     column: str
     breach: float
 
 
-def read_guard(text: str) -> Guard:
+def read_guard(text: str) -> PersonalGuard:
     """Return a column and a probability that are written ``COLUMN=P``.
 
     Raises
@@ -57,7 +57,7 @@ def read_guard(text: str) -> Guard:
     """
     name, _, breach = text.rpartition("=")
     try:
-        return Guard(name, float(breach))
+        return PersonalGuard(name, float(breach))
     except ValueError:
         raise ConfigError("--guard is not of the form COLUMN=P", "for example: --guard guarding=0.5") from None
 
@@ -95,7 +95,7 @@ class Requirements:
     presence: Sequence[float] | None = option(
         None, "Bounds of delta-presence.", metavar="LOW,HIGH", read=read_pair, panel=_TABLES
     )
-    guard: Guard | None = option(
+    guard: PersonalGuard | None = option(
         None,
         "Personalised privacy: column of guarding nodes, and the greatest chance of a breach.",
         metavar="COLUMN=P",

@@ -284,7 +284,7 @@ def forecast_query(checked: CheckedQuery) -> list[AnswerForecast]:
     Parameters
     ----------
     checked : CheckedQuery
-        Of a session over any table, also over an empty one (`deid.dp.session.Session.check`).
+        Of a session over any table, also over an empty one (`deid.dp.session.QuerySession.check`).
 
     Returns
     -------

@@ -32,7 +32,7 @@ _REPLICATES = 100
 _SEED = 20121  # of the bootstrap, which is post-processing: it must be repeatable, not secret
 
 
-class Answer(NamedTuple):
+class IntervalTable(NamedTuple):
     """A table with the ends of its intervals: float64 arrays of one shape, a dimension for each axis of the slice."""
 
     counts: FloatArray
@@ -67,10 +67,10 @@ def clamp_bias(distance: int, epsilon: float) -> float:
     return alpha / (1 - alpha**2)
 
 
-def _between(counts: FloatArray, lower: FloatArray, upper: FloatArray) -> Answer:
+def _between(counts: FloatArray, lower: FloatArray, upper: FloatArray) -> IntervalTable:
     """Use that counts are not negative, and never leave the shown count outside its interval."""
     lower, upper = np.maximum(lower, 0.0), np.maximum(upper, 0.0)
-    return Answer(counts, np.minimum(lower, counts), np.maximum(upper, counts))
+    return IntervalTable(counts, np.minimum(lower, counts), np.maximum(upper, counts))
 
 
 def _cuboid(values: FloatArray, held: Axes, axes: Axes) -> FloatArray:
@@ -131,7 +131,7 @@ class TableModel:
         table = self._covering(set(axes))
         return _cuboid(table.counts, table.axes, axes)
 
-    def answer(self, axes: Axes, chosen: Chosen, level: float) -> Answer:
+    def answer(self, axes: Axes, chosen: Chosen, level: float) -> IntervalTable:
         """Return a slice with intervals.
 
         Parameters
@@ -239,7 +239,7 @@ class WaveletModel:
         """Return the counts over ``axes`` without intervals; a dimension for each axis."""
         return _cuboid(self.cells, tuple(range(self.cells.ndim)), axes)
 
-    def answer(self, axes: Axes, chosen: Chosen, level: float) -> Answer:
+    def answer(self, axes: Axes, chosen: Chosen, level: float) -> IntervalTable:
         """Return a slice with intervals; arguments as those of `TableModel.answer`."""
         every = tuple(range(self.cells.ndim))
         counts = _chosen_cuboid(self.cells, every, axes, chosen)
@@ -291,7 +291,7 @@ class NestedModel:
         """Return the counts over ``axes`` without intervals; a dimension for each axis."""
         return _cuboid(self.shown, tuple(range(self.shown.ndim)), axes)
 
-    def answer(self, axes: Axes, chosen: Chosen, level: float) -> Answer:
+    def answer(self, axes: Axes, chosen: Chosen, level: float) -> IntervalTable:
         """Return a slice with intervals; arguments as those of `TableModel.answer`."""
         every = tuple(range(self.shown.ndim))
         counts, unbiased = (_chosen_cuboid(own, every, axes, chosen) for own in (self.shown, self.unbiased))
@@ -341,7 +341,7 @@ class BoxModel:
         """Return the counts over ``axes`` without intervals; a dimension for each axis."""
         return self.boxes.aggregate(axes, [None] * len(self.shape), self.boxes.counts)
 
-    def answer(self, axes: Axes, chosen: Chosen, level: float) -> Answer:
+    def answer(self, axes: Axes, chosen: Chosen, level: float) -> IntervalTable:
         """Return a slice with intervals; arguments as those of `TableModel.answer`."""
         counts = self.boxes.aggregate(axes, chosen, self.boxes.counts)
         unbiased = self.boxes.aggregate(axes, chosen, self.unbiased)
@@ -401,7 +401,7 @@ class ForestModel:
             replicates.append(fit_forest(measured, self.shape, self.distance))
         return replicates
 
-    def answer(self, axes: Axes, chosen: Chosen, level: float) -> Answer:
+    def answer(self, axes: Axes, chosen: Chosen, level: float) -> IntervalTable:
         """Return a slice, with intervals from a parametric bootstrap of the noise; see `TableModel.answer`."""
         counts = self.forest.aggregate(axes, chosen)
         errors = [replicate.aggregate(axes, chosen) - counts for replicate in self._replicates]

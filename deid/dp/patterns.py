@@ -17,7 +17,7 @@ from deid.base.errors import require
 
 
 @dataclass(frozen=True, eq=False)
-class Pattern:
+class PatternAutomaton:
     """An automaton; its last state accepts.
 
     Parameters
@@ -62,7 +62,7 @@ class Pattern:
         return result
 
 
-def ever(levels: Collection[int], symbols: int, *, ends: bool = False) -> Pattern:
+def ever(levels: Collection[int], symbols: int, *, ends: bool = False) -> PatternAutomaton:
     """Return the pattern of sequences that have one of some levels.
 
     Parameters
@@ -80,7 +80,7 @@ def ever(levels: Collection[int], symbols: int, *, ends: bool = False) -> Patter
     return _unmoved(steps, ends)
 
 
-def then(first: int, second: int, within: int, symbols: int, *, ends: bool = False) -> Pattern:
+def then(first: int, second: int, within: int, symbols: int, *, ends: bool = False) -> PatternAutomaton:
     """Return the pattern of sequences that have one level, and another at most ``within`` periods after it.
 
     Parameters
@@ -109,7 +109,7 @@ def then(first: int, second: int, within: int, symbols: int, *, ends: bool = Fal
     return _unmoved(steps, ends)
 
 
-def _unmoved(steps: IntArray, ends: bool) -> Pattern:
+def _unmoved(steps: IntArray, ends: bool) -> PatternAutomaton:
     if ends:
         steps[:, -1] = np.arange(len(steps))
-    return Pattern(steps)
+    return PatternAutomaton(steps)

@@ -36,7 +36,7 @@ _FEW_SYMBOLS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
+class TreeLevel:
     """The nodes of one depth; the children of a node stand together, in the order of the symbols.
 
     Parameters
@@ -86,7 +86,7 @@ class PrefixTree:
     ends: bool
     epsilons: tuple[float, ...]
     distance: int
-    levels: tuple[Level, ...]
+    levels: tuple[TreeLevel, ...]
 
     @property
     def height(self) -> int:
@@ -191,7 +191,7 @@ def grow(
     PrefixTree
     """
     height = len(epsilons) - 1
-    levels: list[Level] = []
+    levels: list[TreeLevel] = []
     # of each sequence: its place in the depth above, -1 when it is in no node
     member = np.zeros(len(codes), np.int64)
     parents, symbol_of = np.array([-1]), np.array([-1])
@@ -214,7 +214,7 @@ def grow(
         if mode != "paper" and depth < height and not passed.all():
             rest = remaining_epsilon(epsilons, depth)
             again[~passed] = noise.discrete_laplace(counts[~passed], distance, rest)
-        levels.append(Level(parents, symbol_of, noisy, again, passed))
+        levels.append(TreeLevel(parents, symbol_of, noisy, again, passed))
         if depth == height:
             break
         grown = np.flatnonzero(passed)

@@ -20,7 +20,7 @@ from deid.base.arrays import BoolArray, FloatArray, IntArray
 from deid.base.errors import ConfigError, require
 from deid.dp.intervals import standard_half_width
 from deid.dp.markov_chain import MarkovChain
-from deid.dp.patterns import Pattern
+from deid.dp.patterns import PatternAutomaton
 from deid.dp.prefix_tree import PrefixTree
 from deid.dp.tree_estimate import Consistent, consistent, nonnegative_tree
 
@@ -220,7 +220,7 @@ class TreeModel:
                 dense = (dense.reshape(-1, symbols, symbols) * self.transitions).sum(axis=2).ravel()
         return self._sum(float((self.distribution(length) * weights).sum()), nodes, level)
 
-    def matching(self, pattern: Pattern, length: int, level: float) -> PrefixCount:
+    def matching(self, pattern: PatternAutomaton, length: int, level: float) -> PrefixCount:
         """Return how many sequences a pattern accepts within their first periods.
 
         Below a leaf they go on by the `transitions`. A sequence that has ended is what it was.
@@ -324,7 +324,7 @@ class ChainModel:
         ]
         return _interval(count, count, float(np.quantile(errors, level)))
 
-    def _matching(self, tables: Sequence[FloatArray], pattern: Pattern, length: int) -> float:
+    def _matching(self, tables: Sequence[FloatArray], pattern: PatternAutomaton, length: int) -> float:
         first = tables[0].sum(axis=1) if tables[0].ndim == 2 else tables[0]
         held = np.zeros((pattern.states, self.chain.symbols))
         held[pattern.steps[0], np.arange(self.chain.symbols)] = first
@@ -337,7 +337,7 @@ class ChainModel:
                 np.add.at(held, (pattern.steps[state], np.arange(self.chain.symbols)), moved[state])
         return float(held[-1].sum())
 
-    def matching(self, pattern: Pattern, length: int, level: float) -> PrefixCount:
+    def matching(self, pattern: PatternAutomaton, length: int, level: float) -> PrefixCount:
         """Return how many sequences a pattern accepts within their first periods; see `TreeModel.matching`."""
         _check_length(length, self.height)
         count = self._matching(self.chain.tables, pattern, length)

@@ -16,8 +16,8 @@ from deid.base.errors import ConfigError, FormatError, require
 from deid.base.late import pd
 from deid.dp.domain import Dimension, declare
 from deid.dp.markov_chain import MarkovChain
-from deid.dp.patterns import Pattern, ever, then
-from deid.dp.prefix_tree import Level, PrefixTree
+from deid.dp.patterns import PatternAutomaton, ever, then
+from deid.dp.prefix_tree import PrefixTree, TreeLevel
 from deid.dp.release_files import NOT_PRIVATE, ReleaseFacts, read_numbers, write_numbers
 from deid.dp.sequence_models import ChainModel, SequenceModel, TreeModel
 from deid.dp.trend import average_slope, regression_slope
@@ -186,7 +186,7 @@ class SequenceRelease(ReleaseFacts):
         named = f"{first} then {second}" + ("" if within is None else f" within {within}")
         return self._matching(named, pattern, periods, level)
 
-    def _matching(self, named: str, pattern: Pattern, periods: int, level: float | None) -> pd.DataFrame:
+    def _matching(self, named: str, pattern: PatternAutomaton, periods: int, level: float | None) -> pd.DataFrame:
         found = self.model.matching(pattern, periods, self.level(level))
         return self.marked(pd.DataFrame([{"pattern": named, "periods": periods, **asdict(found)}]))
 
@@ -369,6 +369,6 @@ def _tree(
         if len(parents) != len(codes):
             raise ValueError
         noisy, again = rows["noisy"].to_numpy(float), rows["again"].to_numpy(float)
-        levels.append(Level(parents.astype(np.int64), codes.astype(np.int64), noisy, again, expanded))
+        levels.append(TreeLevel(parents.astype(np.int64), codes.astype(np.int64), noisy, again, expanded))
         grown = np.flatnonzero(expanded)
     return PrefixTree(len(labels), bool(shape["ends"]), tuple(map(float, shape["epsilons"])), distance, tuple(levels))

@@ -112,7 +112,7 @@ class CheckedQuery:
         return measures
 
 
-class Session:
+class QuerySession:
     """A table that can be asked.
 
     Parameters
@@ -172,7 +172,7 @@ class Session:
     @classmethod
     def rehearsal(
         cls, dimensions: Sequence[Dimension], unit: PrivacyUnit, *, person: str | None = None, **terms: Any
-    ) -> Session:
+    ) -> QuerySession:
         """Return a session over a table without rows, with test noise: what can be checked and forecast without data.
 
         Arguments and errors as those of a session.
@@ -242,7 +242,7 @@ class Session:
 class TableView:
     """A part or another shape of a session's table; see the module. Made by `Session.table` and by other views."""
 
-    _session: Session
+    _session: QuerySession
     _frame: pd.DataFrame
     _columns: Mapping[str, QueryColumn]
     _distance: int

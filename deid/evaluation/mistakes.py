@@ -47,7 +47,7 @@ class Mistake:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Piece:
+class ContextPiece:
     """A stretch of the text around a mistake, inside or outside its gold and system spans."""
 
     text: str
@@ -117,7 +117,7 @@ def _position(mistake: Mistake) -> tuple[int, int, int]:
     return mistake.start, mistake.end, mistake.system.start if mistake.system else -1
 
 
-def context(mistake: Mistake, width: int = 60) -> list[Piece]:
+def context(mistake: Mistake, width: int = 60) -> list[ContextPiece]:
     """Return the text around a mistake in pieces that begin and end with spans; ``width`` characters on either side."""
     text = mistake.document.text
     borders = {max(0, mistake.start - width), min(len(text), mistake.end + width)}
@@ -125,7 +125,7 @@ def context(mistake: Mistake, width: int = 60) -> list[Piece]:
         if span:
             borders |= {span.start, span.end}
     return [
-        Piece(text[start:end], _inside(mistake.gold, start), _inside(mistake.system, start))
+        ContextPiece(text[start:end], _inside(mistake.gold, start), _inside(mistake.system, start))
         for start, end in pairwise(sorted(borders))
     ]
 

@@ -21,7 +21,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenValues:
     """What a criterion saw.
 
     Parameters
@@ -39,7 +39,7 @@ class Seen:
     note: str = ""
 
 
-Criterion = Callable[[Mapping[str, Values]], Seen]
+Criterion = Callable[[Mapping[str, Values]], SeenValues]
 CRITERIA: dict[str, Criterion] = {}
 """By the name of the item."""
 
@@ -100,26 +100,26 @@ def _by_label(values: Values, table: str = "") -> dict[str, str]:
 
 
 @_criterion("table-4.4")
-def _crf(told: Mapping[str, Values]) -> Seen:
+def _crf(told: Mapping[str, Values]) -> SeenValues:
     values = told["crf"]
     f1 = [_label(values, label) for label in _LABELS.values()]
     parts = [
         (f"accuracy at least .982 - .02: {_accuracy(values):.3f}", _accuracy(values) >= 0.962),
         (f"every label has an F1 of at least .95: {_list(f1)}", min(f1) >= 0.95),
     ]
-    return Seen(parts, _by_label(values))
+    return SeenValues(parts, _by_label(values))
 
 
 @_criterion("table-4.5")
-def _holdout(told: Mapping[str, Values]) -> Seen:
+def _holdout(told: Mapping[str, Values]) -> SeenValues:
     row = told["holdout"]["rows"][0]
     names = {"precision of Begin and Intermediate tokens": "precision", "recall": "recall", "F1": "f1"}
     parts = [(f"F1 of tokens at least .977 - .03: {row['token_f1']:.3f}", row["token_f1"] >= 0.947)]
-    return Seen(parts, {name: f"{row[f'token_{measure}']:.3f}" for name, measure in names.items()})
+    return SeenValues(parts, {name: f"{row[f'token_{measure}']:.3f}" for name, measure in names.items()})
 
 
 @_criterion("figure-4.5")
-def _feature_subsets(told: Mapping[str, Values]) -> Seen:
+def _feature_subsets(told: Mapping[str, Values]) -> SeenValues:
     rows = _by(told["subsets"]["rows"], "features")
     alone = {name: rows[name]["mean"] for name in "darc"}
     p = rows["rcd"]["p"]
@@ -137,11 +137,11 @@ def _feature_subsets(told: Mapping[str, Values]) -> Seen:
         **{f"F1 of {name} alone": f"{alone[name]:.3f}" for name in "rad"},
         "F1 of all four": f"{rows['racd']['mean']:.3f}",
     }
-    return Seen(parts, figures)
+    return SeenValues(parts, figures)
 
 
 @_criterion("tables-4.6-4.8")
-def _naive_bayes(told: Mapping[str, Values]) -> Seen:
+def _naive_bayes(told: Mapping[str, Values]) -> SeenValues:
     plain, sampled = told["plain"], told["sampled"]
     a, b = _accuracy(plain), _accuracy(sampled)
     inside = [_label(values, "I-PATIENT", "recall") for values in (plain, sampled)]
@@ -149,11 +149,11 @@ def _naive_bayes(told: Mapping[str, Values]) -> Seen:
         (f"sampling raises the overall accuracy: {a:.3f} to {b:.3f}", b > a),
         (f"and recall of names inside does not fall: {inside[0]:.3f} to {inside[1]:.3f}", inside[1] >= inside[0]),
     ]
-    return Seen(parts, _by_label(plain, "table 4.7: ") | _by_label(sampled, "table 4.8: "))
+    return SeenValues(parts, _by_label(plain, "table 4.7: ") | _by_label(sampled, "table 4.8: "))
 
 
 @_criterion("figures-4.6-4.11")
-def _samplings(told: Mapping[str, Values]) -> Seen:
+def _samplings(told: Mapping[str, Values]) -> SeenValues:
     rows = told["sampling"]["rows"]
     full = _of(rows, curve="full")[0]
     windows = sorted(_of(rows, curve="window"), key=lambda row: float(row["value"]))
@@ -184,14 +184,14 @@ def _samplings(told: Mapping[str, Values]) -> Seen:
         for r in curve:
             values = _list((r["tokens_kept"], r["phi_recall"], r["phi_precision"]))
             figures[f"{title} {r['value']:g}: share kept, recall, precision"] = values
-    return Seen(parts, figures)
+    return SeenValues(parts, figures)
 
 
 # --- dissertation, chapters 5 and 6 ---
 
 
 @_criterion("figure-5.1")
-def _query_precision(told: Mapping[str, Values]) -> Seen:
+def _query_precision(told: Mapping[str, Values]) -> SeenValues:
     rows = told["precision"]["rows"]
     partial, full = (_of(rows, method=name)[0]["precision"] for name in ("partial", "full"))
     curve = sorted((r["k"], r["precision"]) for r in rows if r["k"] is not None)
@@ -202,7 +202,7 @@ def _query_precision(told: Mapping[str, Values]) -> Seen:
         (f"full de-identification does worst: {full:.3f}", full <= min(values) + 1e-9),
     ]
     figures = {"partial": f"{partial:.3f}", "full": f"{full:.3f}"}
-    return Seen(parts, figures | {f"statistical, k = {k:g}": f"{value:.3f}" for k, value in curve})
+    return SeenValues(parts, figures | {f"statistical, k = {k:g}": f"{value:.3f}" for k, value in curve})
 
 
 _CELLS = {
@@ -214,7 +214,7 @@ _CELLS = {
 
 
 @_criterion("figures-5.3-5.9")
-def _cube_histograms(told: Mapping[str, Values]) -> Seen:
+def _cube_histograms(told: Mapping[str, Values]) -> SeenValues:
     parts, figures, beaten = [], {}, []
     for name, values in told.items():
         bins = values["bins"]
@@ -234,11 +234,11 @@ def _cube_histograms(told: Mapping[str, Values]) -> Seen:
         if cube[half] >= errors["even"][half]:
             beaten.append(name)
     evenly = "But the total spread evenly, which knows nothing, errs no more than printed DPCube by: "
-    return Seen(parts, figures, f"{evenly}{', '.join(beaten)}." if beaten else "")
+    return SeenValues(parts, figures, f"{evenly}{', '.join(beaten)}." if beaten else "")
 
 
 @_criterion("figure-5.10")
-def _threshold_sweep(told: Mapping[str, Values]) -> Seen:
+def _threshold_sweep(told: Mapping[str, Values]) -> SeenValues:
     rows = _by(_of(told["sweep"]["thresholds"], gain="printed"), "threshold", "epsilon")
     epsilons = sorted({epsilon for _, epsilon in rows})
     fine, coarse = ([rows[t, e]["l1"] for e in epsilons] for t in (0.1, 1.0))
@@ -249,43 +249,45 @@ def _threshold_sweep(told: Mapping[str, Values]) -> Seen:
          fine[-1] > coarse[-1]),
     ]  # fmt: skip
     over = f"error over epsilon {_list(epsilons)}, threshold"
-    return Seen(parts, {f"{over} {t:g}": _list(v, "{:,.0f}") for t, v in ((1.0, coarse), (0.1, fine))})
+    return SeenValues(parts, {f"{over} {t:g}": _list(v, "{:,.0f}") for t, v in ((1.0, coarse), (0.1, fine))})
 
 
 @_criterion("section-5.3.3")
-def _average_slopes(told: Mapping[str, Values]) -> Seen:
+def _average_slopes(told: Mapping[str, Values]) -> SeenValues:
     slopes = _by(_of(told["year"]["slopes"], series="death = 1", epsilon=0.5), "method")
     true = slopes["cells-clamped"]["true"]
     cells, cube = (abs(slopes[m]["released"] - true) for m in ("cells-clamped", "dpcube-paper"))
     nearer = "the slope of printed DPCube is nearer to the original's than that of noisy cells"
     figures = {_CELLS[method]: f"{slopes[method]['released']:.2f}" for method in _CELLS if method in slopes}
-    return Seen(
+    return SeenValues(
         [(f"{nearer}: {cube:.2f} against {cells:.2f} away", cube < cells)], {"original": f"{true:.2f}"} | figures
     )
 
 
 @_criterion("section-5.3.5")
-def _cube_of_sequences(told: Mapping[str, Values]) -> Seen:
+def _cube_of_sequences(told: Mapping[str, Values]) -> SeenValues:
     rows = _by(told["cube"]["methods"], "method")
     printed, cells = rows["dpcube-paper"]["l1"], rows["cells-clamped"]["l1"]
     parts = [(f"DPCube as printed errs more than noisy cells: {printed:,.0f}, {cells:,.0f}", printed > cells)]
     methods = [method for method in _CELLS if method in rows]
-    return Seen(parts, {f"L1 error, {_CELLS[method]}": f"{rows[method]['l1']:,.0f}" for method in methods})
+    return SeenValues(parts, {f"L1 error, {_CELLS[method]}": f"{rows[method]['l1']:,.0f}" for method in methods})
 
 
 @_criterion("figure-5.12")
-def _drawn(told: Mapping[str, Values]) -> Seen:
+def _drawn(told: Mapping[str, Values]) -> SeenValues:
     shapes, drawn = told["sequences"]["shapes"], told["sequences"]["drawn"]
     parts = [
         (f"more than half end higher than they began: {shapes['higher']:.1%}", shapes["higher"] > 0.5),
         (f"some end lower: {shapes['lower']:.1%}", shapes["lower"] > 0),
         (f"some rise and fall: {shapes['turning']:.1%}", shapes["turning"] > 0),
     ]
-    return Seen(parts, {f"drawn {n}: level by period": _list(levels, "{:d}") for n, levels in enumerate(drawn, 1)})
+    return SeenValues(
+        parts, {f"drawn {n}: level by period": _list(levels, "{:d}") for n, levels in enumerate(drawn, 1)}
+    )
 
 
 @_criterion("figures-5.13-5.15")
-def _sequence_errors(told: Mapping[str, Values]) -> Seen:
+def _sequence_errors(told: Mapping[str, Values]) -> SeenValues:
     lengths = _of(told["sequences"]["lengths"], epsilon=1.0)
     rows, zero = _of(lengths, method="tree-paper"), [r["error"] for r in _of(lengths, method="zero")]
     counts, errors, relative = ([r[name] for r in rows] for name in ("count", "error", "relative"))
@@ -297,13 +299,13 @@ def _sequence_errors(told: Mapping[str, Values]) -> Seen:
         ("the tree errs less than the answer 0 to everything, at every length", _below(errors, zero)),
     ]  # fmt: skip
     told_of = "mean count, error, relative error"
-    return Seen(
+    return SeenValues(
         parts, {f"length {r['length']}: {told_of}": _list((r["count"], r["error"], r["relative"])) for r in rows}
     )
 
 
 @_criterion("figure-5.16")
-def _sequence_slopes(told: Mapping[str, Values]) -> Seen:
+def _sequence_slopes(told: Mapping[str, Values]) -> SeenValues:
     average = _of(told["sequences"]["slopes"], epsilon=1.0, slope="average")
     rows, even = _of(average, method="tree-paper"), _by(_of(average, method="even"), "length", "class")
     relative = [r["error"] / r["true"] for r in rows if r["true"] >= 100]
@@ -314,11 +316,11 @@ def _sequence_slopes(told: Mapping[str, Values]) -> Seen:
         ("and better than by the total spread evenly, in the sum", ours < evenly),
     ]  # fmt: skip
     figures = {f"length {r['length']}, {r['class']}: true, error": f"{r['true']:,.0f}, {r['error']:,.0f}" for r in rows}
-    return Seen(parts, figures)
+    return SeenValues(parts, figures)
 
 
 @_criterion("section-6.4")
-def _conclusions(told: Mapping[str, Values]) -> Seen:
+def _conclusions(told: Mapping[str, Values]) -> SeenValues:
     k, private = told["anonymous"], told["synthetic"]
     parts = [
         (f"k = 5: at least 80 % of the decisions are kept: {k['same']:.1%}", k["same"] >= 0.8),
@@ -326,14 +328,14 @@ def _conclusions(told: Mapping[str, Values]) -> Seen:
     ]
     what = "decisions kept, overlap of intervals, median error of cohorts"
     compared = (("k = 5", k), ("synthetic", private))
-    return Seen(parts, {f"{n}: {what}": _list((v["same"], v["overlap"], v["median_error"])) for n, v in compared})
+    return SeenValues(parts, {f"{n}: {what}": _list((v["same"], v["overlap"], v["median_error"])) for n, v in compared})
 
 
 # --- longitudinal paper ---
 
 
 @_criterion("longitudinal-table-1")
-def _shapes(told: Mapping[str, Values]) -> Seen:
+def _shapes(told: Mapping[str, Values]) -> SeenValues:
     shapes = {name: values["shape"] for name, values in told.items()}
     names = ("persons", "codes", "ages", "codes_each", "ages_each")
     codes = {name: shape["codes"] for name, shape in shapes.items()}
@@ -344,7 +346,7 @@ def _shapes(told: Mapping[str, Values]) -> Seen:
          abs(pairs / 5.88 - 1) < 0.1 and abs(ages / 3.10 - 1) < 0.1),
     ]  # fmt: skip
     what = ", ".join(names)
-    return Seen(parts, {f"{name}: {what}": _list((s[n] for n in names), "{:.5g}") for name, s in shapes.items()})
+    return SeenValues(parts, {f"{name}: {what}": _list((s[n] for n in names), "{:.5g}") for name, s in shapes.items()})
 
 
 def _curves(values: Values, measure: Callable[[Row], float]) -> dict[str, dict[int, float]]:
@@ -356,7 +358,7 @@ def _curves(values: Values, measure: Callable[[Row], float]) -> dict[str, dict[i
 
 
 @_criterion("longitudinal-figure-6")
-def _longitudinal_loss(told: Mapping[str, Values]) -> Seen:
+def _longitudinal_loss(told: Mapping[str, Values]) -> SeenValues:
     fifty, four = (_curves(told[name], lambda r: r["ilm_estimate"] + r["alm_estimate"]) for name in ("d50", "d4"))
     ours, baseline, small = (list(curve.values()) for curve in (fifty["a-gs"], fifty["baseline"], four["a-gs"]))
     gone = max(row["suppressed"] for row in _of(told["d50"]["rows"], method="baseline"))
@@ -371,11 +373,11 @@ def _longitudinal_loss(told: Mapping[str, Values]) -> Seen:
         f"{r['ilm_estimate']:.2f}, {r['alm_estimate']:.2f} (exactly {r['ilm']:.2f}, {r['alm']:.2f})"
         for title, name in (("50 codes", "d50"), ("4 codes", "d4")) for r in _of(told[name]["rows"], method="a-gs")
     }  # fmt: skip
-    return Seen(parts, figures)
+    return SeenValues(parts, figures)
 
 
 @_criterion("longitudinal-figure-7")
-def _longitudinal_answers(told: Mapping[str, Values]) -> Seen:
+def _longitudinal_answers(told: Mapping[str, Values]) -> SeenValues:
     fifty, four = (_curves(told[name], lambda r: float(r["avg_re"])) for name in ("d50", "d4"))
     first = min(fifty["a-gs"])
     errors, small = list(fifty["a-gs"].values()), list(four["a-gs"].values())
@@ -386,11 +388,11 @@ def _longitudinal_answers(told: Mapping[str, Values]) -> Seen:
         (f"four codes are answered better than fifty: {_list(small)}", _below(small, errors)),
         (f"the baseline errs more than six times as much at k = {first}: {ratio:.1f} times", ratio > 6),
     ]
-    return Seen(parts, {f"k = {k}: AvgRE": f"{value:.3f}" for k, value in fifty["a-gs"].items()})
+    return SeenValues(parts, {f"k = {k}: AvgRE": f"{value:.3f}" for k, value in fifty["a-gs"].items()})
 
 
 @_criterion("longitudinal-figure-8")
-def _longitudinal_weights(told: Mapping[str, Values]) -> Seen:
+def _longitudinal_weights(told: Mapping[str, Values]) -> SeenValues:
     rows = sorted(told["weights"]["rows"], key=lambda row: float(row["weight"]))
     ilm, alm = [r["ilm"] for r in rows], [r["alm"] for r in rows]
     low, high = rows[0]["weight"], rows[-1]["weight"]
@@ -399,14 +401,14 @@ def _longitudinal_weights(told: Mapping[str, Values]) -> Seen:
         (f"at {high:g} codes lose less than ages: {ilm[-1]:.3f}, {alm[-1]:.3f}", ilm[-1] < alm[-1]),
         ("codes lose less and ages more with every step", _rising([-v for v in ilm], 0.005) and _rising(alm, 0.005)),
     ]
-    return Seen(parts, {f"weight {r['weight']:g}: ILM, ALM": _list((r["ilm"], r["alm"])) for r in rows})
+    return SeenValues(parts, {f"weight {r['weight']:g}: ILM, ALM": _list((r["ilm"], r["alm"])) for r in rows})
 
 
 # --- same-disease paper ---
 
 
 @_criterion("same-disease-table-3")
-def _disease_risks(told: Mapping[str, Values]) -> Seen:
+def _disease_risks(told: Mapping[str, Values]) -> SeenValues:
     rows = _by(told["risks"]["rows"], "release")
     coarse, fine = rows["Safe Harbor"], rows["limited data set"]
     names = ("max_q", "max_r", "Q", "R")
@@ -418,11 +420,11 @@ def _disease_risks(told: Mapping[str, Values]) -> Seen:
         ("it names at least one person for certain", fine["max_q"] == fine["max_r"] == 1),
     ]
     risks = {row["release"]: _list((row[name] for name in names), "{:.4f}") for row in (coarse, fine)}
-    return Seen(parts, {f"{release}: max q, max r, Q, R": values for release, values in risks.items()})
+    return SeenValues(parts, {f"{release}: max q, max r, Q, R": values for release, values in risks.items()})
 
 
 @_criterion("same-disease-table-4")
-def _disease_algorithm(told: Mapping[str, Values]) -> Seen:
+def _disease_algorithm(told: Mapping[str, Values]) -> SeenValues:
     rows = _by(told["risks"]["rows"], "release")
     coarse, ours = rows["Safe Harbor"], rows["generalized"]
     half = "by the cells of its cuts, the algorithm has at most about half of Safe Harbor's R"
@@ -435,14 +437,14 @@ def _disease_algorithm(told: Mapping[str, Values]) -> Seen:
         f"{name}: classes, max r, R": f"{r['classes']}, {r['max_r']:.4f}, {r['R']:.4f}" for name, r in named.items()
     }
     figures["algorithm: classes, max r, R"] += f" (R of its cells {ours['R_cut']:.4f})"
-    return Seen(parts, figures)
+    return SeenValues(parts, figures)
 
 
 # --- tutorial ---
 
 
 @_criterion("tutorial-census")
-def _census(told: Mapping[str, Values]) -> Seen:
+def _census(told: Mapping[str, Values]) -> SeenValues:
     measures = {"ncp": "NCP", "dm": "DM", "avg_re": "AvgRE"}
     by = {name: _curves(told["census"], lambda row, name=name: float(row[name])) for name in measures}  # type: ignore[misc]
     lost = {name: {m: list(curve.values()) for m, curve in curves.items()} for name, curves in by.items()}
@@ -459,14 +461,14 @@ def _census(told: Mapping[str, Values]) -> Seen:
         ("queries are answered better after clustering than after Mondrian, in the mean",
          all(errors[m] < errors["mondrian"] for m in clustered)),
     ]  # fmt: skip
-    return Seen(parts, {
+    return SeenValues(parts, {
         f"{method}: {title} at k = {_list(by[name][method], '{:g}')}": _list(lost[name][method])
         for name, title in measures.items() for method in ("mondrian", *clustered)
     })  # fmt: skip
 
 
 @_criterion("tutorial-support")
-def _support(told: Mapping[str, Values]) -> Seen:
+def _support(told: Mapping[str, Values]) -> SeenValues:
     unique = {row["attacker"]: row["share"] for row in _of(told["large"]["curves"], records=1)}
     who = ("all codes of a person", "2 random codes of a person", "codes of one visit")
     whole, two, visit = (unique[name] for name in who)
@@ -488,11 +490,11 @@ def _support(told: Mapping[str, Values]) -> Seen:
         if safe
         else left,
     }
-    return Seen(parts, figures)
+    return SeenValues(parts, figures)
 
 
 @_criterion("tutorial-gwas")
-def _gwas(told: Mapping[str, Values]) -> Seen:
+def _gwas(told: Mapping[str, Values]) -> SeenValues:
     large, small = told["large"], told["cohort"]
     kept = {
         method: (sum(s["supported"] for s in studies), len({s["disease"] for s in studies}))
@@ -509,14 +511,14 @@ def _gwas(told: Mapping[str, Values]) -> Seen:
         ("case counts of frequent sets are off by less than 1.25 on average after UGACLIP and CBA", near),
     ]
     figures = {f"studies kept by {method.upper()}": f"{found} of {of}" for method, (found, of) in kept.items()}
-    return Seen(parts, figures | {f"ARE of case counts, {m.upper()}": f"{errors[m]:.3f}" for m in kept})
+    return SeenValues(parts, figures | {f"ARE of case counts, {m.upper()}": f"{errors[m]:.3f}" for m in kept})
 
 
 @_criterion("tutorial-genomes")
-def _membership(told: Mapping[str, Values]) -> Seen:
+def _membership(told: Mapping[str, Values]) -> SeenValues:
     inside, outside = (told[name]["found"] / told[name]["persons"] for name in ("cases", "others"))
     parts = [
         (f"allele frequencies tell most cases: {inside:.1%}", inside > 0.5),
         (f"and few who are not among them: {outside:.1%}", outside <= 0.1),
     ]
-    return Seen(parts, {"cases found, others found": f"{inside:.1%}, {outside:.1%}"})
+    return SeenValues(parts, {"cases found, others found": f"{inside:.1%}, {outside:.1%}"})

@@ -26,7 +26,7 @@ _FIRST = 50
 
 
 @dataclass(frozen=True)
-class Attack:
+class FilterAttack:
     """What an attack found; shares are of records."""
 
     filters: int
@@ -39,7 +39,7 @@ class Attack:
 
 def attack_filters(
     filters: np.ndarray, public: Sequence[tuple[str, ...]], truth: Sequence[tuple[str, ...]], names: int = 200
-) -> Attack:
+) -> FilterAttack:
     """Guess the names behind the most frequent filters, without their key.
 
     Parameters
@@ -74,7 +74,7 @@ def attack_filters(
     right = [tuple(map(normalized, values)) for values in truth]
     hits = sum(guess.get(place) == values for place, values in zip(of_record.ravel().tolist(), right, strict=True))
     common = sum(values == known[0][0] for values in right)
-    return Attack(len(seen), hits / len(right), common / len(right))
+    return FilterAttack(len(seen), hits / len(right), common / len(right))
 
 
 def _grams(names: Sequence[tuple[str, ...]]) -> np.ndarray:

@@ -61,7 +61,7 @@ _GRID = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class ReleasedIdentifier:
     """An identifier of a release."""
 
     span: Span
@@ -189,7 +189,7 @@ def _retag(setup: TrialSetup, pipeline: Pipeline) -> tuple[pd.DataFrame, tuple[D
     return pd.DataFrame(rows), answers[0]
 
 
-def release(pipeline: Pipeline, document: Document, found: Sequence[Span]) -> tuple[Document, list[Candidate]]:
+def release(pipeline: Pipeline, document: Document, found: Sequence[Span]) -> tuple[Document, list[ReleasedIdentifier]]:
     """Replace what a recognizer found in an annotated document.
 
     Parameters
@@ -206,11 +206,11 @@ def release(pipeline: Pipeline, document: Document, found: Sequence[Span]) -> tu
         have changed and that no found span touches.
     """
     scrubbed = pipeline.replace(document, found)
-    candidates = [Candidate(Span(e.new_start, e.new_end, e.category), False) for e in scrubbed.edits]
+    candidates = [ReleasedIdentifier(Span(e.new_start, e.new_end, e.category), False) for e in scrubbed.edits]
     for real in pipeline.replace(document, document.spans).edits:
         if not any(s.start < real.end and real.start < s.end for s in scrubbed.spans):
             moved = sum((e.new_end - e.new_start) - (e.end - e.start) for e in scrubbed.edits if e.end <= real.start)
-            candidates.append(Candidate(Span(real.start + moved, real.end + moved, real.category), True))
+            candidates.append(ReleasedIdentifier(Span(real.start + moved, real.end + moved, real.category), True))
     candidates = sorted((c for c in candidates if len(c.span)), key=lambda c: c.span)
     return scrubbed.document.with_spans(c.span for c in candidates), candidates
 
@@ -281,7 +281,7 @@ def expected_found(scores: np.ndarray, leaks: np.ndarray) -> np.ndarray:
 
 
 def _attack(
-    candidates: Sequence[Candidate], rare: np.ndarray, plain: np.ndarray, missed: np.ndarray
+    candidates: Sequence[ReleasedIdentifier], rare: np.ndarray, plain: np.ndarray, missed: np.ndarray
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     leaks = np.array([c.leak for c in candidates], dtype=bool)
     total, size = int(leaks.sum()), len(leaks)

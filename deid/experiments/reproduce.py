@@ -22,7 +22,7 @@ _PLACES = frozenset(("data", "out"))
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedFigure:
     """A figure of a paper beside ours; ``printed`` is empty where the paper shows a curve without numbers, ``ours``
     where this form of the commands did not compute it."""
 
@@ -32,7 +32,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class FindingVerdict:
     """Whether a finding holds, by parts.
 
     Parameters
@@ -45,7 +45,7 @@ class Verdict:
     """
 
     parts: Sequence[tuple[str, bool]]
-    figures: Sequence[Compared]
+    figures: Sequence[ComparedFigure]
     note: str = ""
 
     @property
@@ -113,7 +113,7 @@ class Measured:
 
 
 @dataclass(frozen=True, eq=False)
-class Item:
+class PaperItem:
     """Something that a paper printed.
 
     Parameters
@@ -144,7 +144,7 @@ class Item:
     missing: str = ""
     measured: Sequence[Measured] = ()
 
-    def judge(self, told: Mapping[str, Values]) -> Verdict:
+    def judge(self, told: Mapping[str, Values]) -> FindingVerdict:
         """Judge the finding.
 
         Parameters
@@ -154,8 +154,8 @@ class Item:
         """
         seen = CRITERIA[self.name](told)
         names = dict.fromkeys([*seen.figures, *self.printed])
-        figures = [Compared(name, self.printed.get(name, ""), seen.figures.get(name, "")) for name in names]
-        return Verdict(seen.parts, figures, " ".join(note for note in (self.note, seen.note) if note))
+        figures = [ComparedFigure(name, self.printed.get(name, ""), seen.figures.get(name, "")) for name in names]
+        return FindingVerdict(seen.parts, figures, " ".join(note for note in (self.note, seen.note) if note))
 
 
 def _spelt_out(text: str, words: Mapping[str, str]) -> str:
@@ -164,7 +164,7 @@ def _spelt_out(text: str, words: Mapping[str, str]) -> str:
 
 
 @cache
-def items() -> dict[str, Item]:
+def items() -> dict[str, PaperItem]:
     """Return what can be reproduced, by name, in the order of the sources."""
     said = tomllib.loads(Path(__file__).with_name("papers.toml").read_text(encoding="utf-8"))
 
@@ -176,11 +176,11 @@ def items() -> dict[str, Item]:
     for row in said["item"]:
         commands = {name: command(form) for name, form in row.get("commands", {}).items()}
         measured = [Measured(**figure) for figure in row.get("measured", ())]
-        found[row["name"]] = Item(**{**row, "commands": commands, "measured": measured})
+        found[row["name"]] = PaperItem(**{**row, "commands": commands, "measured": measured})
     return found
 
 
-def chosen(name: str | None) -> list[Item]:
+def chosen(name: str | None) -> list[PaperItem]:
     """Return one item, or all.
 
     Raises

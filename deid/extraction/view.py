@@ -114,13 +114,13 @@ def build_view(
     """
     held = list(notes)
     if persons is None:
-        return View(held, link_notes(held).notes, by).whole()
+        return ExtractedView(held, link_notes(held).notes, by).whole()
     numbers: dict[str, int] = {}
     of = np.array([numbers.setdefault(own, len(numbers)) for own in persons], np.int64)
-    return View(held, of, by, list(numbers).__getitem__).whole()
+    return ExtractedView(held, of, by, list(numbers).__getitem__).whole()
 
 
-class View:
+class ExtractedView:
     """The rows and places of an identifier view, made from the facts of notes when they are asked for.
 
     Parameters

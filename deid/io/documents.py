@@ -94,7 +94,7 @@ def _packed(kind: str, data: bytes, members: Sequence[Member], options: Options)
                 text, charset = whole(content, "utf-8")
             except DeidError as error:
                 raise type(error)(error.what, error.hint, "", f"{member.name} {error.position}".strip()) from None
-            parts[member.name] = office.Part(member.name, text, charset)
+            parts[member.name] = office.PackagePart(member.name, text, charset)
     if _MAIN[kind] not in parts:
         raise FormatError("the document has no text of its own", _SAVE)
     return office.read(data, members, parts, table)

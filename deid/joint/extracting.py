@@ -25,7 +25,7 @@ from deid.detection.recognizers import build_recognizer
 from deid.document import Document, Failure, kept
 from deid.extraction import Fact, IdentifierView, note_facts
 from deid.extraction.persons import WhoIsWho, person_name
-from deid.extraction.view import NoteFacts, View, grouped, link_notes
+from deid.extraction.view import ExtractedView, NoteFacts, grouped, link_notes
 from deid.io import Source
 from deid.linkage.clustering import similar_names
 from deid.linkage.columns import kind_of
@@ -79,7 +79,7 @@ class Round:
 class Extraction:
     """What `extract_files` made."""
 
-    rows: View = field(repr=False)
+    rows: ExtractedView = field(repr=False)
     """The view, on disk: `deid.extraction.view.View`."""
     documents: int
     rounds: tuple[Round, ...]
@@ -204,7 +204,7 @@ def extract_files(
         known = KnownRecognizer(identifiers, Patients(table=of).of, people.fields, language, alike=similar_names)
         recognizer = build_recognizer(said, known)
     contradicted = Counter(column for _, column, _ in weaker)
-    view = View(notes, who.notes, by)
+    view = ExtractedView(notes, who.notes, by)
     return Extraction(view, len(notes), tuple(ran), dict(sorted(contradicted.items())), failures, recognizer, who.rows)
 
 

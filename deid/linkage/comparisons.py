@@ -34,7 +34,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class FieldComparison:
     """A field, and its levels; the last one is for all pairs that reach no other."""
 
     field: str
@@ -70,7 +70,7 @@ def _else(m: float, u: float = 0.97) -> Level:
     return Level(OTHER, "ELSE", m, u)
 
 
-_GIVEN = Comparison(
+_GIVEN = FieldComparison(
     "given",
     ("given",),
     (
@@ -83,7 +83,7 @@ _GIVEN = Comparison(
     ),
     "(given{l} = surname{r} and given{r} = surname{l})",
 )
-_FAMILY = Comparison(
+_FAMILY = FieldComparison(
     "family",
     ("family",),
     (
@@ -98,7 +98,7 @@ _FAMILY = Comparison(
         _else(0.01),
     ),
 )
-_BIRTH = Comparison(
+_BIRTH = FieldComparison(
     "birth",
     ("birth_year",),
     (
@@ -127,8 +127,8 @@ _BIRTH = Comparison(
         _else(0.01),
     ),
 )
-_SEX = Comparison("sex", ("sex",), (Level("equal", _equal("sex"), 0.99, 0.5), _else(0.01, 0.5)))
-_MIDDLE = Comparison(
+_SEX = FieldComparison("sex", ("sex",), (Level("equal", _equal("sex"), 0.99, 0.5), _else(0.01, 0.5)))
+_MIDDLE = FieldComparison(
     "middle",
     ("middle",),
     (
@@ -137,7 +137,7 @@ _MIDDLE = Comparison(
         _else(0.1),
     ),
 )
-_PHONE = Comparison(
+_PHONE = FieldComparison(
     "phone",
     ("phone",),
     (
@@ -146,7 +146,7 @@ _PHONE = Comparison(
         _else(0.17),
     ),
 )
-_EMAIL = Comparison(
+_EMAIL = FieldComparison(
     "email",
     ("email",),
     (
@@ -155,7 +155,7 @@ _EMAIL = Comparison(
         _else(0.2),
     ),
 )
-_ADDRESS = Comparison(
+_ADDRESS = FieldComparison(
     "address",
     ("address",),
     (
@@ -173,15 +173,15 @@ _CITY = (
     Level("city similar", _similar("city", 0.9), 0.03, 0.002),
 )
 _PLACES = {
-    ("zip",): Comparison("place", ("zip",), (*_ZIP, _else(0.15))),
-    ("city",): Comparison("place", ("city",), (*_CITY, _else(0.17))),
-    ("city", "zip"): Comparison(
+    ("zip",): FieldComparison("place", ("zip",), (*_ZIP, _else(0.15))),
+    ("city",): FieldComparison("place", ("city",), (*_CITY, _else(0.17))),
+    ("city", "zip"): FieldComparison(
         "place", (), (_ZIP[0], _CITY[0], _CITY[1], _ZIP[1], _else(0.15)),
         "((zip{l} is null or zip{r} is null) and (city{l} is null or city{r} is null))",
     ),
 }  # fmt: skip
-_TEXTS: Mapping[str, Callable[[str], Comparison]] = {
-    "number": lambda c: Comparison(
+_TEXTS: Mapping[str, Callable[[str], FieldComparison]] = {
+    "number": lambda c: FieldComparison(
         c,
         (c,),
         (
@@ -191,13 +191,13 @@ _TEXTS: Mapping[str, Callable[[str], Comparison]] = {
         ),
         f"(contains({c}{{l}}, ':') and split_part({c}{{l}}, ':', 1) <> split_part({c}{{r}}, ':', 1))",
     ),
-    "account": lambda c: Comparison(
+    "account": lambda c: FieldComparison(
         c,
         (c,),
         (Level("equal", _equal(c), 0.9, 0.0001), Level("one digit", _ONE_SLIP.format(c), 0.04, 0.0001), _else(0.06)),
     ),
-    "same": lambda c: Comparison(c, (c,), (Level("equal", _equal(c), 0.9, 0.05, c), _else(0.1))),
-    "similar": lambda c: Comparison(
+    "same": lambda c: FieldComparison(c, (c,), (Level("equal", _equal(c), 0.9, 0.05, c), _else(0.1))),
+    "similar": lambda c: FieldComparison(
         c,
         (c,),
         (
@@ -244,7 +244,7 @@ class Distance:
             order = "below 1 and falling, as in .92,.8" if up else "above 0 and rising, as in 1,2"
             raise ConfigError(f"the cut-offs of {self.name} are not numbers {order}", "the first is the most alike")
 
-    def comparison(self, field: str) -> Comparison:
+    def comparison(self, field: str) -> FieldComparison:
         """Return the comparison of a field of records."""
         form, up = _DISTANCES[self.name]
         parts = range(1, len(self.cuts) + 1)
@@ -256,12 +256,12 @@ class Distance:
             )
             for cut, part in zip(self.cuts, parts, strict=True)
         ]  # fmt: skip
-        return Comparison(field, (field,), (Level("equal", _equal(field), 0.7, 0.005, field), *cuts, _else(0.1)))
+        return FieldComparison(field, (field,), (Level("equal", _equal(field), 0.7, 0.005, field), *cuts, _else(0.1)))
 
 
 def comparisons_of(
     records: pd.DataFrame, distances: Mapping[str, Distance] | None = None, doubted: Collection[str] | None = None
-) -> list[Comparison]:
+) -> list[FieldComparison]:
     """Return the comparisons that the columns of records allow, in an order that the columns' does not change.
 
     Parameters
@@ -290,7 +290,7 @@ def comparisons_of(
     return [_with_doubt(one) if one.field in doubted else one for one in found]
 
 
-def _with_doubt(one: Comparison) -> Comparison:
+def _with_doubt(one: FieldComparison) -> FieldComparison:
     doubt = f"doubt_{one.field}"
     other = one.levels[-1]
     level = Level(DOUBTED, f"({doubt}{{l}} is not null or {doubt}{{r}} is not null)", _SAID * other.u, other.u)

@@ -29,7 +29,7 @@ from deid.linkage.blocking import (
 )
 from deid.linkage.clustering import DECIDED, Edge, Facts, cluster
 from deid.linkage.columns import fields_of, kinds_of, read_records, stacked, sure_of
-from deid.linkage.comparisons import DOUBTED, Comparison, Distance, comparisons_of, with_keys
+from deid.linkage.comparisons import DOUBTED, Distance, FieldComparison, comparisons_of, with_keys
 from deid.linkage.decisions import Decided, checks
 from deid.linkage.exact import RULES, SURE, exact_edges, facts_of
 from deid.linkage.model import LinkageModel, Step, learn, predict, require_splink, steps_of
@@ -384,7 +384,7 @@ def _contradictions(ready: Prepared, person: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(listed, columns=["person", "column", "row", "share"])
 
 
-_Compared = tuple[pd.DataFrame, list[Comparison], dict[str, float]]
+_Compared = tuple[pd.DataFrame, list[FieldComparison], dict[str, float]]
 """Records with their keys, how they are compared, and the factors on fields."""
 
 
@@ -446,7 +446,7 @@ def _compared_as(kinds: Mapping[str, str], name: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Explained:
+class ExplainedPair:
     """Why two rows are one person, or two."""
 
     prior: float
@@ -479,7 +479,7 @@ def explain_pair(
     known: pd.DataFrame | None = None,
     model: LinkageModel | None = None,
     confidence: pd.DataFrame | None = None,
-) -> Explained:
+) -> ExplainedPair:
     """Say why two rows of a table are one person, or two.
 
     Parameters
@@ -508,13 +508,13 @@ def explain_pair(
     steps = steps_of(records, comparisons, model, pair, factors)
     two = ready.records.iloc[list(pair)].reset_index(drop=True)
 
-    def shown(one: Comparison, row: int) -> str:
+    def shown(one: FieldComparison, row: int) -> str:
         names = {"birth": ("birth",), "place": ("zip", "city")}.get(one.field, one.columns)
         cells = [two[name].iloc[row] for name in names if name in two]
         return " ".join(str(cell).lstrip(":") for cell in cells if isinstance(cell, str))
 
     named = {own[0]: column for column, own in fields_of(ready.kinds).items() if own[0][-1].isdigit()}
-    return Explained(
+    return ExplainedPair(
         math.log2(model.prior / (1 - model.prior)),
         [replace(step, field=named.get(step.field, step.field)) for step in steps],
         exact_edges(sure_of(two), SURE)["why"].tolist(),

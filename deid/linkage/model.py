@@ -24,7 +24,7 @@ import numpy as np
 from deid.base.errors import ConfigError, ModelError
 from deid.base.late import pd
 from deid.linkage.blocking import Block
-from deid.linkage.comparisons import DOUBTED, OTHER, Comparison
+from deid.linkage.comparisons import DOUBTED, OTHER, FieldComparison
 
 ENOUGH = 200
 """Pairs that exact rules must join before m is learnt."""
@@ -78,7 +78,7 @@ class LinkageModel:
         """Return the file of the model: JSON with its checksum."""
         return (json.dumps({**self.as_dict(), "checksum": self.checksum}, indent=2) + "\n").encode()
 
-    def check(self, comparisons: Sequence[Comparison]) -> None:
+    def check(self, comparisons: Sequence[FieldComparison]) -> None:
         """Refuse a table that is not compared as the model's was.
 
         Raises
@@ -177,7 +177,7 @@ def _linker(api: Any, settings: dict[str, Any]) -> Any:
 
 
 def _settings(
-    comparisons: Sequence[Comparison], model: LinkageModel, blocks: Sequence[Block], factors: Mapping[str, float]
+    comparisons: Sequence[FieldComparison], model: LinkageModel, blocks: Sequence[Block], factors: Mapping[str, float]
 ) -> dict[str, Any]:
     def filled(condition: str) -> str:
         return condition.replace("{l}", "_l").replace("{r}", "_r")
@@ -221,7 +221,7 @@ def _powered(m: float, u: float, factor: float) -> tuple[float, float]:
     return scale, scale * ratio
 
 
-def default_model(comparisons: Sequence[Comparison], prior: float, kinds: Mapping[str, str]) -> LinkageModel:
+def default_model(comparisons: Sequence[FieldComparison], prior: float, kinds: Mapping[str, str]) -> LinkageModel:
     """Return the model whose m and u are those of `deid.linkage.comparisons`."""
     levels = {c.field: {level.label: (level.m, level.u) for level in c.levels} for c in comparisons}
     return LinkageModel(prior, levels, kinds)
@@ -241,7 +241,7 @@ class Step:
 
 def steps_of(
     records: pd.DataFrame,
-    comparisons: Sequence[Comparison],
+    comparisons: Sequence[FieldComparison],
     model: LinkageModel,
     pair: tuple[int, int],
     factors: Mapping[str, float],
@@ -275,7 +275,7 @@ def steps_of(
 
 def learn(
     records: pd.DataFrame,
-    comparisons: Sequence[Comparison],
+    comparisons: Sequence[FieldComparison],
     kinds: Mapping[str, str],
     persons: Sequence[int],
     *,
@@ -323,7 +323,7 @@ def learn(
     return model
 
 
-def _sessions(records: pd.DataFrame, comparisons: Sequence[Comparison]) -> list[tuple[str, ...]]:
+def _sessions(records: pd.DataFrame, comparisons: Sequence[FieldComparison]) -> list[tuple[str, ...]]:
     """Return the columns of the training sessions that a table has pairs for."""
     fields = {one.field for one in comparisons}
     found: list[tuple[str, ...]] = []
@@ -367,7 +367,7 @@ def _rounded(value: float) -> float:
 
 def predict(
     records: pd.DataFrame,
-    comparisons: Sequence[Comparison],
+    comparisons: Sequence[FieldComparison],
     model: LinkageModel,
     blocks: Sequence[Block],
     *,

@@ -12,14 +12,14 @@ import numpy as np
 from deid.base.late import pd
 from deid.base.plots import COLOURS, new_figure
 from deid.base.reports import Section, write_page
-from deid.linkage.linking import Explained, Linked, LinkOptions, explain_pair
+from deid.linkage.linking import ExplainedPair, Linked, LinkOptions, explain_pair
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 def write_linkage_report(
-    path: Path, linked: Linked, threshold: float, doubtful: Explained | None, made: Section
+    path: Path, linked: Linked, threshold: float, doubtful: ExplainedPair | None, made: Section
 ) -> None:
     """Write the report of a linkage by a model; it shows counts, weights and names of columns, no cell.
 
@@ -83,7 +83,7 @@ def nearest_pair(
     *,
     known: pd.DataFrame | None = None,
     confidence: pd.DataFrame | None = None,
-) -> Explained | None:
+) -> ExplainedPair | None:
     """Explain the pair below the threshold that is nearest to it, if there is one; parameters as for `link_table`."""
     below = linked.review[linked.review["why_apart"] == "below the threshold"]
     if not len(below):
@@ -128,7 +128,7 @@ def _unlinkable(best: np.ndarray, threshold: float) -> Figure:
     return figure
 
 
-def _waterfall(pair: Explained) -> Figure:
+def _waterfall(pair: ExplainedPair) -> Figure:
     figure, axes = new_figure(8, 3.5)
     parts = [("before", pair.prior), *((s.field, s.weight + s.rarity) for s in pair.steps)]
     ends = np.cumsum([weight for _, weight in parts])

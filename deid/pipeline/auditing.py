@@ -59,7 +59,7 @@ class Draw:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ReaderMark:
     """What a reader found in one note."""
 
     leaks: int
@@ -200,7 +200,7 @@ def write_sheet(path: Path, source: Source, draw: Draw) -> None:
     write_bytes(path, stream.getvalue().encode("utf-8", "surrogatepass"))
 
 
-def read_marks(path: Path) -> dict[str, Mark]:
+def read_marks(path: Path) -> dict[str, ReaderMark]:
     """Return the marks of a sheet that was filled in, by note; ``leaks`` is needed in every row.
 
     Raises
@@ -216,7 +216,7 @@ def read_marks(path: Path) -> dict[str, Mark]:
         places = [header.index(name) for name in ("note", "leaks", "words")]
     except (OSError, UnicodeDecodeError, ValueError, csv.Error):
         raise FormatError("the marks cannot be read", hint) from None
-    marks: dict[str, Mark] = {}
+    marks: dict[str, ReaderMark] = {}
     csv.field_size_limit(1 << 30)
     for number, row in enumerate(rows, 2):
         if not row:
@@ -224,7 +224,7 @@ def read_marks(path: Path) -> dict[str, Mark]:
         where = f"row {number}"
         try:
             key, leaks, words = (row[place].strip() for place in places)
-            mark = Mark(int(leaks), int(words) if words else None)
+            mark = ReaderMark(int(leaks), int(words) if words else None)
         except (IndexError, ValueError):
             what = "leaks is no number" if len(row) > max(places) else "columns are missing"
             raise FormatError(what, "write how many identifiers were missed, 0 for none", position=where) from None
@@ -236,7 +236,7 @@ def read_marks(path: Path) -> dict[str, Mark]:
     return marks
 
 
-def bound_leaks(source: Source, draw: Draw, marks: Mapping[str, Mark], confidence: float = 0.95) -> Audit:
+def bound_leaks(source: Source, draw: Draw, marks: Mapping[str, ReaderMark], confidence: float = 0.95) -> Audit:
     """Return what the marks of a draw say about all notes.
 
     Parameters

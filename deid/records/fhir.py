@@ -16,13 +16,13 @@ from typing import Any
 
 from deid.base.errors import EncodingError, FormatError
 from deid.records.embedded import unpacked
-from deid.records.fhir_writing import DATE, Document, DocumentWriter, write, write_date, write_markup
+from deid.records.fhir_writing import DATE, DocumentWriter, EncodedDocument, write, write_date, write_markup
 from deid.records.json_positions import (
     ARRAY,
     OBJECT,
     OTHER,
     STRING,
-    Node,
+    JsonValue,
     Scanner,
     down,
     each,
@@ -43,7 +43,7 @@ from deid.records.record import (
     SEXES,
     TEXT,
     UUID,
-    Mark,
+    ChangeMark,
     Place,
     Record,
     assemble,
@@ -108,8 +108,8 @@ class _Resource:
         self.data, self.source, self.table = data, source, table
         self.places: list[Place] = []
         self.links: list[Place] = []
-        self.marks: list[Mark] = []
-        self.kept: list[tuple[Node, str]] = []
+        self.marks: list[ChangeMark] = []
+        self.kept: list[tuple[JsonValue, str]] = []
         self.known: dict[tuple[str, str], None] = {}
         self.data_at: dict[int, bool] = {}
         """Where an object with a document begins -> whether it is read."""
@@ -129,7 +129,7 @@ class _Resource:
 
     # -- what stands where
 
-    def record(self, root: Node, known: Mapping[str, tuple[tuple[str, str], ...]]) -> Record:
+    def record(self, root: JsonValue, known: Mapping[str, tuple[tuple[str, str], ...]]) -> Record:
         """Return the record of a resource."""
         for entry in objects(root.value.get("entry")):
             url, inner = string_of(entry, "fullUrl"), member(entry, "resource")
@@ -177,7 +177,7 @@ class _Resource:
             sexes=self.sexes,
         )
 
-    def _resource(self, node: Node, path: str, around: Node | None) -> int:
+    def _resource(self, node: JsonValue, path: str, around: JsonValue | None) -> int:
         """Find the places of a resource, of one that is contained in another with that around it."""
         name = string_of(node, "resourceType")
         rules = self.table.rules(name)
@@ -208,7 +208,7 @@ class _Resource:
         self.whose.append((node.end, outer))
         return state
 
-    def _person(self, node: Node, name: str, *, contained: bool) -> str:
+    def _person(self, node: JsonValue, name: str, *, contained: bool) -> str:
         """Take note of a person's numbers; return the key of a patient."""
         own = string_of(node, "id")
         for said in (node, *objects(node.value.get("contact"))):
@@ -223,9 +223,9 @@ class _Resource:
                 self.known["IDNUM", matched[1] if matched else own] = None
         return key
 
-    def _object(self, node: Node, rules: Mapping[str, Rule], path: str, star: str) -> int:
+    def _object(self, node: JsonValue, rules: Mapping[str, Rule], path: str, star: str) -> int:
         """Find the places of an object; return 1 when nothing of it stays as the table says, 2 when nobody says so."""
-        members: dict[str, tuple[int, Node]] = node.value
+        members: dict[str, tuple[int, JsonValue]] = node.value
         states: dict[str, int] = {}
         joined = self._joined(node, rules, path)
         for name in sorted(members, key=lambda name: rules.get(name) != DATA):  # size and hash follow the data
@@ -255,7 +255,7 @@ class _Resource:
     def _block(self, start: int, end: int, path: str, state: int) -> None:
         self.places.append(Place(path, start, end, BLOCKED, examined=state == 1))
 
-    def _take(self, node: Node, rule: Rule | None, path: str, owner: Node) -> int:
+    def _take(self, node: JsonValue, rule: Rule | None, path: str, owner: JsonValue) -> int:
         if node.kind == ARRAY:
             states = [self._take(item, rule, f"{path}[{n}]", owner) for n, item in enumerate(node.value)]
             if states and all(states):
@@ -288,7 +288,7 @@ class _Resource:
             return 0 if node.value in ("true", "false", "null") or rule in (KEEP, CODE, NUMBER, "size") else 2
         return self._string(node, rule, path, owner)
 
-    def _string(self, node: Node, rule: str, path: str, owner: Node) -> int:
+    def _string(self, node: JsonValue, rule: str, path: str, owner: JsonValue) -> int:
         if rule == DISPLAY:
             rule = display_as(node.value, of_standard=self._is_standard(owner))
         elif rule == TEXT and "coding" in owner.value and path.endswith(".text"):
@@ -328,18 +328,18 @@ class _Resource:
             self._leaf(node, rule, path)
         return 0
 
-    def _is_standard(self, coding: Node) -> bool:
+    def _is_standard(self, coding: JsonValue) -> bool:
         """Tell whether a code is of a standard's system."""
         system = string_of(coding, "system")
         return bool(system) and _of_standard(system, self.facts)
 
-    def _beside_codes(self, text: str, concept: Node) -> str:
+    def _beside_codes(self, text: str, concept: JsonValue) -> str:
         """Return what the text beside codes is: what a code says, or free text."""
         said = (code for code in objects(concept.value["coding"]) if self._is_standard(code))
         same = any(string_of(code, "display").lower() == text.lower() for code in said)
         return display_as(text, of_standard=same)
 
-    def _leaf(self, node: Node, kind: str, path: str, start: int = 0, end: int | None = None) -> None:
+    def _leaf(self, node: JsonValue, kind: str, path: str, start: int = 0, end: int | None = None) -> None:
         """Make a place of a string, or of a part of it."""
         starts = offsets(self.source[node.start : node.end])
         end = len(node.value) if end is None else end
@@ -355,23 +355,23 @@ class _Resource:
         if text and not text.isspace():
             self.places.append(Place(path, first, last, kind, text, write, starts))
 
-    def _add(self, path: str, node: Node, kind: str, text: str, write: Any, starts: Any = None) -> None:
+    def _add(self, path: str, node: JsonValue, kind: str, text: str, write: Any, starts: Any = None) -> None:
         if text and not text.isspace():
             self.places.append(Place(path, node.start, node.end, kind, text, write, starts))
 
-    def _at(self, node: Node, offset: int) -> int:
+    def _at(self, node: JsonValue, offset: int) -> int:
         """Return where a character of a string stands in the record."""
         starts = offsets(self.source[node.start : node.end])
         if starts is None:
             return node.start + offset
         return node.start + starts[offset][0] if offset < len(starts) else node.end
 
-    def _link(self, node: Node, start: int, end: int, path: str) -> None:
+    def _link(self, node: JsonValue, start: int, end: int, path: str) -> None:
         if start < end:
             at = self._at(node, start), self._at(node, end)
             self.links.append(Place(path, *at, "IDNUM", node.value[start:end]))
 
-    def _joined(self, node: Node, rules: Mapping[str, Rule], path: str) -> frozenset[str]:
+    def _joined(self, node: JsonValue, rules: Mapping[str, Rule], path: str) -> frozenset[str]:
         """Make one place of the parts of a name."""
         names = [n for n in self.facts.get("joined", ()) if n in node.value and rules.get(n) in NAMES]
         found = [part for name in names for part in each(node.value[name][1]) if part.kind == STRING and part.value]
@@ -384,7 +384,7 @@ class _Resource:
             return frozenset(names)
         return frozenset()
 
-    def _by_name(self, rule: ByName, owner: Node) -> Rule | None:
+    def _by_name(self, rule: ByName, owner: JsonValue) -> Rule | None:
         for name in rule.names:
             node = owner.value.get(name)
             for said in strings(node[1]) if node else ():
@@ -399,7 +399,7 @@ class _Resource:
         found = _TYPED.search(reference) or _SEARCH.search(reference)
         return (found[1] or "") if found else self.types.get(reference, "")
 
-    def _keep(self, node: Node, path: str) -> None:
+    def _keep(self, node: JsonValue, path: str) -> None:
         if node.kind == STRING:
             self.kept.append((node, path))
         elif node.kind == OBJECT:
@@ -409,7 +409,7 @@ class _Resource:
             for item in node.value:
                 self._keep(item, path)
 
-    def _system(self, node: Node, path: str, start: int = 0, end: int | None = None) -> None:
+    def _system(self, node: JsonValue, path: str, start: int = 0, end: int | None = None) -> None:
         """Find what names an institution in the address of a system, or in that part of a string."""
         said: str = node.value[start:end]
         if said in self.table.types or _of_standard(said, self.facts):
@@ -431,7 +431,7 @@ class _Resource:
         else:
             self._leaf(node, "IDNUM", path, start, end)
 
-    def _reference(self, node: Node, path: str) -> None:
+    def _reference(self, node: JsonValue, path: str) -> None:
         """Find the ids in an address of a resource, or in a search."""
         said: str = node.value
         if said.startswith("#"):
@@ -458,7 +458,7 @@ class _Resource:
             elif not typed and not named:
                 self._leaf(node, "URL" if "://" in said else "IDNUM", path)
 
-    def _parameter(self, node: Node, pair: re.Match[str], path: str) -> None:
+    def _parameter(self, node: JsonValue, pair: re.Match[str], path: str) -> None:
         name, value = pair[1].partition(":")[0], pair[2]
         start, end = pair.span(2)
         system = re.match(r"(.*)(?:\||%7[cC])", value)
@@ -483,7 +483,7 @@ class _Resource:
                 start += re.match(r"[a-z]{0,2}", value).end()  # type: ignore[union-attr]
             self._leaf(node, kind, path, start, end)
 
-    def _data(self, node: Node, path: str, owner: Node) -> int:
+    def _data(self, node: JsonValue, path: str, owner: JsonValue) -> int:
         """Read a document inside a resource."""
         said = string_of(owner, "contentType").lower()
         mime, _, rest = said.partition(";")
@@ -496,7 +496,7 @@ class _Resource:
         text = unpacked(node.value, name, path, _HINT)
         others = [own for key in ("size", "hash") if (own := member(owner, key)) is not None and own.kind != ARRAY]
         kinds = [key for key in ("size", "hash") if key in owner.value]
-        document = Document(name, text, tuple(kinds), mime.strip() in self.facts.get("marked_up", ()))
+        document = EncodedDocument(name, text, tuple(kinds), mime.strip() in self.facts.get("marked_up", ()))
         seen, starts = visible(text, self.facts.get("attributes", ())) if document.markup else (text, None)
         if seen.strip():
             stretches = ((node.start, node.end), *((other.start, other.end) for other in others))
@@ -505,7 +505,7 @@ class _Resource:
             self.places.append(Place(path, begin, end, TEXT, seen, write, stretches=stretches))
         return 0
 
-    def _mark(self, node: Node) -> None:
+    def _mark(self, node: JsonValue) -> None:
         """Say where the label goes that tells that the resource was changed."""
         meta, security = member(node, "meta"), None
         if meta is not None:
@@ -519,7 +519,7 @@ class _Resource:
         else:
             at = outer_end(node.value["resourceType"][1])
             text = f',"meta":{{"security":[{_REDACTED}]}}'
-        self.marks.append(Mark(node.start, node.end, at, text))
+        self.marks.append(ChangeMark(node.start, node.end, at, text))
 
     def _sweep(self) -> None:
         """Make places of known identifiers in strings that would be kept; addresses and closed lists have none."""
@@ -563,17 +563,17 @@ def _words(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-def _values(node: Node) -> list[str]:
+def _values(node: JsonValue) -> list[str]:
     """Return the numbers of a person."""
     return [value for item in objects(node.value.get("identifier")) if (value := string_of(item, "value"))]
 
 
-def _contained_key(patient: Node) -> str:
+def _contained_key(patient: JsonValue) -> str:
     """Return the key of a patient inside of another resource: the id says no more there than that it is inside."""
     return next(iter(_values(patient)), string_of(patient, "id"))
 
 
-def _reference_of(node: Node | None, resource: Node) -> str:
+def _reference_of(node: JsonValue | None, resource: JsonValue) -> str:
     """Return the key of the patient that an element of a resource refers to; empty if it refers to none."""
     if node is None or node.kind != OBJECT:
         return ""

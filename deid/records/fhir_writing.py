@@ -36,7 +36,7 @@ def write_date(raw: str, place: Place, changes: Sequence[Change]) -> str:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Document:
+class EncodedDocument:
     """A document in base64: its character set, its text, and what is said of it beside."""
 
     charset: str
@@ -49,7 +49,7 @@ class Document:
 class DocumentWriter:
     """Writes a document in base64, with its size and its checksum."""
 
-    document: Document
+    document: EncodedDocument
     starts: Sequence[tuple[int, int]] | None
 
     def __call__(self, raw: str, place: Place, changes: Sequence[Change]) -> list[str]:

@@ -14,10 +14,10 @@ import re
 from collections.abc import Callable, Sequence
 
 from deid.base.errors import FormatError
-from deid.records.office import MOST_PLACES, REMOVED, Attribute, Paragraph, Reader, Run, Tag
+from deid.records.office import MOST_PLACES, REMOVED, Attribute, PackageReader, Paragraph, ParagraphRun, Tag
 from deid.records.record import BLOCKED, Change, Place, Record, assemble
 from deid.records.tables import KEEP, Table
-from deid.records.xml_positions import Codec, codec_of
+from deid.records.xml_positions import XmlCodec, codec_of
 
 _OPEN = re.compile(r"<(/?)([A-Za-z][^\s/>]*)")
 _ATTRIBUTE = re.compile(
@@ -63,7 +63,7 @@ def read(data: bytes, source: str, charset: str, table: Table) -> Record:
     )
 
 
-class HtmlReader(Reader):
+class HtmlReader(PackageReader):
     """The tags of one page while they are read."""
 
     def __init__(self, source: str, table: Table, names: frozenset[str]) -> None:
@@ -132,7 +132,7 @@ class HtmlReader(Reader):
             self._sign(" ")
         if words:
             start += raw.index(words[0]) if raw[0] in _BLANKS else 0
-            run = Run(start, start + len(words), False, f"{self.name}/{self.count}", False, False)
+            run = ParagraphRun(start, start + len(words), False, f"{self.name}/{self.count}", False, False)
             self.paragraph.runs.append(run)
             self.paragraph.behind.append(" " if raw[-1] in _BLANKS else "")
 
@@ -258,6 +258,6 @@ class HtmlReader(Reader):
         return functools.partial(_bare, self.codec) if one.double is None else super().quoted(one)
 
 
-def _bare(codec: Codec, raw: str, place: Place, changes: Sequence[Change]) -> str:
+def _bare(codec: XmlCodec, raw: str, place: Place, changes: Sequence[Change]) -> str:
     written = codec.double(raw, place, changes).replace("'", "&apos;")
     return written.replace(" ", "&#32;") or "&#32;"  # an empty one would take the next attribute for its value

@@ -26,7 +26,7 @@ OBJECT, ARRAY, STRING, OTHER = "object", "array", "string", "literal"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Node:
+class JsonValue:
     """A value of JSON and where it stands; of a string, its characters between the quotes."""
 
     kind: str
@@ -50,7 +50,7 @@ class Scanner:
         self.source, self.names = source, names
         self.where: list[str] = []
 
-    def root(self) -> Node:
+    def root(self) -> JsonValue:
         """Return the one value of the source.
 
         Raises
@@ -72,11 +72,11 @@ class Scanner:
         assert found
         return found.end()
 
-    def _value(self, at: int, depth: int) -> Node:
+    def _value(self, at: int, depth: int) -> JsonValue:
         sign = self.source[at : at + 1]
         if sign == '"':
             text, end = self._string(at)
-            return Node(STRING, at + 1, end - 1, text)
+            return JsonValue(STRING, at + 1, end - 1, text)
         if sign in ("{", "["):
             if depth >= _DEEPEST:
                 raise self.wrong(f"the resource is nested deeper than {_DEEPEST} levels")
@@ -84,7 +84,7 @@ class Scanner:
         found = _LITERAL.match(self.source, at)
         if found is None:
             raise self.wrong("the resource is cut short" if at >= len(self.source) else "this is no JSON")
-        return Node(OTHER, at, found.end(), found[0])
+        return JsonValue(OTHER, at, found.end(), found[0])
 
     def _string(self, at: int) -> tuple[str, int]:
         try:
@@ -95,12 +95,12 @@ class Scanner:
             raise self.wrong("an escape is half of a character")
         return text, end
 
-    def _object(self, at: int, depth: int) -> Node:
+    def _object(self, at: int, depth: int) -> JsonValue:
         """Read members: name -> where the member begins, and its value."""
-        source, members = self.source, dict[str, tuple[int, Node]]()
+        source, members = self.source, dict[str, tuple[int, JsonValue]]()
         begin, at = at, self._space(at + 1)
         if source[at : at + 1] == "}":
-            return Node(OBJECT, begin, at + 1, members)
+            return JsonValue(OBJECT, begin, at + 1, members)
         while True:
             if source[at : at + 1] != '"':
                 raise self.wrong("the resource is cut short" if at >= len(source) else "this is no JSON")
@@ -115,9 +115,9 @@ class Scanner:
             members[name] = at, node
             at, done = self._behind(node, "}")
             if done:
-                return Node(OBJECT, begin, at, members)
+                return JsonValue(OBJECT, begin, at, members)
 
-    def _behind(self, node: Node, closing: str) -> tuple[int, bool]:
+    def _behind(self, node: JsonValue, closing: str) -> tuple[int, bool]:
         """Return where the next member or item begins, or what holds it ends, and which of these it is."""
         end = self._space(node.end + (node.kind == STRING))
         sign = self.source[end : end + 1]
@@ -126,53 +126,53 @@ class Scanner:
         self.where.pop()
         return (end + 1, True) if sign == closing else (self._space(end + 1), False)
 
-    def _array(self, at: int, depth: int) -> Node:
-        source, items = self.source, list[Node]()
+    def _array(self, at: int, depth: int) -> JsonValue:
+        source, items = self.source, list[JsonValue]()
         begin, at = at, self._space(at + 1)
         if source[at : at + 1] == "]":
-            return Node(ARRAY, begin, at + 1, items)
+            return JsonValue(ARRAY, begin, at + 1, items)
         while True:
             self.where.append(f"[{len(items)}]")
             node = self._value(at, depth + 1)
             items.append(node)
             at, done = self._behind(node, "]")
             if done:
-                return Node(ARRAY, begin, at, items)
+                return JsonValue(ARRAY, begin, at, items)
 
 
-def outer_start(node: Node) -> int:
+def outer_start(node: JsonValue) -> int:
     """Return where a value begins, a quote included."""
     return node.start - (node.kind == STRING)
 
 
-def outer_end(node: Node) -> int:
+def outer_end(node: JsonValue) -> int:
     """Return where a value ends, a quote included."""
     return node.end + (node.kind == STRING)
 
 
-def member(node: Node, name: str) -> Node | None:
+def member(node: JsonValue, name: str) -> JsonValue | None:
     """Return a member of an object, None when there is none."""
     found = node.value.get(name) if node.kind == OBJECT else None
     return found[1] if found else None
 
 
-def string_of(node: Node, name: str) -> str:
+def string_of(node: JsonValue, name: str) -> str:
     """Return a member that is a string; empty when there is none."""
     found = member(node, name)
     return found.value if found is not None and found.kind == STRING else ""
 
 
-def each(node: Node | None) -> Sequence[Node]:
+def each(node: JsonValue | None) -> Sequence[JsonValue]:
     """Return the items of an array, or the value alone."""
     return () if node is None else node.value if node.kind == ARRAY else (node,)
 
 
-def objects(member: tuple[int, Node] | None) -> Sequence[Node]:
+def objects(member: tuple[int, JsonValue] | None) -> Sequence[JsonValue]:
     """Return the objects of a member."""
     return [item for item in each(member[1]) if item.kind == OBJECT] if member else ()
 
 
-def strings(node: Node) -> Iterator[str]:
+def strings(node: JsonValue) -> Iterator[str]:
     """Yield all strings of a value."""
     if node.kind == STRING:
         yield node.value
@@ -184,9 +184,9 @@ def strings(node: Node) -> Iterator[str]:
             yield from strings(inner)
 
 
-def down(node: Node, path: str) -> Node | None:
+def down(node: JsonValue, path: str) -> JsonValue | None:
     """Return the first value under a path of names."""
-    found: Node | None = node
+    found: JsonValue | None = node
     for name in path.split("."):
         there = each(member(found, name)) if found is not None else ()
         found = there[0] if there else None

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 
 from deid.base.errors import DeidError, EncodingError, FormatError
 from deid.records.html_pages import HtmlReader
-from deid.records.record import BLOCKED, TEXT, Change, Mark, Pack, Place, Record, assemble, fit, known_of, splice
+from deid.records.record import BLOCKED, TEXT, Change, ChangeMark, Pack, Place, Record, assemble, fit, known_of, splice
 from deid.records.tables import KEEP, Table
 
 _HINT = "open it with a mail program, and save it anew"
@@ -275,7 +275,7 @@ def read(data: bytes, table: Table, pages: Table, attached: Callable[[bytes], Re
             places.append(Place(f"#{name}", *stretch, BLOCKED, examined=name != "picture"))
     links = [Place("#border", here(a), here(a) + b - a, "IDNUM", message.data[a:b]) for a, b in message.borders]
     links += headers.links
-    marks: list[Mark] = []
+    marks: list[ChangeMark] = []
     known = dict(headers.known)
     sexes: dict[str, str] = {}
     whose: list[tuple[int, str | None]] = []
@@ -284,7 +284,7 @@ def read(data: bytes, table: Table, pages: Table, attached: Callable[[bytes], Re
             inside = body.inside
             places += [_moved(place, start) for place in (*inside.places, *inside.blocked)]
             links += [_moved(link, start) for link in inside.links]
-            marks += [Mark(m.start + start, m.end + start, m.at + start, m.text) for m in inside.marks]
+            marks += [ChangeMark(m.start + start, m.end + start, m.at + start, m.text) for m in inside.marks]
             known |= dict.fromkeys(inside.known)
             sexes |= inside.sexes
             whose += [(start, inside.patient), (start + len(body.text), None)]

@@ -24,9 +24,9 @@ from typing import NamedTuple
 from deid.base.errors import FormatError
 from deid.phi import CATEGORIES
 from deid.records.blanks import blank
-from deid.records.record import BLOCKED, TEXT, Change, Mark, Place, Record, assemble, changed, known_of
+from deid.records.record import BLOCKED, TEXT, Change, ChangeMark, Place, Record, assemble, changed, known_of
 from deid.records.tables import KEEP, Inner, Rule, Table
-from deid.records.xml_positions import ATTRIBUTE, SPECIAL_INSIDE, TOKEN, Codec, codec_of, decoded
+from deid.records.xml_positions import ATTRIBUTE, SPECIAL_INSIDE, TOKEN, XmlCodec, codec_of, decoded
 from deid.records.zip_members import Member, packed, unpacked
 
 _VALUE, _LABEL, _HEAD, _COUNT, _MEMBER, _TARGET = "value", "label", "head", "count", "member", "target"
@@ -58,7 +58,7 @@ _CHECKSUM = "="
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PackagePart:
     """A member of a package that has words: its characters, and the codec that makes bytes of them."""
 
     name: str = field(repr=False)
@@ -85,7 +85,7 @@ def kind_of(table: Table, name: str) -> Kind:
     return Kind("refused", "a member that no line of the table names", 0)
 
 
-def read(data: bytes, members: Sequence[Member], parts: Mapping[str, Part], table: Table) -> Record:
+def read(data: bytes, members: Sequence[Member], parts: Mapping[str, PackagePart], table: Table) -> Record:
     """Read a document.
 
     Parameters
@@ -121,7 +121,7 @@ def read(data: bytes, members: Sequence[Member], parts: Mapping[str, Part], tabl
                 places.append(Place(member.name, at, at + len(pieces[-1]), BLOCKED))
         at += len(pieces[-1])
     source = "".join(pieces)
-    reader = Reader(source, table, frozenset(member.name for member in members))
+    reader = PackageReader(source, table, frozenset(member.name for member in members))
     for _, name, start, end in sorted(where):
         reader.part(name, start, end, parts[name].charset)
     charsets = {name: part.charset for name, part in parts.items()}
@@ -174,7 +174,7 @@ class Tag(NamedTuple):
     element: Rule | None
 
 
-class Frame(NamedTuple):
+class OpenElement(NamedTuple):
     """An open element."""
 
     tag: Tag
@@ -183,7 +183,7 @@ class Frame(NamedTuple):
     """Number of places when it began."""
 
 
-class Run(NamedTuple):
+class ParagraphRun(NamedTuple):
     """A piece of a paragraph."""
 
     start: int
@@ -201,12 +201,12 @@ class Paragraph:
     __slots__ = ("behind", "codes", "runs")
 
     def __init__(self) -> None:
-        self.runs: list[Run] = []
+        self.runs: list[ParagraphRun] = []
         self.behind: list[str] = []
         self.codes: list[tuple[int, int]] = []
 
 
-class Reader:
+class PackageReader:
     """The parts of one document while they are read."""
 
     def __init__(self, source: str, table: Table, names: frozenset[str]) -> None:
@@ -229,10 +229,10 @@ class Reader:
         self.spaces: list[Mapping[str, str]] = []
         """All that were met: they stay alive, so that no other can come to have the id of one."""
         self.places: list[Place] = []
-        self.marks: list[Mark] = []
+        self.marks: list[ChangeMark] = []
         self.links: list[Place] = []
         self.known: dict[tuple[str, str], None] = {}
-        self.codec: Codec = codec_of("utf-8")
+        self.codec: XmlCodec = codec_of("utf-8")
         self.name = ""
         self.count = 0
 
@@ -240,7 +240,7 @@ class Reader:
         """Find the places of a part."""
         self.name, self.codec, self.count = name, codec_of(charset), 0
         source = self.source
-        frames: list[Frame] = []
+        frames: list[OpenElement] = []
         open_: list[Paragraph] = []
         skip = deleted = inserted = 0
         at = begin
@@ -262,7 +262,7 @@ class Reader:
                             self._block(tag.name, start, stop)
                         continue
                     skip = len(frames) + 1
-                frames.append(Frame(tag, start, len(self.places)))
+                frames.append(OpenElement(tag, start, len(self.places)))
                 if not skip:
                     for attribute in tag.attributes:
                         self._attribute(tag, attribute, start)
@@ -479,7 +479,7 @@ class Reader:
 
     def _characters(
         self,
-        frames: Sequence[Frame],
+        frames: Sequence[OpenElement],
         open_: Sequence[Paragraph],
         start: int,
         end: int,
@@ -492,12 +492,12 @@ class Reader:
         tag = frame.tag
         rule = tag.text
         if rule in (TEXT, _DELETED) and open_:
-            run = Run(start, end, data, f"{self.name}/{self.count}", deleted or rule == _DELETED, inserted)
+            run = ParagraphRun(start, end, data, f"{self.name}/{self.count}", deleted or rule == _DELETED, inserted)
             open_[-1].runs.append(run)
             open_[-1].behind.append("")
             if tag.name in self.spaced and "@xml:space" not in tag.said:
                 at = self.source.index(">", frame.start)
-                self.marks.append(Mark(frame.start, end, at, ' xml:space="preserve"'))
+                self.marks.append(ChangeMark(frame.start, end, at, ' xml:space="preserve"'))
             return
         raw = self.source[start:end]
         stripped = raw.strip()
@@ -541,7 +541,7 @@ class Reader:
             for start, end in codes:
                 self._block("#instruction", start, end)
 
-    def _joined(self, runs: Sequence[tuple[Run, str]]) -> None:
+    def _joined(self, runs: Sequence[tuple[ParagraphRun, str]]) -> None:
         for number, (run, behind) in enumerate(runs, 1):
             raw = self.source[run.start : run.end]
             text, starts = (raw, None) if run.data else self.decode(raw)

@@ -84,7 +84,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ChangeMark:
     """What is written into a part of a record when something in it changed."""
 
     start: int
@@ -133,7 +133,7 @@ class Record:
     """Positions that hold something, and that nobody examined."""
     links: tuple[Place, ...] = field(default=(), repr=False)
     """Ids, and references to them: they get the same new ids in all records of a key, whatever the policy writes."""
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[ChangeMark, ...] = ()
     sexes: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Words of given names -> M or F, as fields beside the names say."""
 
@@ -462,7 +462,7 @@ def assemble(
     patient: str | None,
     date: datetime.date | None,
     links: Sequence[Place] = (),
-    marks: Sequence[Mark] = (),
+    marks: Sequence[ChangeMark] = (),
     whose: Sequence[tuple[int, str | None]] = (),
     sexes: Mapping[str, str] | None = None,
 ) -> Record:

@@ -90,13 +90,13 @@ def decoded(raw: str, special: re.Pattern[str]) -> tuple[str, Starts | None]:
 
 
 @functools.lru_cache(maxsize=64)
-def codec_of(charset: str) -> Codec:
+def codec_of(charset: str) -> XmlCodec:
     """Return what writes text in a character set."""
-    return Codec(charset)
+    return XmlCodec(charset)
 
 
 @dataclass(frozen=True, slots=True)
-class Codec:
+class XmlCodec:
     """How a document writes text: its character set, and escapes by where the text stands."""
 
     charset: str

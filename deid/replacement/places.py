@@ -46,7 +46,7 @@ _CITY_SIZE = 4  # two ranks out of one band of sizes: a large city stays a large
 
 @quick
 @dataclass(frozen=True, slots=True)
-class Place:
+class AddressSpan:
     """A span of an address: where it is, its category, its text."""
 
     start: int
@@ -94,7 +94,7 @@ class PlaceMap:
         Its spans of the categories STREET, CITY, STATE, ZIP and COUNTRY, in order.
     """
 
-    def __init__(self, choices: Choices, text: str, places: Iterable[Place]) -> None:
+    def __init__(self, choices: Choices, text: str, places: Iterable[AddressSpan]) -> None:
         self._choices = choices
         self._spanish = choices.language.startswith("es")
         self._home = home_cities().get(choices.language[:2], ())
@@ -103,7 +103,7 @@ class PlaceMap:
         self._city_area: dict[str, str] = {}
         self.known: dict[str, str] = {}
         """Key of a city, state or country of the document -> its surrogate as written, for names of institutions."""
-        block: list[Place] = []
+        block: list[AddressSpan] = []
         for place in places:
             if block and not _SAME_ADDRESS.fullmatch(text[block[-1].end : place.start]):
                 self._learn(block)
@@ -111,7 +111,7 @@ class PlaceMap:
             block.append(place)
         self._learn(block)
 
-    def _learn(self, block: list[Place]) -> None:
+    def _learn(self, block: list[AddressSpan]) -> None:
         """Find out which state the parts of one address lie in."""
         if not block:
             return
@@ -132,7 +132,7 @@ class PlaceMap:
         index = _state_index().get(phrase_key(text))
         return "" if index is None else f"US-{states()[index].code}"
 
-    def replace(self, place: Place, step: int = 1) -> str:
+    def replace(self, place: AddressSpan, step: int = 1) -> str:
         """Return the surrogate of a city, state, ZIP code or country."""
         if place.category == "ZIP" or (place.category == "CITY" and any(c.isdigit() for c in place.text)):
             return self._zip(place, step)
@@ -159,7 +159,7 @@ class PlaceMap:
             found = self._moved[area] = states()[index]
         return found
 
-    def _state(self, place: Place, step: int) -> str:
+    def _state(self, place: AddressSpan, step: int) -> str:
         area = self._state_area(place.text)
         if not area:
             groups = ("regions_es", "provinces_canada", "regions_gb")
@@ -194,7 +194,7 @@ class PlaceMap:
 
     # cities
 
-    def _area_of(self, place: Place) -> str:
+    def _area_of(self, place: AddressSpan) -> str:
         """Return the area that an original city lies in, empty when nothing tells."""
         key = phrase_key(place.text)
         area = self._area.get(place.start) or self._city_area.get(key)
@@ -214,7 +214,7 @@ class PlaceMap:
             return "ES"
         return f"US-{states()[self._choices.keyed.number('area', key) % FIFTY].code}"
 
-    def _city(self, place: Place, step: int) -> str:
+    def _city(self, place: AddressSpan, step: int) -> str:
         key = phrase_key(place.text)
         if len(place.text) <= 4 and place.text.isupper() and key not in _city_index():
             return self._choices.names.initials(place.text)  # NYC
@@ -246,7 +246,7 @@ class PlaceMap:
 
     # ZIP codes
 
-    def _zip(self, place: Place, step: int) -> str:
+    def _zip(self, place: AddressSpan, step: int) -> str:
         text = place.text
         match = _ZIP.search(text)
         if _POSTCODE.fullmatch(text):
@@ -301,7 +301,7 @@ class PlaceMap:
 
     # countries
 
-    def _country(self, place: Place, step: int) -> str:
+    def _country(self, place: AddressSpan, step: int) -> str:
         key = phrase_key(place.text)
         groups, homes = countries(), home_countries()
         own = homes.get(self._choices.language[:2])

@@ -28,7 +28,7 @@ from deid.replacement.names import NameMap
 from deid.replacement.numbers import normal_form, numbers_of, replace_number, replace_social_security
 from deid.replacement.people import replace_age, replace_other, replace_profession
 from deid.replacement.permutation import Keyed, keyed_for
-from deid.replacement.places import Place, PlaceMap
+from deid.replacement.places import AddressSpan, PlaceMap
 from deid.replacement.pools import words
 from deid.replacement.scope import Scope, Written
 
@@ -63,7 +63,7 @@ def _other(page: _Page, category: str, text: str, step: int) -> str:
     return replace_other(page.choices, category, text, step)
 
 
-def _place(place: Place, page: _Page, category: str, text: str, step: int) -> str:
+def _place(place: AddressSpan, page: _Page, category: str, text: str, step: int) -> str:
     return page.places.replace(place, step)
 
 
@@ -139,7 +139,7 @@ class SurrogateOperator:
         names = NameMap(keyed, scope.language, originals, known, scope.people, scope.sexes)
         choices = Choices(keyed, names, originals, scope.language)
         address = [
-            Place(spans[i].start, spans[i].end, category, text)
+            AddressSpan(spans[i].start, spans[i].end, category, text)
             for i, (category, text) in enumerate(found)
             if category in _ADDRESS
         ]
@@ -184,7 +184,7 @@ def _fill(page: _Page, spans: Sequence[Span], found: Sequence[tuple[str, str]], 
     later: list[int] = []
     for i, (category, text) in enumerate(found):
         if category in _PLACES:
-            place = Place(spans[i].start, spans[i].end, category, text)
+            place = AddressSpan(spans[i].start, spans[i].end, category, text)
             out[i] = _until_new(page, category, text, partial(_place, place))
         elif category in _NAMES:
             new = done.get(found[i])

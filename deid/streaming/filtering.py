@@ -117,9 +117,9 @@ def filter_feed(feed: Feed, crew: Crew, shape: Shape, key: Key, totals: Totals, 
             totals.note(f"{feed.name} is taken for {what}, as it begins so; for text, name its format with --from")
         reader.shape = settled
         if settled.content in ("fhir", "fhir-resource"):
-            from deid.streaming.people import People  # what else this process needs is loaded in a moment
+            from deid.streaming.people import FeedPeople  # what else this process needs is loaded in a moment
 
-            reader.people = People()
+            reader.people = FeedPeople()
             if feed.source is not None and place is not None:
                 reader.people.add_beside(feed.source, settled.max_record)
         run = _Run(crew, settled, key, totals, stop, feed.proof)

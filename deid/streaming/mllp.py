@@ -143,14 +143,14 @@ _AGAIN = -2
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class MessageHeader:
     """The header segment of a message, as bytes; all empty where there is none."""
 
     separator: bytes = b"|"
     fields: Mapping[int, bytes] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, content: bytes) -> Head:
+    def of(cls, content: bytes) -> MessageHeader:
         """Return the header of a message."""
         begun = content[:_HEAD_BYTES].lstrip(b"\xef\xbb\xbf\r\n\x0b\x1c ")
         line = begun.replace(b"\n", b"\r").partition(b"\r")[0]
@@ -213,7 +213,7 @@ def _wants(said: bytes, outcome: str) -> bool:
 
 def outcome_of(answer: bytes) -> tuple[bytes, str]:
     """Return the id of the message that an answer is about, and its outcome."""
-    head = Head.of(answer)
+    head = MessageHeader.of(answer)
     for line in answer.replace(b"\n", b"\r").split(b"\r"):
         parts = line.split(head.separator)
         if parts[0].strip() == b"MSA" and len(parts) > 1:

@@ -38,7 +38,7 @@ class Before:
     """Patient's id, bytes of persons up to this one, and its resource."""
 
 
-class People:
+class FeedPeople:
     """Persons of a feed, up to where it was read.
 
     Parameters
@@ -93,7 +93,7 @@ class People:
         self._held.setdefault(patient, []).append((at, content))
 
 
-class Known(Mapping[str, tuple[tuple[str, str], ...]]):
+class KnownAhead(Mapping[str, tuple[tuple[str, str], ...]]):
     """What is known of a patient in the midst of a stretch: patient's id -> what is told (`Record.told`).
 
     Parameters
@@ -103,7 +103,7 @@ class Known(Mapping[str, tuple[tuple[str, str], ...]]):
     """
 
     def __init__(self, before: Before, table: Table) -> None:
-        self._people, self._table = People(before), table
+        self._people, self._table = FeedPeople(before), table
 
     def add(self, content: bytes) -> None:
         """Take note of a record."""

@@ -20,7 +20,7 @@ from deid.streaming.work import FilePlace, Reply, Request, Shape
 
 if TYPE_CHECKING:
     from deid.streaming.drift import Sums
-    from deid.streaming.people import Before, People
+    from deid.streaming.people import Before, FeedPeople
 
 HEAD_BYTES = 1 << 16
 """Bytes at the beginning of a stream that tell it from others."""
@@ -90,9 +90,9 @@ def singles(stretch: Stretch, data: bytes, shape: Shape) -> list[Stretch]:
     begun = 0
     people = None
     if stretch.before is not None:
-        from deid.streaming.people import People
+        from deid.streaming.people import FeedPeople
 
-        people = People(stretch.before)
+        people = FeedPeople(stretch.before)
     for start, end, after in shape.framing.split(data):
         own = data[begun:after] if stretch.data is not None else None
         before = None if people is None else people.before(data[start:end])
@@ -131,7 +131,7 @@ class Reader:
         self.stopped = False
         self.head = bytearray()
         """The first bytes of the input, up to `HEAD_BYTES`, when it was read from its beginning."""
-        self.people: People | None = None
+        self.people: FeedPeople | None = None
         """The persons of a feed of FHIR."""
         self.tap: Callable[[bytes], None] | None = None
         """Gets every block that is read."""

@@ -23,7 +23,7 @@ from deid.records.record import Record
 from deid.records.tables import load_table
 from deid.streaming.beginning import is_object
 from deid.streaming.letters import record_mac
-from deid.streaming.people import Before, Known
+from deid.streaming.people import Before, KnownAhead
 
 _MARK = b"\xef\xbb\xbf"
 
@@ -49,7 +49,7 @@ class Fields:
     unmet: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
     """Those of ``named`` that no record has had so far: misspelt ones stay here."""
 
-    people: list[Known] = field(default_factory=list, init=False, repr=False, compare=False)
+    people: list[KnownAhead] = field(default_factory=list, init=False, repr=False, compare=False)
     """The persons of a feed of FHIR, one item at most."""
 
     def __post_init__(self) -> None:
@@ -58,7 +58,7 @@ class Fields:
 
     def know(self, before: Before) -> None:
         """Begin a stretch of FHIR with the persons that came before it."""
-        self.people[:] = [Known(before, load_table(fhir.STANDARD, self.places))]
+        self.people[:] = [KnownAhead(before, load_table(fhir.STANDARD, self.places))]
 
 
 Scrub = Callable[[bytes, int, Pipeline, Fields], tuple[bytes, Scrubbed]]

@@ -35,7 +35,7 @@ from deid.streaming.letters import (
     WorkerDied,
     record_mac,
 )
-from deid.streaming.mllp import VT, Frame, Frames, Head, framed, outcome_of
+from deid.streaming.mllp import VT, Frame, Frames, MessageHeader, framed, outcome_of
 from deid.streaming.stopping import Stop
 from deid.streaming.totals import Totals
 from deid.streaming.work import Reply, Request
@@ -137,7 +137,7 @@ class Downstream:
         reader, writer = self._streams
         writer.write(message)
         await writer.drain()
-        head = Head.of(message)
+        head = MessageHeader.of(message)
         if head.answer("accepted") is None:
             return "accepted"  # the message says that nobody is to answer
         while True:
@@ -253,7 +253,7 @@ class _Server:
         return frames.end() if torn and not data else None
 
     async def _answered(self, frame: Frame, downstream: Downstream | None) -> bytes | None:
-        head = Head.of(frame.content)
+        head = MessageHeader.of(frame.content)
         offset, self._offset = self._offset, self._offset + frame.length
         if frame.length > self._relay.max_message:
             return head.answer("rejected", await self._left_out(RecordTooLong(), frame, offset))

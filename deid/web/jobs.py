@@ -57,7 +57,7 @@ _SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class JobRequest:
     """What a job is to do."""
 
     source: str = field(repr=False)
@@ -73,7 +73,7 @@ class Job:
 
     id: str
     caller: str
-    asked: Asked
+    asked: JobRequest
     state: str
     submitted: str
     ended: str | None
@@ -105,7 +105,7 @@ class JobStore:
         """Close the connections."""
         self._store.close()
 
-    def submit(self, caller: str, asked: Asked) -> Job:
+    def submit(self, caller: str, asked: JobRequest) -> Job:
         """Add a job, and return it."""
         id = secrets.token_hex(16)
         names = ("source", "target", "format", "text_field", "id_field")
@@ -144,7 +144,7 @@ class JobStore:
         return [
             Job(
                 **{name: row[name] for name in names},
-                asked=Asked(**json.loads(row["asked"])),
+                asked=JobRequest(**json.loads(row["asked"])),
                 result=json.loads(row["result"]) if row["result"] else None,
             )
             for row in rows
@@ -390,7 +390,7 @@ class Jobs:
         strings = all(isinstance(value, str) for value in values.values())
         if not strings or not values.keys() <= names or not {"source", "target"} <= values.keys():
             raise InputError("this is no job", 'send {"source": "/folder/in", "target": "/folder/out"}')
-        asked = Asked(**{name: str(value) for name, value in values.items()})
+        asked = JobRequest(**{name: str(value) for name, value in values.items()})
         source, target = below(self._folders, asked.source), below(self._folders, asked.target)
         require(source.exists(), "there is nothing at the path of the source", "look at how it is spelt")
         require(target.parent.is_dir(), "the folder for the target is not there", "make it first")

@@ -30,7 +30,7 @@ from deid.web.lines import LineStream
 from deid.web.problems import application, problem
 from deid.web.sessions import Sessions
 from deid.web.tokens import Access, Caller, Head
-from deid.web.worker import KINDS, Outcome, Task, object_of, refused_line
+from deid.web.worker import KINDS, Task, WorkOutcome, object_of, refused_line
 
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request, Response
@@ -79,13 +79,13 @@ class Desk:
     """What the routes of a service share: the workers, what is counted, who may do what."""
 
     plan: Plan
-    pool: Pool[Task, Outcome]
+    pool: Pool[Task, WorkOutcome]
     totals: Totals
     proof: Proof | None = None
     requests: Counter[tuple[str, int]] = field(default_factory=Counter)
     seconds: float = 0.0
     streams: int = 0
-    _workers: AsyncPool[Task, Outcome] | None = None
+    _workers: AsyncPool[Task, WorkOutcome] | None = None
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[None]:
@@ -109,7 +109,7 @@ class Desk:
             self._workers = AsyncPool(self.pool, self.plan.queue)
 
     @property
-    def workers(self) -> AsyncPool[Task, Outcome]:
+    def workers(self) -> AsyncPool[Task, WorkOutcome]:
         """The workers; there while the service runs."""
         assert self._workers is not None
         return self._workers
@@ -120,7 +120,7 @@ class Desk:
         self.seconds += one.seconds
         self.totals.read += one.received
 
-    async def ask(self, task: Task, caller: str, *, patient: bool = False) -> Outcome:
+    async def ask(self, task: Task, caller: str, *, patient: bool = False) -> WorkOutcome:
         """Return what a worker made of a task, counted.
 
         Raises
@@ -162,7 +162,7 @@ class Desk:
 
 
 def service(
-    pool: Pool[Task, Outcome],
+    pool: Pool[Task, WorkOutcome],
     plan: Plan,
     totals: Totals,
     sessions: Sessions,
@@ -270,7 +270,7 @@ def _lost(error: Busy | WorkerLost) -> tuple[int, str]:
     return (504, "it took too long") if error.timed_out else (503, "the worker of this request died")
 
 
-async def _done(desk: Desk, task: Task, caller: Caller) -> Outcome:
+async def _done(desk: Desk, task: Task, caller: Caller) -> WorkOutcome:
     """Return what a worker made of a request's body.
 
     Raises

@@ -63,7 +63,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class WorkOutcome:
     """What a worker made of it."""
 
     body: bytes = field(default=b"", repr=False)
@@ -102,21 +102,21 @@ class Worker:
         self.notes = self._pipeline.notes
         """What whoever releases the output must know."""
 
-    def __call__(self, task: Task) -> Outcome:
+    def __call__(self, task: Task) -> WorkOutcome:
         """Do what a request asks for; what fails is told, and nothing of it is answered."""
         self._spans, self._count, self._sums = Counter(), 0, Sums()
         if task.line:
             body, failed = self._lines(task)
-            return Outcome(body, None, dict(self._spans), self._count, dict(failed), self._drift)
+            return WorkOutcome(body, None, dict(self._spans), self._count, dict(failed), self._drift)
         try:
             with self._limited():
                 if task.verb == "mask":
                     text = task.body.decode("utf-8", "surrogatepass")
-                    return Outcome(masked=pieces_of(self._pipeline, text), notes=1)
+                    return WorkOutcome(masked=pieces_of(self._pipeline, text), notes=1)
                 body = self._answer(task)
         except Exception as error:
-            return Outcome(error=_told(error))
-        return Outcome(body, None, dict(self._spans), self._count, {}, self._drift)
+            return WorkOutcome(error=_told(error))
+        return WorkOutcome(body, None, dict(self._spans), self._count, {}, self._drift)
 
     @property
     def _drift(self) -> Sums | None:

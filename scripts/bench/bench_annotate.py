@@ -18,7 +18,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect, sync_playwright
 
-from deid.annotation.project import Label, Project
+from deid.annotation.project import Project, ProjectLabel
 from deid.document import Document, Span
 
 KEYS = "bcdefghilmnopqrstvw0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:50]
@@ -57,7 +57,7 @@ SELECT = """(place) => {
 
 def made(path: Path, notes: int, size: int) -> None:
     """Make a project."""
-    with Project.create(path, [Label(f"CATEGORY-{i:02}", key) for i, key in enumerate(KEYS)]) as project:
+    with Project.create(path, [ProjectLabel(f"CATEGORY-{i:02}", key) for i, key in enumerate(KEYS)]) as project:
         lines = "".join(LINE.format(i) for i in range(size // len(LINE.format(0).encode()) + 1))
         spans = tuple(
             Span(m.start(), m.end(), f"CATEGORY-{i % 50:02}")

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deid.annotation.editing import Accept, Add, Change, Conflict, Mark, Move, Note, Reject, Relabel, Remove
-from deid.annotation.project import Label, Project
+from deid.annotation.project import Project, ProjectLabel
 from deid.base.errors import (
     ConfigError,
     DuplicateError,
@@ -47,7 +47,7 @@ def _places(marks: tuple[Mark, ...]) -> list[tuple[int, int, str, str]]:
 
 
 def test_a_project_is_one_private_file_that_opens_again(place: Path) -> None:
-    with Project.create(place, ["NAME", Label("DATE", "7")]) as project:
+    with Project.create(place, ["NAME", ProjectLabel("DATE", "7")]) as project:
         assert stat.S_IMODE(place.stat().st_mode) == 0o600
         id = _added(project)
         project.set_guideline("Titles are no part of a name.")

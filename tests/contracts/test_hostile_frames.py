@@ -23,7 +23,7 @@ from deid.disclosure.assessment import Requirements, assess
 from deid.disclosure.proposal import propose_schema
 from deid.disclosure.release import anonymize
 from deid.disclosure.risk import sample_risk
-from deid.dp import Session
+from deid.dp import QuerySession
 from deid.dp.cube import plan_cube, release_cube
 from deid.dp.domain import declare
 from deid.dp.noise import SeededNoise
@@ -110,8 +110,8 @@ USES: dict[str, Callable[[pd.DataFrame], object]] = {
     "cube": lambda frame: release_cube(
         frame, plan_cube([declare("q", {"range": [0, 5]})], 1.0, UNIT), ledger=None, noise=NOISE
     ),
-    "query": lambda frame: Session(frame, [declare("q", {"values": ["1", "b"]})], None, noise=NOISE),
-    "query by person": lambda frame: Session(
+    "query": lambda frame: QuerySession(frame, [declare("q", {"values": ["1", "b"]})], None, noise=NOISE),
+    "query by person": lambda frame: QuerySession(
         frame, [declare("s", {"range": [0, 9]})], None, noise=NOISE, person="q", unit=PrivacyUnit("patient", max_rows=2)
     ),
     "codes": lambda frame: release_codes(frame, asked(codes="q")),

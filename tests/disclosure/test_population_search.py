@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError, DeidError, InputError
 from deid.cli.main import app
-from deid.disclosure.assessment import Guard, Requirements
+from deid.disclosure.assessment import PersonalGuard, Requirements
 from deid.disclosure.release import Release, anonymize
 from deid.table.hierarchy import Hierarchy, hierarchy_from_rows
 from deid.table.microdata import Microdata
@@ -148,7 +148,13 @@ def test_order_of_rows_and_of_the_population_changes_nothing() -> None:
         (Requirements(presence=(0, 0.01)), "auto", True, ConfigError, "can reach presence"),
         (Requirements(presence=(0.9, 0.1)), "auto", True, ConfigError, "in order"),
         (Requirements(k=2, l=2), "same-disease", True, ConfigError, "takes k alone"),
-        (Requirements(k_map=2, guard=Guard("age", 0.5)), "auto", True, ConfigError, "guards go with no population"),
+        (
+            Requirements(k_map=2, guard=PersonalGuard("age", 0.5)),
+            "auto",
+            True,
+            ConfigError,
+            "guards go with no population",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(
@@ -181,7 +187,7 @@ def guarding(rows: int, seed: int, tree: Hierarchy = DISEASES) -> Microdata:
 def test_guards_by_every_row(seed: int, breach: float) -> None:
     data = guarding(80, seed)
     try:
-        release = anonymize(data, Requirements(k=3, guard=Guard("guards", breach)))
+        release = anonymize(data, Requirements(k=3, guard=PersonalGuard("guards", breach)))
     except ConfigError:  # not even the whole table as one class keeps it
         shares = [np.mean([DISEASES.covers(g, v) for v in data.frame["disease"]]) for g in ("tumour", "cancer", "flu")]
         assert max(shares) > breach
@@ -198,16 +204,16 @@ def test_guards_by_every_row(seed: int, breach: float) -> None:
 def test_guards_change_what_is_found_and_are_refused_elsewhere() -> None:
     data = guarding(80, 2)
     free = anonymize(data, Requirements(k=3), "mondrian")
-    kept = anonymize(data, Requirements(k=3, guard=Guard("guards", 0.5)), "mondrian")
+    kept = anonymize(data, Requirements(k=3, guard=PersonalGuard("guards", 0.5)), "mondrian")
     assert kept.loss.classes < free.loss.classes
     with pytest.raises(ConfigError, match="does not search for guards"):
-        anonymize(data, Requirements(k=3, guard=Guard("guards", 0.5)), "local")
+        anonymize(data, Requirements(k=3, guard=PersonalGuard("guards", 0.5)), "local")
     bare = dataclasses.replace(data, hierarchies={})
     odd = dataclasses.replace(data, frame=data.frame.assign(guards="tumor"))
     with pytest.raises(ConfigError, match="no hierarchy"):
-        anonymize(bare, Requirements(k=3, guard=Guard("guards", 0.5)))
+        anonymize(bare, Requirements(k=3, guard=PersonalGuard("guards", 0.5)))
     with pytest.raises(InputError, match="row 1"):
-        anonymize(odd, Requirements(k=3, guard=Guard("guards", 0.5)))
+        anonymize(odd, Requirements(k=3, guard=PersonalGuard("guards", 0.5)))
 
 
 @settings(max_examples=15, deadline=None)

@@ -18,7 +18,7 @@ from tables import SIX, random_table, six
 from deid.base.errors import DeidError
 from deid.base.keys import Key
 from deid.disclosure import constraints
-from deid.disclosure.assessment import Guard, Requirements, assess
+from deid.disclosure.assessment import PersonalGuard, Requirements, assess
 from deid.disclosure.cells import is_general
 from deid.disclosure.composition import composition_attack
 from deid.disclosure.consistency import consistent_records, match_population
@@ -149,7 +149,7 @@ def questions() -> Iterator[tuple[str, Callable[[], object]]]:
     for name, method in itertools.product(TABLES, ("local", "optimal", "mondrian", "hybrid")):
         yield f"scheme {name}, {method}", of(schemed, name, "k2", method)
         yield f"measures {name}, {method}", lambda name=name, method=method: list(measured(name, method))
-    asked = {**MODELS, "guard": Requirements(guard=Guard("disease", 0.5)), "kk": Requirements(kk=2),
+    asked = {**MODELS, "guard": Requirements(guard=PersonalGuard("disease", 0.5)), "kk": Requirements(kk=2),
              "map": Requirements(k_map=2), "presence": Requirements(presence=(0.1, 0.9))}  # fmt: skip
     for name, (model, wanted), how in itertools.product(TABLES, asked.items(), ("class", "ignore")):
         whole = of(table, name)

@@ -38,7 +38,7 @@ from deid.dp.release import write_release
 from deid.dp.sequence_release import write_sequences
 from deid.dp.sequences import METHODS as SEQUENCE_METHODS
 from deid.dp.sequences import plan_sequences, release_sequences
-from deid.dp.session import Session
+from deid.dp.session import QuerySession
 from deid.dp.unit import PrivacyUnit
 from deid.table.cell_text import key_text
 
@@ -261,7 +261,7 @@ def test_queries_are_charged_only_if_they_are_answered(
         dimensions = [declare(names[0], first), declare(names[1], second)]
         if max(map(len, dimensions)) > 5_000:
             raise ConfigError("a fine question, too slow for a test")
-        session = Session(TABLE, dimensions, ledger, person="who", noise=SeededNoise(seed), level=level,
+        session = QuerySession(TABLE, dimensions, ledger, person="who", noise=SeededNoise(seed), level=level,
                           report_share=share)  # fmt: skip
         ledger.answer = lambda _, answer: answer
         session.query(text, epsilon).to_frame()
@@ -483,6 +483,6 @@ def test_releases_carry_the_id_of_their_ledger_and_the_number_of_their_charge(tm
     write_release(cube, tmp_path / "c.json")
     tree = release_sequences(frame, plan_sequences(own, ["a"], 1, PrivacyUnit()), ledger=ledger, request="2")
     write_sequences(tree, tmp_path / "t.json")
-    answer = Session(frame, [own], ledger).query("SELECT HISTOGRAM(a)", 1.0)
+    answer = QuerySession(frame, [own], ledger).query("SELECT HISTOGRAM(a)", 1.0)
     receipts = [json.loads((tmp_path / name).read_text())["metadata"]["ledger"] for name in ("c.json", "t.json")]
     assert [*receipts, answer.ledger] == [{"id": ledger.id, "budget": "main", "line": line} for line in (1, 2, 3)]

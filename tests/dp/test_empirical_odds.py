@@ -20,7 +20,7 @@ from odds import upper_log_ratio
 from deid.dp.aggregates import noisy_quantiles, noisy_top, noisy_variance
 from deid.dp.domain import declare
 from deid.dp.noise import SeededNoise
-from deid.dp.session import Session
+from deid.dp.session import QuerySession
 from deid.dp.zcdp import epsilon_of, rho_of
 
 VALUES = np.array([0.0, 3.0, 3.0, 6.0])
@@ -55,7 +55,7 @@ def choice(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
 
 def several(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
     frame = pd.DataFrame({"a": values.astype(int).astype(str), "b": "x"}, dtype="string")
-    session = Session(frame, COLUMNS, None, noise=noise, report_share=0)
+    session = QuerySession(frame, COLUMNS, None, noise=noise, report_share=0)
     rows = session.query("SELECT COUNT(*), COUNT(DISTINCT a)", epsilon).rows
     return tuple(int(np.clip(row["value"] - 3, -2, 3)) for row in rows)
 

@@ -15,7 +15,7 @@ from deid.cli import main
 from deid.dp.domain import declare
 from deid.dp.forecast import fidelity_sections, forecast_query
 from deid.dp.noise import SeededNoise
-from deid.dp.session import Session
+from deid.dp.session import QuerySession
 from deid.dp.synthetic import check_fidelity, plan_fidelity
 from deid.dp.unit import PrivacyUnit
 
@@ -38,7 +38,7 @@ def table(rows: int) -> pd.DataFrame:
 )  # fmt: skip
 def test_a_forecast_is_what_happens(asked: str) -> None:
     frame, epsilon = table(1000), 0.4
-    empty = Session.rehearsal(COLUMNS, UNIT, person="id", report_share=0)
+    empty = QuerySession.rehearsal(COLUMNS, UNIT, person="id", report_share=0)
     told = next(line for line in forecast_query(empty.check(f"SELECT {asked}", epsilon)) if line.rows in (None, 1000))
     errors, halves = [], []
     sure = [row["value"] for row in _ask(frame, asked, 1e9, 0)]
@@ -55,12 +55,12 @@ def test_a_forecast_is_what_happens(asked: str) -> None:
 
 
 def _ask(frame: pd.DataFrame, asked: str, epsilon: float, seed: int) -> list[dict[str, float]]:
-    session = Session(frame, COLUMNS, None, person="id", unit=UNIT, noise=SeededNoise(seed), report_share=0)
+    session = QuerySession(frame, COLUMNS, None, person="id", unit=UNIT, noise=SeededNoise(seed), report_share=0)
     return [dict(row) for row in session.query(f"SELECT {asked}", epsilon).rows]
 
 
 def test_more_rows_make_better_means_and_no_better_counts() -> None:
-    empty = Session.rehearsal(COLUMNS, PrivacyUnit(), report_share=0)
+    empty = QuerySession.rehearsal(COLUMNS, PrivacyUnit(), report_share=0)
     lines = forecast_query(empty.check("SELECT COUNT(*), MEAN(age) GROUP BY sex", 0.5))
     assert [line.rows for line in lines] == [None, 100, 1000, 10000]
     assert lines[1].error > 3 * lines[2].error > 9 * lines[3].error

@@ -34,7 +34,7 @@ from deid.dp.payment import row_key
 from deid.dp.prefix_tree import growing_from
 from deid.dp.release_files import NOT_PRIVATE
 from deid.dp.sequences import plan_sequences, release_sequences
-from deid.dp.session import Session
+from deid.dp.session import QuerySession
 from deid.dp.unit import PrivacyUnit
 
 
@@ -303,7 +303,9 @@ def test_the_value_of_a_person_is_of_what_is_known_and_nothing_where_nothing_is(
     expected = {"first": 1 + 6 + 2, "last": 4 + 6 + 2, "min": 9, "max": 12, "sum": 13, "mean": 2.5 + 6 + 2}
     for how, total in expected.items():
         unit = PrivacyUnit("person", max_rows=2)
-        session = Session(frame, dimensions, None, noise=SeededNoise(1), unit=unit, person="person", report_share=0.01)
+        session = QuerySession(
+            frame, dimensions, None, noise=SeededNoise(1), unit=unit, person="person", report_share=0.01
+        )
         persons = session.table.by_person(how)
         assert persons.sum("dose", 1000.0, 0, 10).value == pytest.approx(total, abs=0.2), how
         assert persons.where("dose IS NULL").count(1000.0).value == 1, how
@@ -349,7 +351,7 @@ def test_a_cube_has_so_many_columns(method: str, most: int) -> None:
 def test_an_answer_of_too_many_numbers_is_refused() -> None:
     dimensions = tuple(declare(name, {"range": [1, size]}) for name, size in (("a", 1000), ("b", 1001), ("c", 8)))
     frame = pd.DataFrame({"a": [1], "b": [1], "c": [1]})
-    session = Session(frame, dimensions, None, noise=SeededNoise(1), unit=PrivacyUnit(), report_share=0)
+    session = QuerySession(frame, dimensions, None, noise=SeededNoise(1), unit=PrivacyUnit(), report_share=0)
     assert len(session.query("SELECT HISTOGRAM(c) FROM t GROUP BY a", 1.0).rows) == 8000
     for asked in ("HISTOGRAM(b)", "QUANTILE(b, 0.5, 1, 180000)"):  # 540 million candidates
         with pytest.raises(ConfigError, match="too many numbers"):

@@ -21,7 +21,7 @@ import pytest
 from pinned import Pinned
 
 from deid.base.errors import DeidError
-from deid.dp import Session, query_language
+from deid.dp import QuerySession, query_language
 from deid.dp.cube import plan_cube, release_cube
 from deid.dp.diffpart import balanced_taxonomy, diffpart
 from deid.dp.domain import Dimension, declare
@@ -109,7 +109,7 @@ def sequences(method: str, epsilon: float, unit: str, **options: Any) -> object:
 
 def answer(text: str, epsilon: float, unit: str) -> object:
     person = {"person": "who"} if unit == "persons" else {}
-    session = Session(frame(), DIMENSIONS, None, noise=SeededNoise(5), unit=UNITS[unit], **person)
+    session = QuerySession(frame(), DIMENSIONS, None, noise=SeededNoise(5), unit=UNITS[unit], **person)
     return [parse_query(f"SELECT {text}"), session.query(f"SELECT {text}", epsilon).to_frame()]
 
 

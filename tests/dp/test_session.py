@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError, DeidError
 from deid.cli.main import app
-from deid.dp import Session
+from deid.dp import QuerySession
 from deid.dp.aggregates import noisy_mean, noisy_quantiles, noisy_sum, noisy_top
 from deid.dp.budget import BudgetExceeded, Ledger
 from deid.dp.domain import declare
@@ -47,14 +47,14 @@ def visits(rows: int = 1200) -> pd.DataFrame:
     )
 
 
-def asked(frame: pd.DataFrame, unit: PrivacyUnit | None = None, noise: Any = None, **options: Any) -> Session:
-    return Session(frame, DIMENSIONS, None, noise=noise or SeededNoise(5), unit=unit, **options)
+def asked(frame: pd.DataFrame, unit: PrivacyUnit | None = None, noise: Any = None, **options: Any) -> QuerySession:
+    return QuerySession(frame, DIMENSIONS, None, noise=noise or SeededNoise(5), unit=unit, **options)
 
 
-def with_ledger(tmp_path: Path, epsilon: float = 1.0, unit: PrivacyUnit | None = None) -> tuple[Session, Ledger]:
+def with_ledger(tmp_path: Path, epsilon: float = 1.0, unit: PrivacyUnit | None = None) -> tuple[QuerySession, Ledger]:
     ledger = Ledger.create(tmp_path / "l.db", epsilon, unit or PrivacyUnit())
     person = "patient" if unit else None
-    return Session(visits(), DIMENSIONS, ledger, person=person, noise=SeededNoise(1)), ledger
+    return QuerySession(visits(), DIMENSIONS, ledger, person=person, noise=SeededNoise(1)), ledger
 
 
 def spent(ledger: Ledger) -> float:
@@ -246,7 +246,7 @@ def test_several_aggregates_share_one_epsilon() -> None:
     draw = np.random.default_rng(0)
     frame = pd.DataFrame({"age": draw.integers(0, 50, 4000), "sex": draw.choice(["F", "M"], 4000)}).astype("string")
     columns = [declare("age", {"range": [0, 99]}), declare("sex", {"values": ["F", "M"]})]
-    session = Session(frame, columns, None, noise=SeededNoise(1), report_share=0)
+    session = QuerySession(frame, columns, None, noise=SeededNoise(1), report_share=0)
     text = "SELECT COUNT(*), MEAN(age), SD(age), QUARTILES(age), COUNT(DISTINCT age) GROUP BY sex"
     answer = session.query(text, 50.0)
     told = answer.to_frame()
@@ -344,11 +344,11 @@ def test_a_computed_column_holds_numbers_between_two_bounds() -> None:
 
 def test_a_session_needs_a_ledger_and_a_person(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="needs a ledger"):
-        Session(visits(), DIMENSIONS, None)
+        QuerySession(visits(), DIMENSIONS, None)
     ledger = Ledger.create(tmp_path / "l.db", 1.0, PrivacyUnit("patient", "add-remove", 2))
     with pytest.raises(ConfigError, match="no column says whose"):
-        Session(visits(), DIMENSIONS, ledger)
-    session = Session(visits(), DIMENSIONS, ledger, person="patient", noise=SeededNoise(0))
+        QuerySession(visits(), DIMENSIONS, ledger)
+    session = QuerySession(visits(), DIMENSIONS, ledger, person="patient", noise=SeededNoise(0))
     assert session.table.count(0.9).value == pytest.approx(800, abs=60)
     assert session.remaining == pytest.approx(0.1)
 

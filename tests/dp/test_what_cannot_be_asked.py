@@ -15,7 +15,7 @@ from deid.dp.epsilon import split_epsilon
 from deid.dp.noise import SeededNoise
 from deid.dp.sequence_release import slope_classes
 from deid.dp.sequences import plan_sequences, release_sequences
-from deid.dp.session import Session
+from deid.dp.session import QuerySession
 from deid.dp.unit import PrivacyUnit
 
 ROW = PrivacyUnit()
@@ -103,6 +103,6 @@ def test_a_release_of_sequences_has_no_longer_ones(method: str) -> None:
 def test_sums_within_bounds_that_are_no_whole_numbers_are_of_the_clipped_values(low: float, high: float) -> None:
     """Ages are whole numbers; clipped to 10.5 they are not, and their sum is not rounded to one."""
     frame = pd.DataFrame({"age": ["0"] * 50 + ["99"] * 51}, dtype="string")
-    session = Session(frame, (AGE,), None, noise=SeededNoise(3))
+    session = QuerySession(frame, (AGE,), None, noise=SeededNoise(3))
     (row,) = session.query(f"SELECT SUM(age, {low}, {high})", 2000.0).rows
     assert row["value"] == pytest.approx(50 * low + 51 * high, abs=0.2)

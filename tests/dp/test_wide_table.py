@@ -17,7 +17,7 @@ from deid.dp.forest import SHARES, single_share
 from deid.dp.methods import measure
 from deid.dp.noise import SeededNoise
 from deid.dp.release import CubeRelease
-from deid.dp.session import Session
+from deid.dp.session import QuerySession
 from deid.dp.synthetic import synthesize
 from deid.dp.unit import PrivacyUnit
 from deid.table.table_files import read_table
@@ -61,7 +61,7 @@ def test_methods_with_a_dimension_for_each_column_are_refused_before_they_cost_a
 
 
 def test_codes_of_what_is_missing_are_in_no_mean(stays: pd.DataFrame, dimensions: tuple[Dimension, ...]) -> None:
-    session = Session(stays, dimensions, None, unit=PrivacyUnit(), noise=SeededNoise(0), report_share=0)
+    session = QuerySession(stays, dimensions, None, unit=PrivacyUnit(), noise=SeededNoise(0), report_share=0)
     values = pd.to_numeric(stays["systolic"])
     mean = session.query("SELECT MEAN(systolic)", 1e4).rows[0]["value"]
     assert mean == pytest.approx(values[values != 999].mean(), abs=0.1)

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError
 from deid.cli.main import app
-from deid.dp import Session
+from deid.dp import QuerySession
 from deid.dp.budget import BudgetExceeded, Ledger
 from deid.dp.cube import plan_cube, release_cube
 from deid.dp.domain import Dimension, declare
@@ -253,4 +253,4 @@ def test_one_ledger_pays_for_gaussian_cubes_and_pure_questions(
     assert ledger.account().spent == math.ceil(rho_of(0.5, 1e-6) * NANO) + 50_000
     assert '"rho"' in deid("budget", "history", "l.db")
     columns = [declare("sex", {"values": ["F", "M"]})]
-    assert 0 < Session(small[0], columns, ledger).remaining < 1
+    assert 0 < QuerySession(small[0], columns, ledger).remaining < 1

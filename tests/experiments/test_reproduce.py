@@ -14,7 +14,7 @@ from deid.base.errors import ConfigError
 from deid.cli.commands import COMMANDS, load
 from deid.cli.main import app
 from deid.experiments.criteria import CRITERIA
-from deid.experiments.reproduce import Verdict, chosen, items
+from deid.experiments.reproduce import FindingVerdict, chosen, items
 
 ITEMS = items()
 ROWS = {name: row for rows in COMMANDS.values() for name, row in rows.items()}
@@ -85,7 +85,7 @@ def test_a_criterion_follows_the_figures() -> None:
     assert not worse.holds
     assert [good for _, good in worse.parts] == [False, False, True, False]
     assert "holds in part" in str(worse)
-    assert "does not hold. Not seen: x." in str(Verdict([("x", False)], []))
+    assert "does not hold. Not seen: x." in str(FindingVerdict([("x", False)], []))
 
 
 def test_a_slope_nearer_to_the_truth_decides() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from deid.base.spool import DiskMap, Spool
 from deid.extraction import Fact, build_view, view
-from deid.extraction.view import NoteFacts, View, link_notes
+from deid.extraction.view import ExtractedView, NoteFacts, link_notes
 from deid.linkage import columns
 
 TOLD = {
@@ -74,7 +74,7 @@ def test_a_view_is_written_in_batches_as_it_is_at_once(
     monkeypatch.setattr(view, "_BATCH", 3)
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    View(notes, persons, by).write(tmp_path / "a" / f"v.{suffix}")
+    ExtractedView(notes, persons, by).write(tmp_path / "a" / f"v.{suffix}")
     build_view(notes, by=by).write(tmp_path / "b" / f"v.{suffix}")
     for name in (f"v.{suffix}", f"v.provenance.{suffix}"):
         one, other = tmp_path / "a" / name, tmp_path / "b" / name

@@ -21,7 +21,7 @@ from deid.io import scan
 from deid.io.reading import Source
 from deid.manifest import check_manifests
 from deid.manifest.content import log_of, manifest_path, read_manifest
-from deid.pipeline.auditing import Draw, Mark, bound_leaks, draw_notes, read_marks, write_sheet
+from deid.pipeline.auditing import Draw, ReaderMark, bound_leaks, draw_notes, read_marks, write_sheet
 
 
 def write_notes(folder: Path, types: Mapping[str, int], order: int = 1) -> Source:
@@ -89,7 +89,7 @@ def test_the_bound_keeps_its_confidence_over_draws(tmp_path: Path) -> None:
     wrong = 0
     for seed in range(300):
         draw = draw_notes(source, 60, by="kind", seed=seed)
-        marks = {key: Mark(int(key in leaking)) for key in draw.notes}
+        marks = {key: ReaderMark(int(key in leaking)) for key in draw.notes}
         wrong += bound_leaks(source, draw, marks).bound < truth
     assert wrong <= 0.05 * 300 + 3 * (300 * 0.05 * 0.95) ** 0.5
 
@@ -97,7 +97,7 @@ def test_the_bound_keeps_its_confidence_over_draws(tmp_path: Path) -> None:
 def test_what_was_read_as_a_whole_is_known(tmp_path: Path) -> None:
     source = write_notes(tmp_path, {"a": 8, "b": 2})
     draw = draw_notes(source, 300, by="kind")
-    audit = bound_leaks(source, draw, {key: Mark(int(key == "a1")) for key in draw.notes})
+    audit = bound_leaks(source, draw, {key: ReaderMark(int(key == "a1")) for key in draw.notes})
     assert audit.bound == 0.1
     assert audit.types == {"a": (8, 8, 1, 0.125), "b": (2, 2, 0, 0.0)}
 
@@ -106,14 +106,14 @@ def test_words_are_bounded_where_it_can_be_said(tmp_path: Path) -> None:
     source = write_notes(tmp_path, {"a": 400})
     draw = draw_notes(source, 200)
     keys = list(draw.notes)
-    none = bound_leaks(source, draw, {key: Mark(0) for key in keys})
+    none = bound_leaks(source, draw, {key: ReaderMark(0) for key in keys})
     assert none.words_bound is None
     assert none.words == 800
-    some = bound_leaks(source, draw, {key: Mark(int(i < 4), int(i < 4)) for i, key in enumerate(keys)})
+    some = bound_leaks(source, draw, {key: ReaderMark(int(i < 4), int(i < 4)) for i, key in enumerate(keys)})
     assert some.leaked_words == 4
     assert some.words_bound is not None
     assert 4 / 800 < some.words_bound < some.bound
-    uncounted = bound_leaks(source, draw, {key: Mark(int(i < 4)) for i, key in enumerate(keys)})
+    uncounted = bound_leaks(source, draw, {key: ReaderMark(int(i < 4)) for i, key in enumerate(keys)})
     assert uncounted.words_bound is None
     assert uncounted.bound == some.bound
 
@@ -122,10 +122,10 @@ def test_marks_of_another_draw_are_refused(tmp_path: Path) -> None:
     """A note that leaks can neither be left out nor exchanged for one that does not."""
     source = write_notes(tmp_path, {"a": 50})
     draw = draw_notes(source, 10)
-    marks = {key: Mark(0) for key in draw.notes}
+    marks = {key: ReaderMark(0) for key in draw.notes}
     first = next(iter(marks))
     left_out = {key: mark for key, mark in marks.items() if key != first}
-    exchanged = left_out | {next(f"a{n}" for n in range(50) if f"a{n}" not in marks): Mark(0)}
+    exchanged = left_out | {next(f"a{n}" for n in range(50) if f"a{n}" not in marks): ReaderMark(0)}
     for wrong in (left_out, exchanged, {}):
         with pytest.raises(ConfigError, match="not of this draw"):
             bound_leaks(source, draw, wrong)

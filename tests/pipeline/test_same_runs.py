@@ -26,7 +26,7 @@ from deid.document import Document, Failure, Span
 from deid.io import FORMATS, Options, scan
 from deid.pipeline import Pipeline, Report, Settings, scrub_files, table_output, tag_files, verify_files
 from deid.pipeline.alignment import align_by_annotations, align_by_detection, align_by_text
-from deid.pipeline.auditing import Mark, bound_leaks, draw_notes
+from deid.pipeline.auditing import ReaderMark, bound_leaks, draw_notes
 from deid.pipeline.edit_log import move_span, move_spans, read_edit_log
 from deid.pipeline.generalizing import generalize_files
 from deid.pipeline.known_people import KnownPeople, People, column_meaning, read_known_people, read_people
@@ -305,7 +305,8 @@ def drawn(by: str | None, sample: int, seed: int) -> object:
             answers: list[object] = [result, result.drawn, result.total]
             for share, words in ((0, None), (1, 2), (2, 1), (7, None)):
                 marks = {
-                    k: Mark(n % 3 * (n < share), words if n < share and n % 3 else None) for n, k in enumerate(some)
+                    k: ReaderMark(n % 3 * (n < share), words if n < share and n % 3 else None)
+                    for n, k in enumerate(some)
                 }
                 for confidence in (0.5, 0.95):
                     audit = bound_leaks(source, result, marks, confidence)

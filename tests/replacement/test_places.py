@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from deid.replacement.places import Place, PlaceMap
+from deid.replacement.places import AddressSpan, PlaceMap
 from deid.replacement.pools import cities, countries, states
 from tests.replacement.making import make_choices
 
@@ -18,7 +18,7 @@ def replace(*pieces: tuple[str, str], scope: str = "patient:1", language: str = 
     """Replace the places of one document, whose parts stand ``gap`` apart."""
     text, places = "", []
     for category, piece in pieces:
-        places.append(Place(len(text), len(text) + len(piece), category, piece))
+        places.append(AddressSpan(len(text), len(text) + len(piece), category, piece))
         text += piece + gap
     found = PlaceMap(make_choices(scope, language), text, places)
     return [found.replace(place) for place in places]
@@ -36,7 +36,7 @@ def test_city_state_and_zip_of_an_address_fit(scope: str) -> None:
 def test_each_address_of_a_document_is_in_its_own_state() -> None:
     text = "Springfield, OH 45501 and later Columbus, GA; then Dayton, OH; born in Ohio"
     places = [
-        Place(
+        AddressSpan(
             m.start(),
             m.end(),
             {"S": "CITY", "C": "CITY", "D": "CITY", "4": "ZIP"}.get(m.group()[0], "STATE"),
@@ -137,6 +137,6 @@ def test_no_place_is_an_original_of_the_document() -> None:
     """A city named in the document is nobody's surrogate; directions and the like may be."""
     usual = replace(("CITY", "Boston"), ("STATE", "MA"))[0]
     choices = make_choices(originals=tuple(w.lower() for w in re.findall(r"\w{4,}", usual)))
-    place = Place(0, 6, "CITY", "Boston")
-    found = PlaceMap(choices, "Boston, MA", [place, Place(8, 10, "STATE", "MA")]).replace(place)
+    place = AddressSpan(0, 6, "CITY", "Boston")
+    found = PlaceMap(choices, "Boston, MA", [place, AddressSpan(8, 10, "STATE", "MA")]).replace(place)
     assert found != usual

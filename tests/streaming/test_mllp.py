@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deid.streaming.mllp import Frame, Frames, Head, framed, outcome_of
+from deid.streaming.mllp import Frame, Frames, MessageHeader, framed, outcome_of
 
 PIECES = [b"MSH|^~\\&|A", b"\r", b"\x1c", b"\x1c\r", b"\x0b", b"x" * 20, b"\n", b"\xff", b""]
 
@@ -89,13 +89,13 @@ HEAD = rb"MSH|^~\&|LAB|CLINIC|EHR|MERCY|2024||ADT^A01|MSG-1|T|2.3"
     ],
 )
 def test_modes_of_acknowledgement(asked: bytes, codes: tuple[str | None, ...]) -> None:
-    head = Head.of(HEAD + asked + b"\rPID|1")
+    head = MessageHeader.of(HEAD + asked + b"\rPID|1")
     answers = [head.answer(outcome) for outcome in ("accepted", "error", "rejected")]
     assert tuple(a and a.split(b"\r")[1].split(b"|")[1].decode() for a in answers) == codes
 
 
 def test_an_answer_turns_the_header_round_in_the_messages_own_signs() -> None:
-    head = Head.of(b"MSH#*~\\&#LAB#K\xd6LN#EHR#MERCY#2024##ORU*R01#7#P#2.7######8859/1\rPID#1")
+    head = MessageHeader.of(b"MSH#*~\\&#LAB#K\xd6LN#EHR#MERCY#2024##ORU*R01#7#P#2.7######8859/1\rPID#1")
     answer = head.answer("rejected", "FormatError OBX[2]-5")
     assert answer
     first, second = answer.split(b"\r")[:2]
@@ -109,7 +109,7 @@ def test_an_answer_turns_the_header_round_in_the_messages_own_signs() -> None:
 
 def test_python_hl7_reads_the_answers() -> None:
     hl7 = pytest.importorskip("hl7")
-    answer = Head.of(HEAD).answer("accepted")
+    answer = MessageHeader.of(HEAD).answer("accepted")
     assert answer
     read = hl7.parse(answer.decode())
     assert str(read.segment("MSA")[1]) == "AA"
@@ -119,6 +119,6 @@ def test_python_hl7_reads_the_answers() -> None:
 
 @pytest.mark.parametrize("noise", [b"", b"PID|1", b"MSH", b"MSH\r", b"\xff\xfe", b"MSHX|"])
 def test_what_has_no_header_is_answered_all_the_same(noise: bytes) -> None:
-    answer = Head.of(noise).answer("rejected")
+    answer = MessageHeader.of(noise).answer("rejected")
     assert answer
     assert b"\rMSA|AR|\r" in answer

@@ -19,7 +19,7 @@ from deid.cli.main import app
 from deid.records.tables import load_table
 from deid.streaming import people
 from deid.streaming.framing import delimited
-from deid.streaming.people import Known, People
+from deid.streaming.people import FeedPeople, KnownAhead
 from deid.streaming.reading import Reader, Stretch, singles
 from deid.streaming.work import Shape
 
@@ -122,7 +122,7 @@ def test_what_is_known_does_not_depend_on_how_a_feed_is_cut(records: list[Any], 
 
         def known(borders: list[int]) -> list[Any]:
             """Return what is known of the patients when each record is read."""
-            reader, found = People(), []
+            reader, found = FeedPeople(), []
             for start, end in zip([0, *borders], [*borders, len(lines)], strict=True):
                 data = b"".join(lines[start:end])
                 before = reader.before(data)
@@ -130,8 +130,8 @@ def test_what_is_known_does_not_depend_on_how_a_feed_is_cut(records: list[Any], 
                     assert piece.data is not None
                     assert piece.before is not None
                     patient = json.loads(piece.data).get("subject", {}).get("reference", "/a")[8:]
-                    found.append(Known(piece.before, TABLE).get(patient, ()) if b'"subject"' in piece.data else ())
-                own = Known(before, TABLE)
+                    found.append(KnownAhead(piece.before, TABLE).get(patient, ()) if b'"subject"' in piece.data else ())
+                own = KnownAhead(before, TABLE)
                 for number, line in enumerate(lines[start:end], start):
                     patient = json.loads(line).get("subject", {}).get("reference", "")[8:]
                     if patient:
@@ -149,8 +149,8 @@ def test_a_run_that_goes_on_knows_whom_it_has_met(tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(data)
     with (tmp_path / "in").open("rb") as stream:
         reader = Reader(stream.fileno(), SHAPE, Key(b"k" * 32))
-        reader.people = People()
+        reader.people = FeedPeople()
         reader.pass_on(len(dump(*FEED[:3])))
     before = reader.people.before(data)
     assert [name for name, _, _ in before.persons] == ["p1", "p1"]
-    assert ("PATIENT", "Zyxquell, Ada") in Known(before, TABLE)["p1"]
+    assert ("PATIENT", "Zyxquell, Ada") in KnownAhead(before, TABLE)["p1"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deid.annotation.project import Label, Project
+from deid.annotation.project import Project, ProjectLabel
 from deid.document import Document
 
 testclient = pytest.importorskip("fastapi.testclient", reason="the extra web is not installed")
@@ -20,7 +20,7 @@ FAR = (2**53, -(2**53), 2**63, 2**64, -(2**70))
 def asked(tmp_path: Path) -> Any:
     from deid.web.annotation import annotation_app
 
-    with Project.create(tmp_path / "p.annotations", [Label("NAME", "n")]) as project:
+    with Project.create(tmp_path / "p.annotations", [ProjectLabel("NAME", "n")]) as project:
         project.add([Document("a", TEXT)])
         client = testclient.TestClient(annotation_app(project, "ann"), raise_server_exceptions=False)
 
