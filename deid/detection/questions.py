@@ -3,7 +3,7 @@
 Clinicians and patients type questions into a search box. Where such a question speaks of no individual, its places,
 institutions, occupations and months belong to nobody; a name, a number, a contact or a day in it makes it one about
 somebody. Only a whole document of one line can be such a question. The words that tell are lists of the language
-(``asks``, ``topic``, ``individual``); a language without them has no such questions.
+(``asks``, ``asks_with_mark``, ``topic``, ``individual``); a language without them has no such questions.
 """
 
 from __future__ import annotations
@@ -96,4 +96,6 @@ def _asks(scene: Scene) -> bool:
     words = [i for i in range(len(scene)) if scene.is_word(i)]
     if len(words) < _FEWEST or any(map(_tells_of_somebody, [scene] * len(words), words)):
         return False
-    return scene.says(words[0], "asks") or any(scene.says(i, "topic") for i in words)
+    # "has fever since Bakersfield" is a line of a note
+    asks = scene.says(words[0], "asks") or (question and scene.says(words[0], "asks_with_mark"))
+    return bool(asks) or any(scene.says(i, "topic") for i in words)

@@ -80,7 +80,7 @@ class Extraction:
     """What `extract_files` made."""
 
     rows: ExtractedView = field(repr=False)
-    """The view, on disk: `deid.extraction.view.View`."""
+    """The view, on disk: `deid.extraction.view.ExtractedView`."""
     documents: int
     rounds: tuple[Round, ...]
     """Rounds that ran."""

@@ -34,7 +34,7 @@ def forget_in_view(path: Path, person: str, column: str) -> int:
     Parameters
     ----------
     path : Path
-        A view that `deid.extraction.View.write` wrote; it is replaced.
+        A view that `deid.extraction.view.ExtractedView.write` wrote; it is replaced.
     person : str
         What stands in ``column``.
     column : str

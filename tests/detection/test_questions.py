@@ -51,6 +51,9 @@ def test_a_question_about_no_individual_stays(text: str) -> None:
         ("Valley fever risk in Bakersfield\nfollow up planned", "Bakersfield"),
         ("City: Bakersfield", "Bakersfield"),
         ("Bakersfield, CA", "Bakersfield"),
+        ("has fever since trip to Bakersfield", "Bakersfield"),
+        ("will go to Mercy Hospital for follow up", "Mercy Hospital"),
+        ("valley fever exposure in Bakersfield", "Bakersfield"),
     ],
 )
 def test_a_text_about_somebody_keeps_its_places_hidden(text: str, hidden: str) -> None:
