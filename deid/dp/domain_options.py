@@ -140,9 +140,9 @@ def parse_shares(texts: Iterable[str]) -> dict[str, float]:
 
 def parse_lengths(texts: Iterable[str]) -> dict[int, float]:
     """Return weights by length, of texts ``N[:WEIGHT]``, 1 by default; `ConfigError` where one is of another form."""
-    shares = [_weighted(text, example := "--length 3:2") for text in texts]
+    shares = [_weighted(text, example := "--asked-length 3:2") for text in texts]
     if not all(length.isdecimal() for length, _ in shares):
-        raise ConfigError("a length is no whole number", f"for example: {example}")
+        raise ConfigError("a length is no whole number", f"N[:WEIGHT], for example: {example}")
     return {int(length): weight for length, weight in shares}
 
 
