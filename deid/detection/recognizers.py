@@ -2,14 +2,15 @@
 
 A model's folder names the languages of the rules that it was made to work with; a user's own model may want none. The
 recognizer that `build_recognizer` returns is loaded where it is used, once in each process. Where the user names a
-language and no model, the model of that language is taken, or its rules alone where none ships.
+language and no model, the model of that language is taken, or its rules alone where none ships; rules that its folder
+does not name fill what it leaves.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,7 +26,7 @@ from deid.detection.options import RULES_ALONE, RecognizerOptions
 from deid.detection.overlaps import score_of
 from deid.detection.site_lists import NO_EFFECT, Effect, SiteLists, load_site_lists
 from deid.detection.transformer import TransformerRecognizer
-from deid.document import Document, Span, resolve_overlaps
+from deid.document import Document, Span, by_position, resolve_overlaps
 from deid.labeling.tagger import DEFAULT_MODEL, Tagger, available_models, load_model
 from deid.phi import LABEL_SETS, canonical, label_set_of, map_labels
 from deid.reading.languages import AUTO, DEFAULT_LANGUAGE, language_of, read_language
@@ -35,6 +36,8 @@ from deid.reading.passages import second_readings, windows
 from deid.reading.vocabulary import languages, load_vocabulary
 
 _RULE_LABELS = "i2b2-2014"
+_FILLS = 0.8
+"""Certainty from which rules fill what a model leaves; at .6 they find more, and half as many again that is none."""
 
 
 def build_recognizer(options: RecognizerOptions | None = None, known: KnownRecognizer | None = None) -> LazyRecognizer:
@@ -134,6 +137,18 @@ class LazyRecognizer:
         """The model, where it works alone."""
         return _Alone(self._members[0], self.language)
 
+    @cached_property
+    def _finder(self) -> Ensemble | _Alone | _Filled:
+        """What finds the spans of a normalized document.
+
+        A model that works without rules, as the Spanish one, was trained on notes of one kind: who names the language
+        and not the model has notes of any kind.
+        """
+        wish, first = self.options, self._ensemble or self._alone
+        if wish.model is not None or wish.language is None or wish.rules is not None or self._rule_languages:
+            return first
+        return _Filled(first, Ensemble((RuleRecognizer.load(wish.language),), wish.language))
+
     @property
     def tagger(self) -> Tagger | None:
         """The model as it is dialled, None for rules alone."""
@@ -147,9 +162,7 @@ class LazyRecognizer:
     @property
     def categories(self) -> frozenset[str]:
         """The categories that it can find."""
-        together = self._ensemble
-        own = (self._alone if together is None else together).categories
-        return frozenset(map(self._labels.of, (*own, *self.site.categories)))
+        return frozenset(map(self._labels.of, (*self._finder.categories, *self.site.categories)))
 
     @cached_property
     def _labels(self) -> _Labels:
@@ -190,9 +203,7 @@ class LazyRecognizer:
     def _find(self, document: Document) -> tuple[list[Span], Effect]:
         normal = normalize(document.text)
         seen = document.with_text(normal.text)
-        together = self._ensemble
-        found = self._alone.find(seen) if together is None else together.find_normal(seen)
-        spans = [s.named(self._labels.of(s.category)) for s in found]
+        spans = [s.named(self._labels.of(s.category)) for s in self._finder.find_normal(seen)]
         effect = NO_EFFECT
         if self.site:
             spans, effect, _ = self.site.apply(seen.text, spans, self._labels.of)
@@ -239,7 +250,7 @@ class LazyRecognizer:
         return explain(
             document,
             self._tagger,
-            self._ensemble or self._alone,
+            self._finder,
             site=self.site,
             label_of=self._labels.of,
             places=places,
@@ -334,7 +345,7 @@ class _Alone:
     def categories(self) -> frozenset[str]:
         return self.recognizer.categories
 
-    def find(self, document: Document, candidates: list[Candidate] | None = None) -> list[Span]:
+    def find_normal(self, document: Document, candidates: list[Candidate] | None = None) -> list[Span]:
         lexicon = load_lexicon(self.language)
         found: list[Span] = []
         for part in windows(document.text):
@@ -354,8 +365,40 @@ class _Alone:
     def trace(self, document: Document) -> Trace:
         normal = normalize(document.text)
         candidates: list[Candidate] = []
-        spans = self.find(document.with_text(normal.text), candidates)
+        spans = self.find_normal(document.with_text(normal.text), candidates)
         return Trace(normal, None, tuple(candidates), tuple(spans))
+
+
+@dataclass(frozen=True, slots=True)
+class _Filled:
+    """What finds first, and rules for what it leaves: spans of which they are certain, where it has none."""
+
+    first: Ensemble | _Alone
+    rules: Ensemble
+
+    @property
+    def categories(self) -> frozenset[str]:
+        return self.first.categories | self.rules.categories
+
+    def find_normal(self, document: Document) -> list[Span]:
+        return self._joined(self.first.find_normal(document), self.rules.find_normal(document))
+
+    def trace(self, document: Document) -> Trace:
+        first, more = self.first.trace(document), self.rules.trace(document)
+        spans = self._joined(first.spans, more.spans)
+        added = [
+            dataclasses.replace(
+                one,
+                rank=one.rank + 1,
+                fate="weak" if one.fate == "accepted" and not any(map(one.span.overlaps, spans)) else one.fate,
+            )
+            for one in more.candidates
+        ]
+        return Trace(first.normal, more.scene, (*first.candidates, *added), tuple(spans))
+
+    def _joined(self, first: Sequence[Span], more: Sequence[Span]) -> list[Span]:
+        sure = [span for span in more if score_of(span) >= _FILLS and not any(span.overlaps(own) for own in first)]
+        return sorted([*first, *sure], key=by_position)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,46 @@
+"""Rules fill what a model leaves that was trained without them, where the language was named and not the model."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from deid import Document, RecognizerOptions, build_recognizer
+
+TEXT = "Acude con su hija Leire Goikoetxea, remitida por el Dr. Ansorena del Hospital de Basurto."
+"""Words of narrative, which MEDDOCAN's notes do not mark."""
+
+
+def found(**options: object) -> dict[str, str]:
+    spans = build_recognizer(RecognizerOptions(**options)).find(Document("n", TEXT))  # type: ignore[arg-type]
+    assert all(a.end <= b.start for a, b in itertools.pairwise(spans))
+    return {TEXT[s.start : s.end]: s.source for s in spans}
+
+
+def test_rules_fill_what_the_model_leaves() -> None:
+    alone, filled = found(language="es", rules=False), found(language="es")
+    assert alone
+    assert all(source.startswith("model:") for source in alone.values())
+    assert {"Leire Goikoetxea", "Ansorena"}.isdisjoint(alone)
+    assert alone.items() <= filled.items()
+    assert all(source.startswith("rule:") for text, source in filled.items() if text not in alone)
+    assert {"Leire Goikoetxea", "Ansorena"} <= filled.keys()
+
+
+@pytest.mark.parametrize("options", [{"model": "es"}, {"model": "es", "language": "es"}])
+def test_who_names_the_model_gets_the_model(options: dict[str, str]) -> None:
+    assert found(**options) == found(language="es", rules=False)
+
+
+def test_the_language_of_each_note_has_its_rules_too() -> None:
+    note = f"{TEXT} La paciente refiere dolor en la rodilla izquierda desde hace tres semanas, sin fiebre."
+    spans = build_recognizer(RecognizerOptions(language="auto")).find(Document("n", note))
+    assert "Leire Goikoetxea" in {note[s.start : s.end] for s in spans}
+
+
+def test_what_rules_fill_is_explained() -> None:
+    told = build_recognizer(RecognizerOptions(language="es")).explain(Document("n", TEXT))
+    reasons = {TEXT[one.span.start : one.span.end]: one.reasons[0] for one in told.spans}
+    assert reasons["Leire Goikoetxea"].fate == "decides"
+    assert reasons["Leire Goikoetxea"].source.startswith("name.")
