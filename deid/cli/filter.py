@@ -30,16 +30,6 @@ _KEEPING = "Watching over the feed"
 
 
 @dataclass(frozen=True)
-class MetricsOptions(DriftOptions):
-    """How others see how a feed is doing."""
-
-    PANEL: ClassVar[str] = _KEEPING
-    metrics_port: int | None = option(
-        None, "Answer /metrics and /health on 127.0.0.1; 0 for any free port.", metavar="PORT"
-    )
-
-
-@dataclass(frozen=True)
 class ManifestOptions:
     """What proves what a feed did."""
 
@@ -54,10 +44,13 @@ class ManifestOptions:
 
 
 @dataclass(frozen=True)
-class FeedOptions(MetricsOptions, ManifestOptions):
+class FeedOptions(DriftOptions, ManifestOptions):
     """How a feed is watched over."""
 
     PANEL: ClassVar[str] = _KEEPING
+    metrics_port: int | None = option(
+        None, "Answer /metrics and /health on 127.0.0.1; 0 for any free port.", metavar="PORT"
+    )
 
 
 @dataclass
@@ -194,14 +187,14 @@ def watch(
             elif seen.failed or not told.said.quiet:
                 tell(f"{'failed in part' if seen.failed else 'done'}: {seen.name}")
     if run.proof is not None:
-        run.proof.finish(None, outbox, complete=once)
+        run.proof.finish(None, None, complete=once)
     told.extra = {"failed_files": failed}
     return run.finish(told, EXIT_LEFT_OUT if failed else 0)
 
 
 @contextmanager
 def feeding(
-    told: Summary, said: PipelineOptions, work: WorkOptions, feed: MetricsOptions, shape: Shape
+    told: Summary, said: PipelineOptions, work: WorkOptions, feed: FeedOptions, shape: Shape
 ) -> Iterator[_Feed]:
     """Start workers, counters and manifests of a feed, and end them."""
 
@@ -215,13 +208,13 @@ def feeding(
     recipe = PipelineRecipe(key, said)
     totals = Totals(tell=tell, note=None if told.said.quiet else tell)
     proof = None
-    if isinstance(feed, FeedOptions) and feed.manifest is not None:
+    if feed.manifest is not None:
         from deid.cli.run_manifest import model_facts, policy_facts
         from deid.streaming.proof import Proof
 
         place, pipeline = feed.manifest, recipe.pipeline()
         facts = {"policy": policy_facts(pipeline.policy), "model": model_facts(pipeline.recognizer)}
-        proof = Proof(lambda: told.begin(place, key, place), facts, totals, feed.manifest_every)
+        proof = Proof(lambda: told.begin(place, key, place), facts, totals, feed.manifest_every, tell)
     with ExitStack() as stack:
         stop = stack.enter_context(Stop())
         if created:

@@ -15,7 +15,7 @@ from deid.cli.option_groups import KeyOptions, command
 if TYPE_CHECKING:
     from deid.manifest import Check
 
-_OUT = argument("File or folder that a run wrote.", metavar="OUT")
+_OUT = argument("File or folder that a run wrote; of a service none: --first.", metavar="OUT", default=None)
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,10 @@ class CheckingOptions(KeyOptions):
     """What manifests are checked against."""
 
     public_key: tuple[Path, ...] = option((), "Public key of the site (repeatable); by default your own signing key's.")
-    first: Path | None = option(None, "First manifest; by default OUT.manifest.json.")
+    first: Path | None = option(None, "First manifest; by default OUT.manifest.json. Of a feed: its --manifest.")
     last: str = option("", "Checksum of the last manifest, as an earlier page tells it.", metavar="SHA256")
 
-    def check(self, out: Path, inputs: dict[str, Path] | None = None) -> Check:
+    def check(self, out: Path | None, inputs: dict[str, Path] | None = None) -> Check:
         """Check what lies beside an output."""
         from deid.manifest import check_manifests, read_public_key
 
@@ -69,15 +69,15 @@ def key(
 def verify(
     told: Summary,
     *,
-    out: Path = _OUT,
+    out: Path | None = _OUT,
     originals: Path | None = option(None, "Check too that these are the originals (needs the key).", metavar="IN"),
     format: str | None = option(None, "Format of the originals, as the run had it.", "--from", metavar="F"),
     checking: CheckingOptions,
 ) -> int | None:
     """Check an output against its manifests: every file, every signature, and the chain.
 
-    Needs the public key alone, and for files that hold PHI the site's key. Exit status 1 when something was changed,
-    taken away or added.
+    Needs the public key alone, and for files that hold PHI the site's key. Of a feed OUT is what it wrote, in a file or
+    folder; without it the manifests alone are checked. Exit status 1 when something was changed, taken away or added.
 
     Example: deid manifest verify scrubbed/ --public-key site.pem
     """
@@ -90,6 +90,8 @@ def verify(
     check = checking.check(out, inputs)
     commands = ", ".join(str(m.run.get("command")) for m in check.manifests)
     told.notes.append(f"{len(check.manifests)} manifests ({commands}), {check.files} files compared")
+    if check.goes_on:
+        told.notes.append("the feed went on behind the last manifest: it does still, or was killed")
     told.notes += [f"signed with {fingerprint}" for fingerprint in check.signed_with]
     told.notes.append(f"last manifest: {check.head}")
     told.notes += [f"{fault.what}: {fault.where}: {fault.told}" for fault in check.faults]
@@ -109,7 +111,7 @@ def verify(
 def page(
     told: Summary,
     *,
-    out: Path = _OUT,
+    out: Path | None = _OUT,
     output: Path | None = option(None, "Page; by default OUT.manifest.html.", "--output", "-o"),
     checking: CheckingOptions,
 ) -> int | None:
@@ -119,10 +121,12 @@ def page(
 
     Example: deid manifest page scrubbed/
     """
+    from deid.manifest import manifest_path
     from deid.manifest.page import write_manifest_page
 
     check = checking.check(out)
-    place = output or out.with_name(f"{out.name}.manifest.html")
+    first = checking.first or manifest_path(out or Path())  # one of the two is there
+    place = output or (out.with_name(f"{out.name}.manifest.html") if out else first.with_suffix(".html"))
     write_manifest_page(place, check)
     told.notes.append("all holds" if not check.faults else f"{len(check.faults)} things do not hold")
     told.places.append(f"wrote {place}")

@@ -9,7 +9,7 @@ from typing import ClassVar
 from deid.base.errors import ConfigError
 from deid.base.options import option, size_of
 from deid.cli.common import Summary
-from deid.cli.filter import MetricsOptions, feeding, tell
+from deid.cli.filter import FeedOptions, feeding, tell
 from deid.cli.listening_options import CertificateOptions
 from deid.cli.option_groups import WorkOptions, command
 from deid.pipeline.options import PipelineOptions
@@ -74,7 +74,7 @@ def relay(
     ),
     lines: LineOptions,
     messages: MessageOptions,
-    feed: MetricsOptions,
+    feed: FeedOptions,
 ) -> int:
     """Replace the PHI in HL7 v2 messages between sender and receiver (MLLP).
 
@@ -120,5 +120,5 @@ def relay(
             tell("other machines reach this without TLS: notes can be read on the way (--tls-certificate)")
 
     with feeding(told, said, work, feed, shape) as run:
-        run_relay(plan, run.crew, run.key, run.totals, run.stop, ready)
+        run_relay(plan, run.crew, run.key, run.totals, run.stop, ready, run.proof)
     return run.finish(told, 0)

@@ -141,8 +141,8 @@ def serve(
         totals, jobs, proof = Totals(), None, None
         if proving.manifest is not None:
             first = proving.manifest
-            proof = Proof(lambda: told.begin(first, key, first), facts, totals, proving.manifest_every)
-            proof.begin_at()
+            proof = Proof(lambda: told.begin(first, key, first), facts, totals, proving.manifest_every, tell)
+            proof.open()
         stack.enter_context(comparing.watching(totals, tell))
         if work_on.job_store is not None:
             store = refuse_password(work_on.job_store)

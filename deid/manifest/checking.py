@@ -10,22 +10,12 @@ from pathlib import Path
 from deid.base.errors import ConfigError, DeidError, FormatError
 from deid.base.keys import Key
 from deid.base.safe_names import safe_name
-from deid.manifest.content import Manifest, listing_manifest, log_of, manifest_path, read_manifest
+from deid.manifest.content import Manifest, listed_files, listing_manifest, log_of, manifest_path, read_manifest
 from deid.manifest.digests import Digest, digest_file, files_below, public_name, tree_digest
+from deid.manifest.faults import Fault
 from deid.manifest.run import OUT, manifest_key, path_pseudonym
 from deid.manifest.signing import fingerprint_of, is_signed, load_signing_key, signed_by_this_site
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A fault of an output or of its manifests."""
-
-    what: str
-    """``changed``, ``missing``, ``added``, ``chain``, ``signature``, ``unchecked``."""
-    where: str
-    """Safe name of the file, or number of the manifest."""
-    told: str
-    """A sentence."""
+from deid.manifest.stretches import check_stream, gaps, stretches
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +30,12 @@ class Check:
     """Fingerprints of the keys that signed."""
     head: str = ""
     """SHA-256 of the last manifest."""
+    goes_on: bool = False
+    """Whether the last manifest is one of a feed that went on behind it: it does still, or was killed."""
 
 
 def check_manifests(
-    out: Path,
+    out: Path | None,
     *,
     trusted: Iterable[str] = (),
     key: Key | None = None,
@@ -55,14 +47,15 @@ def check_manifests(
 
     Parameters
     ----------
-    out : Path
-        File or folder.
+    out : Path or None
+        File or folder; None for what went nowhere that could be looked at, as the answers of a service: the manifests
+        alone are checked then.
     trusted : iterable of str
         Public keys (hex) that may have signed; by default this site's own.
     key : Key, optional
         The site's key, without which private files and inputs cannot be checked.
     first : Path, optional
-        Place of the first manifest; by default beside ``out``.
+        Place of the first manifest; by default beside ``out``, and needed without it.
     head : str
         SHA-256 of the last manifest, as an earlier page tells it: a chain that was cut behind it is told.
     inputs : mapping of str to Path, optional
@@ -76,15 +69,17 @@ def check_manifests(
     Raises
     ------
     ConfigError
-        When there is no manifest, or no public key to check with.
+        When there is no manifest, or no public key to check with, or neither ``out`` nor ``first``.
     FormatError
         When a manifest is none, or was changed.
     """
-    place = first or manifest_path(out)
-    log = log_of(place)
+    if out is None and first is None:
+        raise ConfigError("there is nothing to check", "name the output; of a service, its first manifest (--first)")
+    log = log_of(first or manifest_path(out or Path()))
     if not log:
         raise ConfigError(
-            "no manifest lies beside the output", "the run that made it did not end, or the manifest was taken away"
+            "no manifest lies beside the output" if first is None else "there is no such manifest",
+            "the run that made it did not end, or the manifest was taken away; of a feed, name its first (--first)",
         )
     keys = frozenset(trusted) or frozenset(_own())
     if not keys:
@@ -103,12 +98,21 @@ def check_manifests(
     if manifests:
         listing = listing_manifest(manifests) or manifests[-1]
         site = manifest_key(key) if key is not None and listing.run.get("key") == key.fingerprint() else None
-        said, compared = _files(out, manifests, listing, site)
+        faults += gaps(manifests) if not faults else []  # of a chain that was cut, nobody can tell
+        said, compared = _output(out, manifests, listing, site)
         faults += said
         if inputs is not None:
             faults += _inputs(inputs, listing, site)
     used = dict.fromkeys(fingerprint_of(m.public_key) for m in manifests if m.public_key in keys)
-    return Check(tuple(manifests), tuple(faults), compared, tuple(used), manifests[-1].digest() if manifests else "")
+    told = stretches(manifests)
+    return Check(
+        tuple(manifests),
+        tuple(faults),
+        compared,
+        tuple(used),
+        manifests[-1].digest() if manifests else "",
+        bool(told) and told[-1][1].goes_on,
+    )
 
 
 def _own() -> list[str]:
@@ -141,13 +145,19 @@ def _chain(log: list[tuple[int, Path]], manifests: list[Manifest], keys: frozens
         yield Fault("chain", "last manifest", "none of them is the one that was named: the chain was cut")
 
 
-def _files(out: Path, manifests: list[Manifest], listing: Manifest, key: Key | None) -> tuple[list[Fault], int]:
+def _output(out: Path | None, manifests: list[Manifest], listing: Manifest, key: Key | None) -> tuple[list[Fault], int]:
+    left = listed_files(manifests)
+    if out is None:
+        return [Fault("unchecked", "OUT", "the manifests list files: name the output")] if left else [], 0
+    if not left and stretches(manifests) and not out.is_dir():
+        return list(check_stream(out, manifests)), 1
     private = bool(listing.run.get("private"))
-    left = dict(listing.run.get("outputs") or {})
     faults: list[Fault] = []
     found: dict[str, Digest] = {}
     if out.is_dir():
-        pairs = [(name, out / name) for name in files_below(out)]
+        grows = bool(listing.run.get("grows"))  # then what has a hidden name is being written
+        names = (name for name in files_below(out) if not (grows and name.startswith(".")))
+        pairs = [(name, out / name) for name in names]
     else:
         own = [OUT, *(name for name in left if name.startswith(f"{OUT}."))]
         pairs = [(name, out.with_name(f"{out.name}{name.removeprefix(OUT)}")) for name in own]

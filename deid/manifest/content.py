@@ -135,6 +135,15 @@ def listing_manifest(manifests: Sequence[Manifest]) -> Manifest | None:
     return next((manifest for manifest in reversed(manifests) if manifest.run.get("outputs")), None)
 
 
+def listed_files(manifests: Sequence[Manifest]) -> dict[str, str]:
+    """Return the files that an output should have, with their checksums: of an output that grows those of all runs."""
+    listed: dict[str, str] = {}
+    for manifest in manifests:
+        if outputs := manifest.run.get("outputs"):
+            listed = {**listed, **outputs} if manifest.run.get("grows") else dict(outputs)
+    return listed
+
+
 def read_manifest(path: Path) -> Manifest:
     """Return the manifest of a file.
 

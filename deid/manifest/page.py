@@ -34,6 +34,7 @@ def write_manifest_page(path: Path, check: Check) -> None:
         count=len(check.manifests),
         keys=check.signed_with,
         head=check.head,
+        goes_on=check.goes_on,
     )
 
 

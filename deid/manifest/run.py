@@ -73,6 +73,7 @@ class ManifestRun:
         inputs: Iterable[tuple[str, Path]] | Mapping[str, str] | None = (),
         parts: Iterable[str] = (),
         beside: Mapping[str, Path] | None = None,
+        grown: Mapping[str, Digest] | None = None,
         private: bool = False,
         looked: bool = False,
         failures: Iterable[Failure] = (),
@@ -92,6 +93,9 @@ class ManifestRun:
             Suffixes behind the name of an output that is one file, of further files that belong to it (``.json``).
         beside : mapping of str to Path, optional
             Further files that were written, by what they are.
+        grown : mapping of str to Digest, optional
+            In place of ``out``: files that this run added to an output which other runs add to as well, by relative
+            path; what the manifests before list goes on to count.
         private : bool
             Whether the output holds PHI: its checksums are keyed then.
         looked : bool
@@ -118,7 +122,7 @@ class ManifestRun:
         log = log_of(self.first)
         earlier = listing_manifest([read_manifest(path) for _, path in log]) if looked else None
         private = bool(earlier.run["private"]) if earlier is not None else private
-        entries = listing_of(self.key, out, parts) if out is not None else {}
+        entries = dict(grown or {}) if out is None else listing_of(self.key, out, parts)
         told = {} if earlier is not None else entries
         run = {
             "command": self.command,
@@ -130,6 +134,7 @@ class ManifestRun:
             "outputs": {self.name(name): _shown(name, digest, private) for name, digest in told.items()},
             "tree": tree_digest(self.key, entries.items(), private=private) if out is not None else "",
             "private": private,
+            **({"grows": True} if grown is not None else {}),
             "beside": {what: self.digest(path) for what, path in sorted((beside or {}).items())},
             "failures": sorted((self._failure(f, root) for f in failures), key=lambda told: told["file"]),
             **facts,

@@ -16,6 +16,8 @@ from pathlib import Path
 from deid.base.errors import OutputError
 from deid.streaming.journal import Commit, Journal, remember
 from deid.streaming.letters import DeadLetter
+from deid.streaming.mllp import framed
+from deid.streaming.proof import Proof
 from deid.streaming.totals import Totals
 from deid.streaming.writing import FeedSink, part_of, sync_folder
 
@@ -30,6 +32,8 @@ class Kept:
     letters: tuple[DeadLetter, ...] = ()
     length: int = 0
     """Bytes of the input."""
+    message: bytes = field(default=b"", repr=False)
+    """The message as it came, without its frame."""
     records: int = 0
     spans: Counter[str] = field(default_factory=Counter)
     identity: str | None = None
@@ -124,15 +128,24 @@ class Keeper:
     journal : Journal, optional
         Without, nothing is known of messages that came before this process.
     letters : FeedSink, optional
+    proof : Proof, optional
+        Writes manifests: of what is safe.
     """
 
     def __init__(
-        self, totals: Totals, segments: Segments | None, journal: Journal | None, letters: FeedSink | None
+        self,
+        totals: Totals,
+        segments: Segments | None,
+        journal: Journal | None,
+        letters: FeedSink | None,
+        proof: Proof | None = None,
     ) -> None:
         self._totals = totals
         self._segments = segments
         self._journal = journal
         self._letters = letters
+        self._proof = proof
+        self._turning = False
         self._pending: list[Kept] = []
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1)
@@ -144,6 +157,11 @@ class Keeper:
         self._pending.append(item)
         self._wake.set()
         await item.safe
+
+    def turn(self) -> None:
+        """Have the manifest written of what is safe so far, where manifests are written."""
+        self._turning = True
+        self._wake.set()
 
     async def run(self) -> None:
         """Make safe what comes, until cancelled.
@@ -159,7 +177,10 @@ class Keeper:
                 await self._wake.wait()
                 self._wake.clear()
                 items, self._pending = self._pending, []
+                turning, self._turning = self._turning, False
                 await loop.run_in_executor(self._thread, self._commit, items)
+                if turning and self._proof is not None:
+                    await loop.run_in_executor(self._thread, self._proof.turn)
                 for item in items:
                     if not item.safe.done():
                         item.safe.set_result(None)
@@ -169,7 +190,7 @@ class Keeper:
     def finish(self) -> None:
         """Give the last file its name; an empty one goes."""
         if self._segments is not None:
-            self._segments.next()
+            self._next(self._segments)
             self._note()
             self._segments.close()
             part_of(self._segments.path(self._segments.number)).unlink()
@@ -178,7 +199,7 @@ class Keeper:
         output = b"".join(item.output for item in items)  # to the receiver, where there is no folder
         if self._segments is not None and output:
             if self._segments.complete:
-                self._segments.next()
+                self._next(self._segments)
                 self._note()  # whoever takes the file away may do so from now on
             self._segments.write(output)
         letters = b"".join(letter.line() for item in items for letter in item.letters)
@@ -198,6 +219,17 @@ class Keeper:
         if self._journal is None:
             remember(self.known, identities)
         self._note(identities)
+        if self._proof is not None and items:
+            for item in items:
+                self._proof.read(framed(item.message))
+            self._proof.wrote(output)
+
+    def _next(self, segments: Segments) -> None:
+        """Begin the next file."""
+        if self._proof is not None and segments.sink.position:
+            path = segments.path(segments.number)
+            self._proof.wrote_file(path.name, part_of(path))
+        segments.next()
 
     def _note(self, identities: Sequence[str] = ()) -> None:
         """Note in the journal how far the output came."""

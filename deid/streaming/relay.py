@@ -36,6 +36,7 @@ from deid.streaming.letters import (
     record_mac,
 )
 from deid.streaming.mllp import VT, Frame, Frames, MessageHeader, framed, outcome_of
+from deid.streaming.proof import Proof, daily
 from deid.streaming.stopping import Stop
 from deid.streaming.totals import Totals
 from deid.streaming.work import Reply, Request
@@ -288,11 +289,11 @@ class _Server:
             return "error", await self._left_out(error, frame, offset)
         if reply.letters:
             # a message that fails in part does not go on in part: nobody would know
-            await self._keeper.note(Kept(letters=reply.letters, length=frame.length))
+            await self._keeper.note(Kept(letters=reply.letters, length=frame.length, message=frame.content))
             return "rejected", f"{reply.letters[0].error} {reply.letters[0].path}".strip()
         if not reply.records:
             return "rejected", await self._left_out(RecordEmpty(), frame, offset)
-        item = Kept(reply.output, (), frame.length, reply.records, Counter(reply.spans), identity)
+        item = Kept(reply.output, (), frame.length, frame.content, reply.records, Counter(reply.spans), identity)
         if downstream is not None:
             outcome = await downstream.deliver(reply.output)
             if outcome != "accepted":
@@ -327,12 +328,18 @@ class _Server:
         mac = self._mac.copy()
         mac.update(VT + frame.content)
         letter = DeadLetter.of(error, offset, frame.length, mac)
-        await self._keeper.note(Kept(letters=(letter,), length=frame.length))
+        await self._keeper.note(Kept(letters=(letter,), length=frame.length, message=frame.content))
         return letter.error
 
 
 def run_relay(
-    relay: Relay, crew: Crew, key: Key, totals: Totals, stop: Stop, ready: Callable[[Address], object]
+    relay: Relay,
+    crew: Crew,
+    key: Key,
+    totals: Totals,
+    stop: Stop,
+    ready: Callable[[Address], object],
+    proof: Proof | None = None,
 ) -> None:
     """Relay messages until a stop is requested.
 
@@ -349,6 +356,8 @@ def run_relay(
         Entered.
     ready : callable
         Called with the address when messages can come.
+    proof : Proof, optional
+        Writes manifests: when it begins, when a day ends (UTC), and when it does.
 
     Raises
     ------
@@ -360,11 +369,19 @@ def run_relay(
         When workers cannot load what they need.
     """
     crew.wait_ready()  # what cannot be loaded is told before anybody may send
-    asyncio.run(_run(relay, crew, key, totals, stop, ready))
+    asyncio.run(_run(relay, crew, key, totals, stop, ready, proof))
+    if proof is not None:
+        proof.finish(None, None, complete=True)
 
 
 async def _run(
-    relay: Relay, crew: Crew, key: Key, totals: Totals, stop: Stop, ready: Callable[[Address], object]
+    relay: Relay,
+    crew: Crew,
+    key: Key,
+    totals: Totals,
+    stop: Stop,
+    ready: Callable[[Address], object],
+    proof: Proof | None = None,
 ) -> None:
     loop = asyncio.get_running_loop()
     with ExitStack() as stack:
@@ -379,7 +396,9 @@ async def _run(
             if relay.folder is not None:
                 segments = Segments(relay.folder, relay.rotate, int(last.totals["segment"]), last.output)
         letters = stack.enter_context(append_private(relay.letters, committed)) if relay.letters else None
-        keeper = Keeper(totals, segments, journal, letters)
+        if proof is not None:
+            proof.open()
+        keeper = Keeper(totals, segments, journal, letters, proof)
         workers = AsyncPool(crew)
         stack.callback(workers.close)
         server = _Server(relay, key, totals, keeper, workers)
@@ -390,6 +409,7 @@ async def _run(
         stack.callback(listening.close)
         keeping = asyncio.create_task(keeper.run())
         waiting = asyncio.create_task(stopped.wait())
+        turning = asyncio.create_task(daily(keeper.turn))
         ends: set[asyncio.Future[Any]] = {keeping, waiting, workers.broken}
         try:
             ready(Address(relay.listen.host, listening.sockets[0].getsockname()[1]))
@@ -399,6 +419,7 @@ async def _run(
                 await server.end()
         finally:
             waiting.cancel()
+            turning.cancel()
             keeping.cancel()
             with suppress(asyncio.CancelledError):
                 await keeping  # raises what it failed of

@@ -201,7 +201,10 @@ def _one(
         if proof is not None:
             proof.read_file(path)
         if not failed or result.stat().st_size:
-            _publish(result, folders.outbox, _result_name(path, key, keep=folders.keep_names))
+            target = _place(result, folders.outbox, _result_name(path, key, keep=folders.keep_names))
+            if proof is not None:
+                proof.wrote_file(target.name, result)
+            _publish(result, target)
         moved = _move(path, folders.inbox / (FAILED if failed else DONE))
         if failed:
             letters.replace(moved.with_name(moved.name + _LETTERS))
@@ -227,16 +230,16 @@ def _result_name(path: Path, key: Key, *, keep: bool) -> str:
     return key.pseudonym("doc", path.stem if suffix else path.name) + suffix
 
 
-def _publish(result: Path, outbox: Path, name: str) -> None:
-    """Move a result into the outbox, unless the same one is there: an earlier run was killed behind this step."""
-    for target in _free_names(outbox, name):
-        if target.exists():
-            if _same(target, result):
-                return
-            continue
+def _place(result: Path, outbox: Path, name: str) -> Path:
+    """Return where a result belongs; the same one is there when an earlier run was killed behind that step."""
+    return next(target for target in _free_names(outbox, name) if not target.exists() or _same(target, result))
+
+
+def _publish(result: Path, target: Path) -> None:
+    """Move a result to its place in the outbox, unless it is there."""
+    if not target.exists():
         result.replace(target)
-        sync_folder(outbox)
-        return
+        sync_folder(target.parent)
 
 
 def _move(path: Path, folder: Path) -> Path:

@@ -122,7 +122,7 @@ WRITERS = frozenset(
     {"scrub", "tag", "generalize", "verify", "audit", "filter", "watch", "convert", "extract", "write-back", "train",
      "anonymize", "perturb", "codes anonymize", "trajectories anonymize", "genomes anonymize", "release", "cube",
      "sequences", "synthesize", "query", "keys", "schema", "calibrate", "link", "link encode", "link match",
-     "annotate train", "spark scrub", "spark tag", "serve"}
+     "annotate train", "spark scrub", "spark tag", "serve", "relay"}
 )  # fmt: skip
 FIGURES = ("crossval", *(f"experiment {name}" for name in ("features", "sampling", "learning-curve", "learners", "hips",
            "dp", "sequences", "conclusions", "models", "linkage", "private-linkage", "tables", "codes",
@@ -138,7 +138,6 @@ OTHERS = {
     "experiment active-learning": "figures",
     "report open": "a page of figures",
     "reproduce": "figures",
-    "relay": "messages as they come, without an end",
     "manifest verify": "nothing: it reads OUT",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import re
@@ -19,6 +20,10 @@ from pathlib import Path
 
 import pytest
 from senders import END, Receiver, RelayProcess, Sender, code, framed, message, messages, output, relay
+
+from deid.base.keys import Key
+from deid.manifest import check_manifests, log_of
+from deid.manifest.content import read_manifest
 
 KEY = "6b" * 32
 
@@ -405,3 +410,39 @@ def test_a_large_message_goes_through(folder: Path, sentences: int, most: str) -
     done = output(folder / "out")
     assert text.encode() in done
     assert done.count(b"MSH|") == 2
+
+
+def test_manifests_prove_every_file_and_tell_of_a_kill(folder: Path) -> None:
+    """Files are listed when they get their names; what was kept of a killed relay's stretch is in no manifest."""
+    options = ("--output", folder / "out", "--manifest", folder / "day.json", "--manifest-every", 4, "--rotate", 900)
+
+    key = Key(bytes.fromhex(KEY))
+
+    def checked() -> list[str]:
+        return [fault.what for fault in check_manifests(folder / "out", first=folder / "day.json", key=key).faults]
+
+    with relay(folder, *options) as running, Sender(running.port) as sender:
+        for n in range(10):
+            assert code(sender.ask(message(n)))[0] == "AA"
+        assert running.end() == 0
+    assert numbers(folder / "out") == list(range(10))
+    told = [read_manifest(path) for _, path in log_of(folder / "day.json")]
+    assert [m.run["documents"] for m in told] == [0, 4, 4, 2]
+    assert sum(len(m.run["outputs"]) for m in told) == len(list((folder / "out").glob("*.hl7"))) == 3
+    stream = b"".join(path.read_bytes() for path in sorted((folder / "out").glob("*.hl7")))
+    (folder / "stream").write_bytes(stream)
+    a, b = told[1].run["results"]["written"]
+    assert told[1].run["results"]["stream"] == f"sha256:{hashlib.sha256(stream[a:b]).hexdigest()}"
+    assert not checked()
+    assert "Quartermain" not in "".join(path.read_text() for path in folder.glob("day*.json"))
+    one = RelayProcess(folder, *options)
+    with Sender(one.port) as sender:
+        for n in range(10, 16):
+            sender.ask(message(n))
+    one.kill()
+    with relay(folder, *options) as running:
+        assert running.end() == 0
+    assert "gap" in checked()
+    first = next(iter(sorted((folder / "out").glob("*.hl7"))))
+    first.write_bytes(first.read_bytes()[:-1])
+    assert "changed" in checked()

@@ -23,7 +23,7 @@ from served import Served, serving
 import deid
 from deid.base.keys import Key
 from deid.cli.run_manifest import models_of
-from deid.manifest import log_of
+from deid.manifest import check_manifests, log_of
 from deid.manifest.content import read_manifest
 from deid.replacement.vault import Vault
 
@@ -407,9 +407,11 @@ def test_a_day_is_proved_and_compared_with_the_weeks_before(tmp_path: Path) -> N
         assert client.post("/scrub", content="{", headers={"content-type": "application/json"}).status_code == 422
         assert client.post("/tag", json={"text": NOTE}).status_code == 200
     told = [read_manifest(path) for _, path in log_of(tmp_path / "day.json")]
-    assert [m.run["documents"] for m in told] == [61, 1]
+    assert [m.run["documents"] for m in told] == [0, 61, 1]  # the first says that it began
     assert sum(m.run["failed"] for m in told) == 1
-    assert told[0].run["categories"]["PATIENT"] == 61
+    assert told[1].run["categories"]["PATIENT"] == 61
+    check = check_manifests(None, first=tmp_path / "day.json")
+    assert (check.faults, check.goes_on) == ((), False)
     kept = json.loads((tmp_path / "drift.json").read_text())["sources"]
     assert [[sums[0] for sums in weeks.values()] for weeks in kept.values()] == [[61]]
     for file in ("day.json", "drift.json"):

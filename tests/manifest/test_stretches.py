@@ -1,0 +1,183 @@
+"""Manifests of feeds: what was kept of a feed is what they say, and what none of them speaks of is told."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from commands import attempt
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deid.base.errors import ConfigError, DeidError
+from deid.base.keys import Key
+from deid.manifest import begin_run, check_manifests
+from deid.streaming.proof import Proof
+from deid.streaming.totals import Totals
+
+KEY = Key(b"s" * 32)
+
+
+def proof(place: Path, totals: Totals | None = None, every: int = 0, tell: list[str] | None = None) -> Proof:
+    """Begin what proves a process of a feed."""
+    return Proof(
+        lambda: begin_run("filter", place, version="1", key=KEY, first=place),
+        {},
+        totals or Totals(),
+        every,
+        None if tell is None else tell.append,
+    )
+
+
+def write(own: Proof, data: bytes, kept: Path | None = None) -> None:
+    """Let one record through."""
+    own.begin_at()
+    own._totals.records += 1
+    own._totals.read += 10
+    own._totals.written += len(data)
+    own.read(b"0123456789")
+    if kept is not None:
+        with kept.open("ab") as file:
+            file.write(data)
+    own.wrote(data)
+
+
+def faults(out: Path | None, first: Path, key: Key | None = None) -> list[str]:
+    return [fault.what for fault in check_manifests(out, first=first, key=key).faults]
+
+
+@settings(max_examples=30)
+@given(
+    runs=st.lists(st.lists(st.binary(max_size=6), max_size=5), min_size=1, max_size=3),
+    every=st.integers(0, 2),
+    data=st.data(),
+)
+def test_any_change_of_a_kept_stream_is_found(runs: list[list[bytes]], every: int, data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        kept, first = Path(folder) / "kept", Path(folder) / "feed.json"
+        kept.touch()
+        for records in runs:
+            own = proof(first, every=every)
+            for record in records:
+                write(own, record, kept)
+            own.finish(None, None, complete=True)
+        content = kept.read_bytes()
+        assert content == b"".join(map(b"".join, runs))
+        assert not faults(kept, first)
+        assert not faults(None, first)
+        kept.write_bytes(data.draw(st.binary(max_size=len(content) + 2).filter(lambda other: other != content)))
+        assert faults(kept, first)
+        at = data.draw(st.integers(0, max(0, len(content) - 1)))
+        for other in (content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :] if content else b"x", content + b"x"):
+            kept.write_bytes(other)
+            assert faults(kept, first)
+
+
+def test_what_went_through_a_process_that_was_killed_is_missed(tmp_path: Path) -> None:
+    first, kept = tmp_path / "feed.json", tmp_path / "kept"
+    killed = proof(first)
+    killed.open()
+    write(killed, b"lost", kept)
+    check = check_manifests(None, first=first)
+    assert (check.goes_on, check.faults) == (True, ())  # it may be at work still
+    assert faults(kept, first) == ["unchecked"]
+    after = proof(first)
+    after.open()
+    after.finish(None, None, complete=True)
+    assert faults(None, first) == ["gap"]
+    assert not check_manifests(None, first=first).goes_on
+    # one that ended in order, and whose successor counts from 0 anew, leaves none
+    orderly = tmp_path / "orderly.json"
+    for _ in range(2):
+        one = proof(orderly)
+        one.open()
+        write(one, b"x")
+        one.finish(None, None, complete=True)
+    assert not faults(None, orderly)
+
+
+@pytest.mark.parametrize(("at", "found"), [(20, []), (10, []), (30, ["gap"])])
+def test_a_journal_goes_on_where_the_last_manifest_ended_or_leaves_a_gap(
+    tmp_path: Path, at: int, found: list[str]
+) -> None:
+    first = tmp_path / "feed.json"
+    killed = proof(first, every=2)
+    for record in (b"a", b"b", b"c"):
+        write(killed, record)
+    again = Totals()
+    again.restore({**Totals().as_dict(), "read": at, "written": at // 10, "records": at // 10})
+    resumed = proof(first, again)
+    write(resumed, b"d")
+    resumed.finish(None, None, complete=True)
+    assert faults(None, first) == found
+
+
+def test_a_folder_that_grows_is_all_its_stretches(tmp_path: Path) -> None:
+    out, first = tmp_path / "out", tmp_path / "feed.json"
+    out.mkdir()
+    for n in range(2):
+        own = proof(first, every=2)
+        for name in ("a", "b", "c"):
+            (out / ".part").write_text(f"{name}{n}")
+            own.wrote_file(f"{name}{n}.txt", out / ".part")
+            (out / ".part").rename(out / f"{name}{n}.txt")
+            write(own, b"x")
+        own.finish(None, None, complete=True)
+    (out / ".part").write_text("is being written")
+    assert check_manifests(out, first=first, key=KEY).files == 6
+    assert not faults(out, first)
+    assert not faults(out, first, KEY)
+    assert faults(None, first) == ["unchecked"]
+    (out / "a0.txt").write_text("b0")
+    (out / "c1.txt").unlink()
+    (out / "d.txt").touch()
+    assert sorted(faults(out, first, KEY)) == ["added", "changed", "missing"]
+
+
+def test_a_manifest_that_cannot_be_written_is_told_and_made_up_for(tmp_path: Path) -> None:
+    place, kept, said = tmp_path / "m", tmp_path / "kept", list[str]()
+    place.mkdir()
+    own = proof(place / "feed.json", every=2, tell=said)
+    for record in (b"a", b"b"):
+        write(own, record, kept)
+    place.rename(tmp_path / "away")
+    for record in (b"c", b"d", b"e"):
+        write(own, record, kept)
+    assert len(said) == 1
+    (tmp_path / "away").rename(place)
+    write(own, b"f", kept)
+    assert not faults(kept, place / "feed.json")
+    assert [m.run["documents"] for m in check_manifests(kept, first=place / "feed.json").manifests] == [2, 4]
+    place.rename(tmp_path / "away")
+    with pytest.raises(DeidError):
+        own.finish(None, None, complete=True)
+    with pytest.raises(DeidError):
+        proof(place / "feed.json", tell=said).open()
+
+
+def test_a_feed_is_checked_from_the_command_line(tmp_path: Path) -> None:
+    kept, first = tmp_path / "kept.txt", tmp_path / "feed.json"
+    own = proof(first, every=1)
+    for record in (b"one\n", b"two\n"):
+        write(own, record, kept)
+    verify = ("manifest", "verify", "--first", str(first))
+    status, told = attempt(*verify, str(kept))
+    assert status == 0
+    assert "went on behind the last manifest" in told
+    assert attempt(*verify)[0] == 0
+    kept.write_bytes(b"one\nTwo\n")
+    status, told = attempt(*verify, str(kept))
+    assert status == 1
+    assert "changed: OUT: the bytes 4 to 8, of which manifest 2 speaks, are not what it says" in told
+    assert attempt("manifest", "page", "--first", str(first), str(kept))[0] == 1
+    assert "of which manifest 2 speaks" in (tmp_path / "kept.txt.manifest.html").read_text()
+    assert attempt("manifest", "page", "--first", str(first))[0] == 0
+    page = (tmp_path / "feed.html").read_text()
+    assert "No file was compared; all 2 manifests are signed, and none is missing" in page
+    assert "went on behind the last manifest" in page
+    for wrong in (("manifest", "verify"), ("manifest", "verify", "--first", "none.json"), (*verify, "none.txt")):
+        with pytest.raises(DeidError):
+            attempt(*wrong)
+    with pytest.raises(ConfigError):
+        check_manifests(None)
