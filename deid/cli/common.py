@@ -22,6 +22,7 @@ from deid.document import Failure, Tally
 if TYPE_CHECKING:
     from deid.base.keys import Key
     from deid.manifest import ManifestRun
+    from deid.manifest.options import OptionRecord
 
 EXIT_FAILED = 1
 """Some documents failed, or what was checked does not hold."""
@@ -90,6 +91,13 @@ class Summary:
         """Begin the run of the command, before it does anything; see `deid.manifest.begin_run`."""
         from deid import __version__
         from deid.manifest import begin_run
+
+        options = self.asked(out)
+        self.run = begin_run(self.command, out, version=__version__, key=key, options=options, first=first)
+        return self.run
+
+    def asked(self, out: Path | None = None) -> list[OptionRecord]:
+        """Return the options as they were understood, for a manifest; ``out`` is the output, which is none."""
         from deid.manifest.options import OptionRecord
 
         options = []
@@ -100,8 +108,7 @@ class Summary:
                 if paths and value is not None and (str(value) == str(out) or "://" in str(value)):
                     continue  # where the output is put decides nothing about it
                 options.append(OptionRecord(parameter.name, _paths(value) if paths else value))
-        self.run = begin_run(self.command, out, version=__version__, key=key, options=options, first=first)
-        return self.run
+        return options
 
     def sign(self, out: Path, *, beside: Mapping[str, Path | None] | None = None, **facts: Any) -> None:
         """Write the manifest of the run that began, and say where it lies; see `deid.manifest.ManifestRun.finish`."""

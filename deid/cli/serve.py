@@ -147,7 +147,7 @@ def serve(
         if work_on.job_store is not None:
             store = refuse_password(work_on.job_store)
             folders = tuple(folder.resolve() for folder in work_on.job_folder)
-            hand = stack.enter_context(Pool(JobRecipe(recipe, store, folders, facts), 1, silent=True))
+            hand = stack.enter_context(Pool(JobRecipe(recipe, store, folders, facts, told.asked()), 1, silent=True))
             jobs = stack.enter_context(closing(Jobs(hand, store, folders)))
         pool.wait_ready()
         sys.stderr.write("".join(f"{note}\n" for note in pool.notes) + f"listening on {place.origin}\n")

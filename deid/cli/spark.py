@@ -162,9 +162,11 @@ def _finish(
 ) -> int | None:
     """Tell what was done, and write the manifest; return the exit status."""
     told.documents, told.left_out = counted["notes"], counted["rejects"]
+    beside = {}
     if counted["rejects"]:
         told.places.append(f"what was left out is listed in {target}.rejects")
-    told.sign(target, inputs=files, root=source if source.is_dir() else source.parent, **facts)
+        beside[".rejects"] = target.with_name(f"{target.name}.rejects")
+    told.sign(target, beside=beside, inputs=files, root=source if source.is_dir() else source.parent, **facts)
     return EXIT_LEFT_OUT if counted["rejects"] else None
 
 

@@ -11,7 +11,7 @@ from deid.base.errors import ConfigError, DeidError, FormatError
 from deid.base.keys import Key
 from deid.base.safe_names import safe_name
 from deid.manifest.content import Manifest, listed_files, listing_manifest, log_of, manifest_path, read_manifest
-from deid.manifest.digests import Digest, digest_file, files_below, public_name, tree_digest
+from deid.manifest.digests import Digest, digest_file, files_below, keyed_digest, public_name, tree_digest
 from deid.manifest.faults import Fault
 from deid.manifest.run import OUT, manifest_key, path_pseudonym
 from deid.manifest.signing import fingerprint_of, is_signed, load_signing_key, signed_by_this_site
@@ -101,6 +101,8 @@ def check_manifests(
         faults += gaps(manifests) if not faults else []  # of a chain that was cut, nobody can tell
         said, compared = _output(out, manifests, listing, site)
         faults += said
+        if out is not None and site is not None:
+            faults += _beside(out, listing, site)
         if inputs is not None:
             faults += _inputs(inputs, listing, site)
     used = dict.fromkeys(fingerprint_of(m.public_key) for m in manifests if m.public_key in keys)
@@ -190,6 +192,18 @@ def _output(out: Path | None, manifests: list[Manifest], listing: Manifest, key:
                     Fault("changed", f"manifest {manifest.number}", "it speaks of another state of the output")
                 )
     return faults, len(found)
+
+
+def _beside(out: Path, listing: Manifest, key: Key) -> Iterable[Fault]:
+    """Yield what is wrong with what lies beside an output under its name and an ending, as a table of rejects does."""
+    for ending, told in (listing.run.get("beside") or {}).items():
+        path, where = out.with_name(f"{out.name}{ending}"), f"OUT{ending}"
+        if not ending.startswith("."):
+            continue
+        if not path.exists():
+            yield Fault("missing", where, "the run wrote it, and it is not there")
+        elif told != keyed_digest(key, path):
+            yield Fault("changed", where, "its content is not what the manifest says")
 
 
 def _known_as(name: str, digest: Digest, left: Mapping[str, str], key: Key | None) -> str | None:

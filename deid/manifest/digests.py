@@ -156,3 +156,17 @@ def tree_digest(key: Key | None, entries: Iterable[tuple[str, Digest]], *, priva
     if key is None:
         raise ValueError("no key")
     return f"keyed:{key.mac('tree', *lines).hex()}"
+
+
+def keyed_digest(key: Key, path: Path) -> str:
+    """Return the keyed checksum of a file; of a folder that of all its files, names included.
+
+    Raises
+    ------
+    InputError
+        When one cannot be read.
+    """
+    if path.is_dir():
+        listed = [(name, digest_file(key, name, path / name)) for name in files_below(path)]
+        return tree_digest(key, listed, private=True)
+    return digest_file(key, path.name, path).keyed

@@ -18,13 +18,14 @@ from deid.base.errors import DeidError
 from deid.base.keys import Key
 from deid.base.resources import resource_folder
 from deid.base.safe_names import safe_name
-from deid.manifest.digests import digest_file, files_below, tree_digest
+from deid.manifest.digests import keyed_digest
 
 NOT_TOLD = frozenset(
     """
-    aligned config csv dead_letters edits failed ids jobs journal json key_file ledger manifest manifest_every
-    metrics_port new_key_file out output plot poll preview preview_count quiet report request resume review save_scheme
-    sheet source target vault vault_key_file
+    aligned config connections csv dead_letters drift edits failed forward forward_tls idle ids job_folder
+    job_store jobs journal json key_file ledger listen manifest manifest_every metrics_port new_key_file out
+    output patience plot poll preview preview_count queue quiet report request resume review rotate save_scheme
+    sheet source target tls_certificate tls_clients tls_key tokens vault vault_key_file
     """.split()  # noqa: SIM905
 )
 """Options that say where something is put, which key is used, or how the work is done; none changes what comes out."""
@@ -93,13 +94,9 @@ def _text(text: str, key: Key) -> str:
 def _file(path: Path, key: Key) -> str:
     """Return the keyed checksum of a file or folder; nothing where there is none."""
     try:
-        if path.is_file():
-            return digest_file(key, path.name, path).keyed
-        if path.is_dir():
-            return tree_digest(key, ((n, digest_file(key, n, path / n)) for n in files_below(path)), private=True)
+        return keyed_digest(key, path) if path.is_file() or path.is_dir() else ""
     except (OSError, ValueError, DeidError):
         return ""
-    return ""
 
 
 @cache

@@ -17,7 +17,7 @@ from deid.base.keys import Key, load_key
 from deid.base.resources import resource_folder
 from deid.document import Failure
 from deid.manifest.content import Manifest, listing_manifest, log_of, manifest_path, numbered, plain, read_manifest
-from deid.manifest.digests import Digest, digest_file, files_below, public_name, tree_digest
+from deid.manifest.digests import Digest, digest_file, files_below, keyed_digest, public_name, tree_digest
 from deid.manifest.options import OptionRecord, told_options
 from deid.manifest.signing import Signed, SigningKey, load_signing_key, note_signed
 
@@ -61,10 +61,7 @@ class ManifestRun:
 
     def digest(self, path: Path) -> str:
         """Return the keyed checksum of a file; of a folder that of all its files."""
-        if path.is_dir():
-            listed = [(name, digest_file(self.key, name, path / name)) for name in files_below(path)]
-            return tree_digest(self.key, listed, private=True)
-        return digest_file(self.key, path.name, path).keyed
+        return keyed_digest(self.key, path)
 
     def finish(
         self,
@@ -92,7 +89,8 @@ class ManifestRun:
         parts : iterable of str
             Suffixes behind the name of an output that is one file, of further files that belong to it (``.json``).
         beside : mapping of str to Path, optional
-            Further files that were written, by what they are.
+            Further files that were written, by what they are. What begins with a dot (``.rejects``) is the ending of a
+            name: that file or folder lies beside ``out``, and is checked with it where the key is.
         grown : mapping of str to Digest, optional
             In place of ``out``: files that this run added to an output which other runs add to as well, by relative
             path; what the manifests before list goes on to count.

@@ -25,6 +25,7 @@ from deid.base.async_pool import AsyncPool, WorkerLost
 from deid.base.audit import now
 from deid.base.errors import ConfigError, DeidError, InputError, raised_at, require
 from deid.base.store import Store, open_store
+from deid.manifest.options import OptionRecord
 from deid.streaming.work import PipelineRecipe
 
 if TYPE_CHECKING:
@@ -189,12 +190,15 @@ class JobRecipe:
         Below which jobs read and write.
     facts : mapping
         What a manifest tells of policy and model.
+    options : sequence of OptionRecord
+        What the operator asked of the service.
     """
 
     recipe: PipelineRecipe
     place: str
     folders: tuple[Path, ...]
     facts: Mapping[str, Any] = field(repr=False)
+    options: Sequence[OptionRecord] = field(default=(), repr=False)
 
     def __call__(self) -> JobWorker:
         """Return it; model and policy are loaded by the first job."""
@@ -247,17 +251,19 @@ class JobWorker:
         if not again:
             check_output(source, target)
         check_suffix(found.single, found.format, target, found.format)
-        run = begin_run("serve", target, version=__version__, key=recipe.key)
+        own = [OptionRecord(name, getattr(asked, name)) for name in ("format", "text_field", "id_field")]
+        options = (*self._said.options, *own)
+        run = begin_run("serve", target, version=__version__, key=recipe.key, options=options)
         total = None if isinstance(found.format, CollectionFormat) else len(found.names)
         if self._pipeline is None:
             self._pipeline = recipe.pipeline()
-        options = json.dumps({"job": job.id, **recipe.fingerprint()}, sort_keys=True, default=str)
+        work = json.dumps({"job": job.id, **recipe.fingerprint()}, sort_keys=True, default=str)
         try:
             report = scrub_files(
                 found,
                 target,
                 self._pipeline,
-                run=None if found.single else RunNote(target, options, again),
+                run=None if found.single else RunNote(target, work, again),
                 watch=lambda items: self._watched(job.id, items, total),
             )
         except _Cancelled:

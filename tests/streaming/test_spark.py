@@ -222,6 +222,23 @@ def test_the_job_writes_what_the_command_writes(
     assert call("manifest", "verify", str(tmp_path / "one.parquet")) == 0
     one, two = ((tmp_path / f"{name}.parquet.manifest.json").read_text() for name in ("one", "two"))
     assert json.loads(one)["run"] == json.loads(two)["run"]
+    verify = ("manifest", "verify", str(tmp_path / "one.parquet"), "--key-file", str(key))
+    assert call(*verify, "--originals", str(path)) == 0
+    (tmp_path / "one.parquet.rejects" / "part-00000.parquet").rename(tmp_path / "rejects")
+    assert call(*verify) == 1
+    assert "changed: OUT.rejects" in capfd.readouterr().err
+    (tmp_path / "rejects").rename(tmp_path / "one.parquet.rejects" / "part-00000.parquet")
+    assert call(*verify) == 0
+    parts = sorted((tmp_path / "one.parquet").iterdir())
+    for change, what in (
+        (lambda: parts[0].write_bytes(parts[0].read_bytes()[:-1] + b"2"), "changed"),
+        (lambda: parts[0].unlink(), "missing"),
+        (lambda: (tmp_path / "one.parquet" / "part-99999.parquet").touch(), "added"),
+    ):
+        change()
+        capfd.readouterr()
+        assert call(*verify) == 1
+        assert f"{what}: " in capfd.readouterr().err
     assert call("spark", "scrub", str(path), str(tmp_path / "one.parquet"), *given) == 2
     log = "".join(file.read_text(errors="replace") for file in engine.log.rglob("*") if file.is_file())
     assert "MapInArrow" in log

@@ -61,9 +61,9 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
-def scrubbed(folder: Path, source: Path, target: Path) -> None:
+def scrubbed(folder: Path, source: Path, target: Path, *more: str) -> None:
     command = [sys.executable, "-m", "deid", "scrub", str(source), str(target), "--model", "none", "--key-file", "key"]
-    subprocess.run([*command, "-q"], cwd=folder, check=True, stderr=subprocess.DEVNULL)
+    subprocess.run([*command, "-q", *more], cwd=folder, check=True, stderr=subprocess.DEVNULL)
 
 
 def submitted(client: Any, source: Path, target: Path, **more: str) -> str:
@@ -74,7 +74,7 @@ def submitted(client: Any, source: Path, target: Path, **more: str) -> str:
 
 
 def test_a_folder_and_a_table_become_what_deid_scrub_writes(tmp_path: Path) -> None:
-    arguments = options(tmp_path)
+    arguments = (*options(tmp_path), "--keep", "filename", "--listen", "127.0.0.1:0")
     source = notes(tmp_path, 8)
     table = tmp_path / "data" / "notes.csv"
     table.write_text("id,story\n" + "".join(f'{n},"{NOTE} {n}"\n' for n in range(5)))
@@ -94,7 +94,11 @@ def test_a_folder_and_a_table_become_what_deid_scrub_writes(tmp_path: Path) -> N
             assert other.delete(f"/jobs/{first}").status_code == 404
         with one.client("lab") as other:
             assert other.post("/jobs", json={"source": str(source), "target": str(out)}).status_code == 403
-    scrubbed(tmp_path, source, tmp_path / "same")
+    scrubbed(tmp_path, source, tmp_path / "same", "--keep", "filename")
+    told = [check_manifests(place).manifests[0].run["options"] for place in (out, rows)]
+    assert all(len(one["keep"]) == 1 and one["model"] == "none" for one in told)
+    assert told[1]["text_field"] != "story"  # what a client wrote is told by a pseudonym
+    assert not {"listen", "tokens", "job_folder", "job_store"} & {*told[0], *told[1]}
     assert files(out) == files(tmp_path / "same")
     assert not check_manifests(out).faults
     assert (tmp_path / "jobs.db").stat().st_mode & 0o077 == 0
