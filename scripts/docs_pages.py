@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -23,6 +24,12 @@ _LOADED = re.compile(
     re.IGNORECASE,
 )
 """What a browser loads by itself from another place; links that a reader follows are none of it."""
+_OF_ROOT = {"changelog.md": "CHANGELOG.md", "security.md": "SECURITY.md"}
+"""Pages of the site that stand at the root of the checkout."""
+_QUOTED = re.compile(r"""(?<=: )(["'])(.+?)\1(?=[,)]| = )|(?<=-> )(["'])(.+?)\3$""")
+"""Annotations in a signature, which are strings."""
+_END = re.compile(r"&lt;&lt;(?:'|&\#39;)END")
+"""Where a command of a page in HTML takes the lines up to END."""
 _SHIM = re.compile(r'<script src="https://unpkg\.com/iframe-worker/shim"></script>')
 
 
@@ -76,23 +83,28 @@ def markdown(docstring: str) -> str:
     return re.sub(r"``(.+?)``", r"`\1`", re.sub(r"(?<![`\w])`(deid\.[\w.]+)`", r"`\1`", text))
 
 
+def signature(found: Any) -> str:
+    """Return how something is called, types without quotation marks; nothing where Python does not know."""
+    try:
+        said = str(inspect.signature(found))
+    except (TypeError, ValueError):
+        return ""
+    return _QUOTED.sub(lambda one: one[2] or one[4], said)
+
+
 def entry(name: str) -> str:
     """Return the section of a public name: signature, docstring, public methods."""
     found = find(name)
     if found is None:
         return f"### {name}\n\nNeeds a package that is not installed here."
     kind = "class" if inspect.isclass(found) else "def"
-    try:
-        said = str(inspect.signature(found))
-    except (TypeError, ValueError):
-        said = ""
     short = name.rsplit(".", 1)[-1]
-    parts = [f"### {name}", f"```python\n{kind} {short}{said}\n```", markdown(inspect.getdoc(found) or "")]
+    parts = [f"### {name}", f"```python\n{kind} {short}{signature(found)}\n```", markdown(inspect.getdoc(found) or "")]
     if inspect.isclass(found):
         for method, value in vars(found).items():
             if not method.startswith("_") and inspect.isfunction(value):
                 brief = (inspect.getdoc(value) or "").splitlines()
-                parts.append(f"`{short}.{method}{inspect.signature(value)}`\n: {brief[0] if brief else ''}")
+                parts.append(f"* `{short}.{method}{signature(value)}`: {brief[0] if brief else ''}")
     return "\n\n".join(parts)
 
 
@@ -104,10 +116,22 @@ def reference() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def from_root(name: str) -> str:
-    """Return a page of the root of the checkout with links as they are from docs/."""
-    text = (ROOT / name).read_text(encoding="utf-8")
-    return re.sub(r"\]\(docs/", "](", text)
+def terminal(code: str) -> str:
+    """Mark prompts and output of a terminal, so that what a reader copies is the commands alone.
+
+    A line that begins with ``$`` is a command, which goes on behind a backslash and up to ``END``.
+    """
+    lines, out = code.splitlines(keepends=True), []
+    while lines:
+        line = lines.pop(0)
+        if not line.startswith("$ "):
+            out.append(f'<span class="go">{line}</span>')
+            continue
+        command = line.removeprefix("$ ")
+        while lines and (command.endswith("\\\n") or (_END.search(command) and not command.endswith("\nEND\n"))):
+            command += lines.pop(0)
+        out.append(f'<span class="gp">$ </span>{command}')
+    return "".join(out)
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -116,8 +140,7 @@ def on_files(files: Any, config: Any) -> Any:
 
     made = {
         "reference.md": reference(),
-        "changelog.md": from_root("CHANGELOG.md"),
-        "security.md": from_root("SECURITY.md"),
+        **{name: (ROOT / file).read_text(encoding="utf-8") for name, file in _OF_ROOT.items()},
     }
     for place, text in made.items():
         files.append(File.generated(config, place, content=text))
@@ -125,20 +148,29 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Show links to files of the checkout that are no pages as their paths, which a reader finds in the checkout."""
+    """Lead links to the pages of the site; files of the checkout that are no pages are shown as their paths."""
+    here = page.file.src_uri
+    base = ROOT if here in _OF_ROOT else (ROOT / "docs" / here).parent
+    pages = {ROOT / file: name for name, file in _OF_ROOT.items()}
 
     def shown(found: re.Match[str]) -> str:
-        target = (ROOT / "docs" / page.file.src_uri).parent / found[2].split("#")[0]
-        inside = target.resolve()
-        if inside.is_relative_to(ROOT / "docs") and inside.is_file():
-            return found[0]
-        if page.file.src_uri in ("changelog.md", "security.md") and not (ROOT / found[2].split("#")[0]).exists():
-            return found[0]
-        if files.get_file_from_path(found[2].split("#")[0]) is not None:
-            return found[0]
-        return f"{found[1]} (`{inside.relative_to(ROOT) if inside.is_relative_to(ROOT) else found[2]}`)"
+        path, mark, part = found[2].partition("#")
+        inside = (base / path).resolve()
+        place = pages.get(
+            inside, inside.relative_to(ROOT / "docs").as_posix() if inside.is_relative_to(ROOT / "docs") else ""
+        )
+        if place and files.get_file_from_path(place) is not None:
+            return f"[{found[1]}]({os.path.relpath(place, Path(here).parent)}{mark}{part})"
+        if not inside.exists() or not inside.is_relative_to(ROOT):
+            return found[0]  # which mkdocs reports
+        return f"{found[1]} (`{inside.relative_to(ROOT)}`)"
 
     return re.sub(r"(?<!!)\[([^\]\n]+)\]\((?!https?:|mailto:|#)([^)\s]+)\)", shown, markdown)
+
+
+def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
+    """Mark what is typed in the terminals of a page."""
+    return re.sub(r"(<code>)(\$ .*?)(</code>)", lambda one: one[1] + terminal(one[2]) + one[3], html, flags=re.DOTALL)
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Literal
 
 import pytest
 
@@ -79,6 +80,32 @@ def test_a_docstring_becomes_lists(pages: ModuleType) -> None:
     assert "**Raises**\n\n* `ConfigError`\n    When not." in text
 
 
+def test_types_of_a_signature_have_no_quotation_marks(pages: ModuleType) -> None:
+    def sample(path: Path, kind: Literal["a", "b"] | None = "a", *, more: tuple[str, ...] = ()) -> str | None:
+        """Do nothing."""
+
+    assert (
+        pages.signature(sample)
+        == "(path: Path, kind: Literal['a', 'b'] | None = 'a', *, more: tuple[str, ...] = ()) -> str | None"
+    )
+
+
+def test_links_lead_to_pages_of_the_site_or_name_a_file(site: Path) -> None:
+    assert re.search(r'<a href="?security.html"?>who attacks what</a>', (site / "index.html").read_text())
+    assert re.search(r'href="?security.html', (site / "changelog.html").read_text())
+    assert re.search(r'href="?privacy-models.html', (site / "changelog.html").read_text())
+    assert "(<code>corpora/tables/README.md</code>)" in (site / "changelog.html").read_text()
+    assert "(<code>corpora/tables/README.md</code>)" in (site / "cube.html").read_text()
+
+
+def test_what_is_typed_in_a_terminal_is_told_from_its_answer(pages: ModuleType) -> None:
+    code = "$ deid scrub a \\\n    b\nmade &amp; done\n$ cat &gt; c &lt;&lt;'END'\nx\nEND\n$ ls\n"
+    marked = pages.terminal(code)
+    assert re.sub(r"</?span[^>]*>", "", marked) == code
+    typed = re.sub(r'<span class="g[op]">[^<]*</span>', "", marked)
+    assert typed == "deid scrub a \\\n    b\ncat &gt; c &lt;&lt;'END'\nx\nEND\nls\n"
+
+
 def test_every_term_of_the_glossary_has_a_source() -> None:
     lines = [line for line in (ROOT / "docs/glossary.md").read_text().splitlines() if line.startswith("| ")][2:]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
@@ -94,7 +121,7 @@ def test_the_tests_that_the_security_policy_names_exist() -> None:
 
 
 @pytest.mark.skipif(not BROWSER.exists(), reason="Chromium is not installed")
-def test_pages_opened_as_files_can_be_searched(site: Path) -> None:
+def test_pages_opened_as_files_can_be_searched_and_copied(site: Path) -> None:
     playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as play:
         browser = play.chromium.launch(executable_path=str(BROWSER), args=["--no-sandbox"])
@@ -105,7 +132,14 @@ def test_pages_opened_as_files_can_be_searched(site: Path) -> None:
         page.keyboard.type("Mondrian")
         page.wait_for_selector(".md-search-result__item", state="attached")
         found = page.locator(".md-search-result__link").first.get_attribute("href")
+        page.goto((site / "tutorial-statistician.html").as_uri())
+        copied = page.evaluate(
+            """() => [...document.querySelectorAll("pre code")].map(code => {
+                code.setAttribute("data-md-copying", ""); return code.innerText.trim() })"""
+        )
         browser.close()
+    assert copied[1] == "deid risk patients.csv --qi age,sex,zip"
+    assert copied[2].endswith("\\\n    --persons-as-given --k 5 --l 3 -o released.csv --report board.html")
     assert found is not None
     assert found.startswith(site.as_uri())
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:", "about:"))] == []
