@@ -293,6 +293,7 @@ def read(data: bytes, table: Table, pages: Table, attached: Callable[[bytes], Re
             reader = HtmlReader(source, pages, frozenset())
             reader.part(f"part {number}", start, start + len(body.text), body.charset)
             places += reader.places
+            links += reader.links
         elif body.text.strip():
             assert isinstance(body.charset, str)
             encode = functools.partial(_encode_plain, body.charset)

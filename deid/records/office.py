@@ -30,8 +30,15 @@ from deid.records.xml_positions import ATTRIBUTE, SPECIAL_INSIDE, TOKEN, XmlCode
 from deid.records.zip_members import Member, packed, unpacked
 
 _VALUE, _LABEL, _HEAD, _COUNT, _MEMBER, _TARGET = "value", "label", "head", "count", "member", "target"
-_STYLE = "style"
-REMOVED, _INSTANT, _INSTRUCTION, _DELETED, _SETTING = "removed", "instant", "instruction", "deleted", "setting"
+_ID = "id"
+REMOVED, _INSTANT, _DATED, _INSTRUCTION, _DELETED, _SETTING = (
+    "removed",
+    "instant",
+    "dated",
+    "instruction",
+    "deleted",
+    "setting",
+)
 _NUMBER = r"[-+]?(?:[0-9]{1,10}(?:\.[0-9]*)?|\.[0-9]+)(?:%|[a-z]{1,2})?"
 SHAPED = re.compile(
     rf"{_NUMBER}(?:[\s,;]+{_NUMBER})*"
@@ -39,6 +46,8 @@ SHAPED = re.compile(
     r"|[a-z]{1,30}(?:[A-Z0-9][a-z0-9]{0,30}){0,8}|[A-Za-z]|r?[Ii]d[0-9]{1,6}|[a-z]{2,3}-[A-Z]{2}|[^A-Za-z0-9]{1,8}"
 )
 """Numbers with units, colours, ids, and words of a standard: one word, small at its beginning."""
+_NO_DAY = "1970-01-01T00:00:00"
+"""What LibreOffice writes where it removes the day of a change; a change without one it does not read."""
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 FIELD = re.compile(
     r"\s*(?:(?:PAGE|NUMPAGES|NUMWORDS|NUMCHARS|SECTION|SECTIONPAGES|DATE|TIME|TOC|FORMTEXT|FORMCHECKBOX|FORMDROPDOWN"
@@ -390,13 +399,14 @@ class PackageReader:
             return
         if kind == _INSTANT:
             whole = self.source[begin - 1].isspace()
-            self._instant(path, begin - whole, at, end + 1, at, text_kept)
+            self._instant(path, begin - whole, end + 1, at, text_kept)
         elif kind == REMOVED:
             self.places.append(Place(path, begin - 1, end + 1, BLOCKED, examined=one.name != "@?"))
         elif kind == BLOCKED:
             self.places.append(Place(path, at, end, BLOCKED, examined=one.kind == BLOCKED and "?" not in one.name))
-        elif kind == _STYLE:
-            self.links.append(Place(path, at, end, "IDNUM", text, encode, starts))
+        elif kind == _ID:
+            begin, stop = self._stretch(text, starts, text_kept)
+            self.links.append(Place(path, at + begin, at + stop, "IDNUM", f"#{text_kept}"))
         elif kind == TEXT:
             behind = ": " if one.kind == _HEAD else "\n"
             self.places.append(Place(path, at, end, TEXT, text, encode, starts, behind=behind))
@@ -408,13 +418,24 @@ class PackageReader:
         text, starts = self.decode(one.raw)
         lead = text.index(value)
         tail = lead + len(value)
-        where = starts or [(n, n + 1) for n in range(len(text))]
-        begin, end = where[lead][0], where[tail - 1][1]
+        begin, end = self._stretch(text, starts, value)
         inside = None if starts is None else [(a - begin, b - begin) for a, b in starts[lead:tail]]
         self.places.append(Place(path, at + begin, at + end, kind, value, self.quoted(one), inside))
         if tail < len(text):
             self.places.append(Place(path, at + end, at + len(one.raw), BLOCKED, examined=True))
         self._know(kind, value)
+
+    @staticmethod
+    def _stretch(text: str, starts: Sequence[tuple[int, int]] | None, value: str) -> tuple[int, int]:
+        """Return where a value that stands in a text begins and ends among the characters written for it."""
+        lead = text.index(value)
+        tail = lead + len(value)
+        return (lead, tail) if starts is None else (starts[lead][0], starts[tail - 1][1])
+
+    @staticmethod
+    def _few_digits(text: str) -> bool:
+        """Tell whether a name holds fewer digits than a number of a person may have."""
+        return len(re.findall(r"[0-9]", text)) < 10
 
     def _settled(self, kind: str, text: str, said: Mapping[str, str]) -> tuple[str, str]:
         """Return what a value is by what it holds: kept, blocked, free text or an identifier; and what of it is one."""
@@ -422,11 +443,12 @@ class PackageReader:
             return (KEEP if text.strip() in self.software else kind), text
         if kind == _LABEL:
             words = _WORD.findall(text)
-            return (KEEP if len(re.findall(r"[0-9]", text)) < 10 and self.usual.issuperset(words) else TEXT), text
+            return (KEEP if self._few_digits(text) and self.usual.issuperset(words) else TEXT), text
         if kind == _HEAD:
             return TEXT, text
-        if kind == _STYLE:  # made of the name of the style, without its blanks
-            return (KEEP if self.usual.issuperset(_CAMEL.findall(text)) else kind), text
+        if kind == _ID:  # of a style: made of its name, without the blanks
+            usual = self._few_digits(text) and self.usual.issuperset(_CAMEL.findall(text))
+            return (KEEP if usual else kind), text
         if kind == _COUNT:
             return (KEEP if re.fullmatch(r"[0-9]{1,4}|true|false", text.strip()) else "IDNUM"), text
         if kind in (_VALUE, _SETTING):
@@ -452,8 +474,8 @@ class PackageReader:
         tail = text.removeprefix("./").lstrip("/").rpartition("../")[2].rstrip("/")
         if inside and any(f"/{name}".endswith(f"/{tail}") or name.startswith(f"{tail}/") for name in self.names):
             return KEEP, text
-        if text.startswith("#"):
-            return self._settled(_LABEL, text, said)
+        if text.startswith("#"):  # a heading is named by its words, anything else by its id
+            return self._settled(_LABEL, text, said) if "|" in text else self._settled(_ID, text[1:], said)
         scheme = re.match(r"\s*(mailto|tel|sms|fax)\s*:\s*(?=\S)", text, re.IGNORECASE)
         if scheme is None:
             return "URL", text
@@ -467,12 +489,12 @@ class PackageReader:
         if kind in self.table.facts["known"] and len(_WORD.findall(value)) > 1 and (found := known_of(kind, value)):
             self.known[found] = None
 
-    def _instant(self, path: str, begin: int, at: int, end: int, day_at: int, text: str) -> None:
-        """Add a day with its time; where its form cannot be kept it goes with all around it."""
+    def _instant(self, path: str, begin: int, end: int, day_at: int, text: str, else_: str = "") -> None:
+        """Add a day with its time; where its form cannot be kept it goes with all around it, or is said otherwise."""
         if _DAY.match(text) is None or (day := self.source[day_at : day_at + 10]) != text[:10]:
             self.places.append(Place(path, begin, end, BLOCKED, examined=True))
         else:
-            encode = functools.partial(_encode_instant, day_at - begin)
+            encode = functools.partial(_encode_instant, day_at - begin, else_)
             self.places.append(Place(path, begin, end, "DATE", day, encode))
 
     # text
@@ -506,10 +528,11 @@ class PackageReader:
         if rule == _INSTRUCTION and open_:
             open_[-1].codes.append((start, end))
             return
-        if rule == _INSTANT:
+        if rule in (_INSTANT, _DATED):
             stop = self.source.index(">", end) + 1
             lead = start + len(raw) - len(raw.lstrip())
-            self._instant(f"{self.name}/{tag.name}", frame.start, start, stop, lead, stripped)
+            else_ = f"{self.source[frame.start : start]}{_NO_DAY}{self.source[end:stop]}" if rule == _DATED else ""
+            self._instant(f"{self.name}/{tag.name}", frame.start, stop, lead, stripped, else_)
             return
         start += len(raw) - len(raw.lstrip())
         end = start + len(stripped)
@@ -557,7 +580,7 @@ class PackageReader:
             )  # fmt: skip
 
 
-def _encode_instant(lead: int, raw: str, place: Place, changes: Sequence[Change]) -> str:
-    """Return an attribute or element with another day; nothing where no whole day is left."""
+def _encode_instant(lead: int, else_: str, raw: str, place: Place, changes: Sequence[Change]) -> str:
+    """Return an attribute or element with another day; what is said otherwise where no whole day is left."""
     new = changed(place.text, changes)
-    return raw[:lead] + new + raw[lead + len(new) :] if _DAY.fullmatch(new) else ""
+    return raw[:lead] + new + raw[lead + len(new) :] if _DAY.fullmatch(new) else else_

@@ -433,7 +433,8 @@ def renamer(key: Key) -> Callable[[str], str]:
     """Return what makes the new id for an id, the same in every run.
 
     A UUID for a UUID, the object identifier of one (2.25, ITU-T X.667) for an object identifier, else 26 letters and
-    digits; behind two slashes these are a host of nobody's (RFC 2606).
+    digits; behind two slashes these are a host of nobody's (RFC 2606), behind "#" the name of a place in a
+    document, which begins with letters (XML 1.0, NCName).
     """
     secret = key.derive("ids of records").mac("id")
 
@@ -447,7 +448,7 @@ def renamer(key: Key) -> Callable[[str], str]:
         if OID.match(value):
             return f"2.25.{uuid.UUID(bytes=mac[:16], version=4).int}"
         new = base64.b32encode(mac)[:26].decode().lower()
-        return f"//{new}.example" if is_host else new
+        return f"//{new}.example" if is_host else f"id{new}" if value.startswith("#") else new
 
     return renamed
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 import zipfile
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
@@ -192,6 +193,57 @@ def test_ids_of_styles_of_a_site_are_new_and_lead_to_them(surrogates: Pipeline) 
     assert re.findall(rb'pStyle w:val="(\w+)"', written["word/document.xml"]) == ids
     assert ids[1] == b"BodyText2"
     assert ids[0] != b"ThornburyLetter"
+
+
+CHANGED = (
+    '<text:tracked-changes><text:changed-region xml:id="ct94305911947712" text:id="ct94305911947712"><text:deletion>'
+    "<office:change-info><dc:creator>Bartholomew Quigg</dc:creator><dc:date>2024-03-14T09:00:00</dc:date>"
+    "</office:change-info><text:p>Mrs. Thornbury</text:p></text:deletion></text:changed-region></text:tracked-changes>"
+    '<text:p>Seen<text:change text:change-id="ct94305911947712"/><text:bookmark text:name="Thornbury"/>'
+    '<text:a xlink:href="#Thornbury">above</text:a>'
+    '<text:bookmark-ref text:ref-name="Thornbury">x</text:bookmark-ref></text:p>'
+)
+
+
+@pytest.mark.parametrize("policy", ["hiding", "surrogates", "keeping"])
+def test_what_refers_to_a_place_in_the_document_still_leads_there(policy: str, request: pytest.FixtureRequest) -> None:
+    """LibreOffice shows deleted words at the head of the page where nothing refers to them or they have no date."""
+    content = str(ODT["content.xml"])
+    head, tail = content.split("<text:tracked-changes>")[0], content.split("</text:tracked-changes>")[1]
+    pipeline = request.getfixturevalue(policy)
+    written = contents(scrub(pipeline, zipped({**ODT, "content.xml": head + CHANGED + tail})))["content.xml"].decode()
+    (change,) = set(re.findall(r'(?:xml:|text:|change-)id="(.+?)"', written))
+    where = r'(?:bookmark text:name|ref-name)="(.+?)"|href="#(.+?)"'
+    (place,) = {one or other for one, other in re.findall(where, written)}
+    kept = policy == "keeping"
+    assert (change == "ct94305911947712", place == "Thornbury") == (kept, kept)
+    assert re.fullmatch("[A-Za-z]+[a-z0-9]*", change), "a name of XML"
+    day = re.findall("<dc:date>(.+?)</dc:date></office:change-info>", written)
+    assert day == {"hiding": ["1970-01-01T00:00:00"], "keeping": ["2024-03-14T09:00:00"]}.get(policy, day)
+    assert len(day) == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "member"),
+    [
+        (
+            lambda: docx(
+                '<w:p><w:bookmarkStart w:id="1" w:name="Thornbury"/><w:bookmarkEnd w:id="1"/></w:p>'
+                '<w:p><w:hyperlink w:anchor="Thornbury"><w:r><w:t>above</w:t></w:r></w:hyperlink></w:p>'
+            ),
+            "word/document.xml",
+        ),
+        (lambda: b'<html><body><a name="Thornbury"></a><p id="Thornbury">x</p><a href="#Thornbury">above</a>', None),
+    ],
+    ids=["docx", "html"],
+)
+def test_links_lead_to_bookmarks(make: Callable[[], bytes], member: str | None, surrogates: Pipeline) -> None:
+    written = scrub(surrogates, make())
+    shown = contents(written)[member] if member else written
+    found = re.findall(rb'(?:w:name|anchor|name|(?<!w:)\bid|href)="#?(\w{4,})"', shown)
+    assert len(found) in (2, 3)
+    assert len(set(found)) == 1
+    assert found[0] != b"Thornbury"
 
 
 REFUSED = {
