@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Iterable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from deid.base.errors import ConfigError, require
 from deid.base.keys import load_key
@@ -17,6 +19,9 @@ from deid.cli.listening_options import CertificateOptions
 from deid.cli.option_groups import DriftOptions, VaultKeeping, WorkOptions, command
 from deid.cli.run_manifest import model_facts, models_of, policy_facts
 from deid.pipeline.options import PipelineOptions
+
+if TYPE_CHECKING:
+    from deid.web.jobs import JobPlaces
 
 _WHO = "Who may ask"
 _LIMITS = "Limits"
@@ -61,16 +66,62 @@ class JobOptions:
 
     PANEL: ClassVar[str] = "Jobs"
     job_folder: tuple[Path, ...] = option((), "Let jobs read and write below this folder (repeatable).")
+    job_source: tuple[str, ...] = option(
+        (), "Let jobs read tables of a database, as NAME:TABLE (repeatable).", metavar="NAME=URL"
+    )
+    job_target: tuple[str, ...] = option(
+        (), "Let jobs make tables in a database, as NAME:TABLE (repeatable).", metavar="NAME=URL"
+    )
     job_store: str | None = option(
         None, "Where jobs are kept: a file, made if missing, or postgresql://...", metavar="STORE", read=store_of
     )
 
     def __post_init__(self) -> None:
         """Refuse what is half said."""
-        if bool(self.job_folder) != (self.job_store is not None):
-            raise ConfigError("jobs need folders and a store", "give --job-folder and --job-store")
+        if bool(self.job_source) != bool(self.job_target):
+            raise ConfigError("jobs on tables need both sides", "give --job-source and --job-target")
+        if bool(self.job_folder or self.job_source) != (self.job_store is not None):
+            raise ConfigError("jobs need places and a store", "give --job-folder or --job-source, and --job-store")
+        _connections("--job-source", self.job_source)
+        _connections("--job-target", self.job_target)
         for folder in self.job_folder:
             require(folder.is_dir(), "a folder for jobs is not there", "make it first, or correct --job-folder")
+
+    @property
+    def places(self) -> JobPlaces:
+        """Where jobs may read and write."""
+        from deid.web.jobs import JobPlaces
+
+        return JobPlaces(
+            tuple(folder.resolve() for folder in self.job_folder),
+            _connections("--job-source", self.job_source),
+            _connections("--job-target", self.job_target),
+        )
+
+
+def _connections(flag: str, said: Iterable[str]) -> dict[str, str]:
+    """Return the URLs of databases by the names that requests call them.
+
+    Raises
+    ------
+    ConfigError
+        When one is no URL of a database, names a table or holds a password, or two have one name.
+    """
+    from deid.base.store import refuse_password, sqlite_file
+    from deid.io.database import DATABASES, split_place
+
+    found: dict[str, str] = {}
+    for one in said:
+        name, _, url = one.partition("=")
+        hint = f"write {flag} NAME=postgresql://user@host/database, or NAME=sqlite:///file.db"
+        named = re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name)
+        require(named is not None and "://" in url, f"{flag} is no database with a name", hint)
+        require(name not in found, f"{flag}: two databases have one name", "name each once")
+        file = sqlite_file(refuse_password(url))
+        require(file is None or file.suffix in DATABASES, f"{flag} names no file of SQLite", hint)
+        require(split_place(url)[1] is None, f"{flag} names a table", "requests name it")
+        found[name] = url
+    return found
 
 
 @command
@@ -119,9 +170,9 @@ def serve(
         raise ConfigError(
             "--vault without --tokens", "its audit trail must tell who asked: give each application a token"
         )
-    if work_on.job_folder and asking.tokens is None:
+    if work_on.job_store is not None and asking.tokens is None:
         raise ConfigError(
-            "--job-folder without --tokens", "who may have whole folders scrubbed must have a token for it"
+            "jobs without --tokens", "who may have whole folders and tables scrubbed must have a token for it"
         )
     where = Address.read(listen)
     access = TokenFile(asking.tokens, ROLES) if asking.tokens else None
@@ -146,9 +197,9 @@ def serve(
         stack.enter_context(comparing.watching(totals, tell))
         if work_on.job_store is not None:
             store = refuse_password(work_on.job_store)
-            folders = tuple(folder.resolve() for folder in work_on.job_folder)
-            hand = stack.enter_context(Pool(JobRecipe(recipe, store, folders, facts, told.asked()), 1, silent=True))
-            jobs = stack.enter_context(closing(Jobs(hand, store, folders)))
+            places = work_on.places
+            hand = stack.enter_context(Pool(JobRecipe(recipe, store, places, facts, told.asked()), 1, silent=True))
+            jobs = stack.enter_context(closing(Jobs(hand, store, places)))
         pool.wait_ready()
         sys.stderr.write("".join(f"{note}\n" for note in pool.notes) + f"listening on {place.origin}\n")
         sys.stderr.flush()

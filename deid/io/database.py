@@ -360,6 +360,16 @@ def split_place(place: str) -> tuple[str, str | None]:
     return (f"{scheme}://{before}{mark}{query}", last) if named else (place, None)
 
 
+def join_place(database: str, table: str) -> str:
+    """Return a place as an output is named, of a database's URL and a table; `split_place` takes it apart.
+
+    >>> join_place("postgresql://me@host/hospital?sslmode=require", "deid.note")
+    'postgresql://me@host/hospital/deid.note?sslmode=require'
+    """
+    path, mark, query = database.partition("?")
+    return f"{path}/{table}{mark}{query}"
+
+
 DATABASES = (".db", ".sqlite", ".sqlite3")
 """Endings of files of SQLite."""
 

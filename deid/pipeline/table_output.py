@@ -391,6 +391,17 @@ class TableOutput:
         if self._broken or self._incomplete:
             return
         with self.store.writing() as connection:
-            connection.execute(sql.delete(self._progress).where(self._progress.c.target == self.name))
-            if connection.execute(sql.select(self._progress.c.part).limit(1)).first() is None:
-                self._progress.drop(connection)
+            self._forget(connection)
+
+    def discard(self) -> None:
+        """Take away what this run has made, and its note: nobody wants it any more."""
+        with self.store.writing() as connection:
+            for table in self._tables:
+                table.drop(connection)
+            self._forget(connection)
+        self.store.close()
+
+    def _forget(self, connection: sql.Connection) -> None:
+        connection.execute(sql.delete(self._progress).where(self._progress.c.target == self.name))
+        if connection.execute(sql.select(self._progress.c.part).limit(1)).first() is None:
+            self._progress.drop(connection)

@@ -73,13 +73,17 @@ JOB = thing(
     {"submitted": text("UTC"), "ended": text("UTC"), "done": NUMBER, "total": NUMBER},
 )
 ASKED = thing(
-    {"source": text("a file or folder below one that jobs may use"), "target": text("a new one")},
-    {"format": text("of the source; told by its content"), "text_field": text(), "id_field": text()},
+    {
+        "source": text("a file or folder below one that jobs may use, or NAME:TABLE of a database"),
+        "target": text("a new one, or NAME:TABLE"),
+    },
+    {"format": text("of the source; told by its content"), "text_field": text(), "id_field": text()}
+    | {"patient_field": text("a column of the table"), "date_field": text("a column of the table")},
 )
 RESULT = thing(
     {},
     {"documents": NUMBER, "failed": NUMBER, "errors": {"type": "object"}, "categories": {"type": "object"}}
-    | {"unexamined": NUMBER, "detail": text(), "hint": text()},
+    | {"columns": {"type": "object"}, "unexamined": NUMBER, "detail": text(), "hint": text()},
 )
 PROBLEM = thing(
     {"title": text(), "status": NUMBER},

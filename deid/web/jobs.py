@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import secrets
 import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,8 @@ from deid.streaming.work import PipelineRecipe
 
 if TYPE_CHECKING:
     from deid.base.pool import Pool
-    from deid.pipeline import Report
+    from deid.manifest import ManifestRun
+    from deid.pipeline import Pipeline, Report
 
 QUEUED, RUNNING, DONE, FAILED, CANCELLED = "queued", "running", "done", "failed", "cancelled"
 TABLES = sql.MetaData()
@@ -53,6 +55,8 @@ _OFTEN = 0.5
 """Seconds between looks at whether a job is to be cancelled."""
 _AGAIN = 5.0
 """Seconds between attempts where the store or the worker fails."""
+_BOTH = "files become files, and tables of databases tables"
+_FIELDS = "patient_field and date_field are columns of a database's table"
 _SHOWN = 100
 """Jobs that a caller is told of."""
 
@@ -66,6 +70,51 @@ class JobRequest:
     format: str | None = None
     text_field: str | None = field(default=None, repr=False)
     id_field: str | None = field(default=None, repr=False)
+    patient_field: str | None = field(default=None, repr=False)
+    """Column of a database's table with whose row it is."""
+    date_field: str | None = field(default=None, repr=False)
+    """Column of a database's table with the day of a row."""
+
+
+_NAMES = tuple(one.name for one in fields(JobRequest))
+_TABLE = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):((?:[A-Za-z_]\w*\.)?[A-Za-z_]\w*)", re.ASCII)
+"""A connection's name and a table, which are put into a URL: nothing that could change where it leads."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobPlaces:
+    """Where jobs may read and write, as the operator says; whoever asks for a job names no host.
+
+    Parameters
+    ----------
+    folders : sequence of Path
+        Below which files are read and written.
+    sources, targets : mapping of str to str
+        URLs of databases whose tables are read, and that get new tables, by the names that requests call them.
+    """
+
+    folders: Sequence[Path] = ()
+    sources: Mapping[str, str] = field(default_factory=dict, repr=False)
+    targets: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def table(self, place: str, *, new: bool) -> tuple[str, str, str] | None:
+        """Return the connection's name, its URL and the table of a place ``NAME:TABLE``; None for a path.
+
+        Raises
+        ------
+        ConfigError
+            When it is no such place, or no connection has the name.
+        """
+        if place.startswith("/") or ":" not in place:
+            return None
+        found, flag = _TABLE.fullmatch(place), "--job-target" if new else "--job-source"
+        url = (self.targets if new else self.sources).get(found[1]) if found else None
+        if found is None or url is None:
+            raise ConfigError(
+                "this names no table of a database that jobs may use",
+                f"write NAME:TABLE or NAME:SCHEMA.TABLE; ask whoever runs the service ({flag})",
+            )
+        return found[1], url, found[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +158,10 @@ class JobStore:
     def submit(self, caller: str, asked: JobRequest) -> Job:
         """Add a job, and return it."""
         id = secrets.token_hex(16)
-        names = ("source", "target", "format", "text_field", "id_field")
         row = {
             "id": id,
             "caller": caller,
-            "asked": json.dumps({name: getattr(asked, name) for name in names}),
+            "asked": json.dumps({name: getattr(asked, name) for name in _NAMES}),
             "state": QUEUED,
             "cancel": False,
             "submitted": now(),
@@ -186,8 +234,8 @@ class JobRecipe:
         Of the service.
     place : str
         Of the store.
-    folders : tuple of Path
-        Below which jobs read and write.
+    places : JobPlaces
+        Where jobs read and write.
     facts : mapping
         What a manifest tells of policy and model.
     options : sequence of OptionRecord
@@ -196,7 +244,7 @@ class JobRecipe:
 
     recipe: PipelineRecipe
     place: str
-    folders: tuple[Path, ...]
+    places: JobPlaces
     facts: Mapping[str, Any] = field(repr=False)
     options: Sequence[OptionRecord] = field(default=(), repr=False)
 
@@ -211,7 +259,7 @@ class JobWorker:
     def __init__(self, said: JobRecipe) -> None:
         self._said = said
         self._store = JobStore(said.place)
-        self._pipeline: Any = None
+        self._made: tuple[PipelineRecipe, Pipeline] | None = None
         self.notes: list[str] = []
 
     def __call__(self, id: str) -> None:
@@ -219,7 +267,8 @@ class JobWorker:
         job = self._store.find(id)
         assert job is not None
         try:
-            self._store.end(id, DONE, self._done(job))
+            rows = self._said.places.table(job.asked.source, new=False) is not None
+            self._store.end(id, DONE, self._rows(job) if rows else self._files(job))
         except _Cancelled:
             self._store.end(id, CANCELLED)
         except DeidError as error:
@@ -228,53 +277,75 @@ class JobWorker:
             what = f"internal error {type(error).__name__} at {raised_at(error)}"
             self._store.end(id, FAILED, {"detail": what, "hint": "please report this"})
 
-    def _done(self, job: Job) -> dict[str, Any]:
+    def _begin(self, asked: JobRequest, target: Path) -> ManifestRun:
         from deid import __version__
-        from deid.io import check_output, check_suffix, scan
-        from deid.io.formats import CollectionFormat, Options
         from deid.manifest import begin_run
-        from deid.pipeline import scrub_files
-        from deid.pipeline.resuming import RunNote, interrupted
 
-        asked, recipe = job.asked, self._said.recipe
-        source, target = below(self._said.folders, asked.source), below(self._said.folders, asked.target)
-        found = scan(source, asked.format, Options(text_field=asked.text_field, id_field=asked.id_field))
-        inputs = [
-            (path.relative_to(found.root).as_posix(), path) for name in found.names for _, path in found.paths(name)
-        ]
-        for _, path in inputs:  # a link can lead anywhere
-            below(self._said.folders, str(path))
-        if job.state == RUNNING and not interrupted(target):
-            # all was written, and the service ended before it was noted; by which policy and key is not known any more
-            _cleared(target)
-        again = interrupted(target)
-        if not again:
-            check_output(source, target)
-        check_suffix(found.single, found.format, target, found.format)
-        own = [OptionRecord(name, getattr(asked, name)) for name in ("format", "text_field", "id_field")]
+        own = [OptionRecord(name, getattr(asked, name)) for name in _NAMES if name not in ("source", "target")]
         options = (*self._said.options, *own)
-        run = begin_run("serve", target, version=__version__, key=recipe.key, options=options)
-        total = None if isinstance(found.format, CollectionFormat) else len(found.names)
-        if self._pipeline is None:
-            self._pipeline = recipe.pipeline()
-        work = json.dumps({"job": job.id, **recipe.fingerprint()}, sort_keys=True, default=str)
+        return begin_run("serve", target, version=__version__, key=self._said.recipe.key, options=options)
+
+    def _pipeline(self, recipe: PipelineRecipe) -> Pipeline:
+        """Return the pipeline of what a user says; that of the last job is kept."""
+        if self._made is None or self._made[0] != recipe:
+            self._made = recipe, recipe.pipeline()
+        return self._made[1]
+
+    def _rows(self, job: Job) -> dict[str, Any]:
+        """Scrub a table of a database into a new one."""
+        from deid.base.store import sqlite_file
+        from deid.io.database import join_place, open_rows
+        from deid.io.formats import Options
+        from deid.pipeline import scrub_files
+        from deid.pipeline.table_output import TableOutput
+
+        asked, places = job.asked, self._said.places
+        source, target = places.table(asked.source, new=False), places.table(asked.target, new=True)
+        assert source is not None
+        require(target is not None, _BOTH, "name a table as NAME:TABLE")
+        assert target is not None
+        said = replace(self._said.recipe.options, patient_field=asked.patient_field, date_field=asked.date_field)
+        recipe = replace(self._said.recipe, options=said)
+        columns = Options(
+            text_field=asked.text_field,
+            id_field=asked.id_field,
+            table=source[2],
+            patient=asked.patient_field,
+            date=asked.date_field,
+            kept=frozenset(said.keep),
+        )
+        # of a server the manifest lies where the service runs, as that of the command does
+        out = sqlite_file(target[1]) or Path(f"{target[0]}.{target[2]}")
+        run = self._begin(asked, out)
+        work = json.dumps({"source": asked.source, **recipe.fingerprint()}, sort_keys=True, default=str)
+        found = open_rows(source[1], columns)
+        output = TableOutput(found, join_place(target[1], target[2]), recipe.key, work)
         try:
             report = scrub_files(
-                found,
-                target,
-                self._pipeline,
-                run=None if found.single else RunNote(target, work, again),
-                watch=lambda items: self._watched(job.id, items, total),
+                found, output, self._pipeline(recipe), watch=lambda items: self._watched(job.id, items, None)
             )
         except _Cancelled:
-            _cleared(target)
+            output.discard()
             raise
-        told = _told(report)
+        told = _told(report) | {"columns": found.plan.told()}
+        inputs = [] if found.place is None else [(found.place.name, found.place)]
+        return self._end(run, out, inputs, found.root, report, told)
+
+    def _end(
+        self,
+        run: ManifestRun,
+        out: Path,
+        inputs: Sequence[tuple[str, Path]],
+        root: Path,
+        report: Report,
+        told: dict[str, Any],
+    ) -> dict[str, Any]:
+        """Write the manifest; return what whoever asked for the job is told."""
         run.finish(
-            target,
+            out,
             inputs=inputs,
             failures=report.failures,
-            root=found.root,
+            root=root,
             documents=report.documents,
             failed=len(report.failures),
             categories=told["categories"],
@@ -282,6 +353,44 @@ class JobWorker:
             **self._said.facts,
         )
         return told
+
+    def _files(self, job: Job) -> dict[str, Any]:
+        """Scrub a file or folder into a new one."""
+        from deid.io import check_output, check_suffix, scan
+        from deid.io.formats import CollectionFormat, Options
+        from deid.pipeline import scrub_files
+        from deid.pipeline.resuming import RunNote, interrupted
+
+        asked, recipe = job.asked, self._said.recipe
+        source, target = below(self._said.places.folders, asked.source), below(self._said.places.folders, asked.target)
+        found = scan(source, asked.format, Options(text_field=asked.text_field, id_field=asked.id_field))
+        inputs = [
+            (path.relative_to(found.root).as_posix(), path) for name in found.names for _, path in found.paths(name)
+        ]
+        for _, path in inputs:  # a link can lead anywhere
+            below(self._said.places.folders, str(path))
+        if job.state == RUNNING and not interrupted(target):
+            # all was written, and the service ended before it was noted; by which policy and key is not known any more
+            _cleared(target)
+        again = interrupted(target)
+        if not again:
+            check_output(source, target)
+        check_suffix(found.single, found.format, target, found.format)
+        run = self._begin(asked, target)
+        total = None if isinstance(found.format, CollectionFormat) else len(found.names)
+        work = json.dumps({"job": job.id, **recipe.fingerprint()}, sort_keys=True, default=str)
+        try:
+            report = scrub_files(
+                found,
+                target,
+                self._pipeline(recipe),
+                run=None if found.single else RunNote(target, work, again),
+                watch=lambda items: self._watched(job.id, items, total),
+            )
+        except _Cancelled:
+            _cleared(target)
+            raise
+        return self._end(run, target, inputs, found.root, report, _told(report))
 
     def _watched(self, id: str, items: Iterator[Any], total: int | None) -> Iterator[Any]:
         looked, count = 0.0, 0
@@ -340,13 +449,13 @@ class Jobs:
         Of `JobRecipe`, entered.
     place : str or Path
         Of the store.
-    folders : sequence of Path
-        Below which jobs read and write.
+    places : JobPlaces
+        Where jobs read and write.
     """
 
-    def __init__(self, pool: Pool[str, None], place: str | Path, folders: Sequence[Path]) -> None:
+    def __init__(self, pool: Pool[str, None], place: str | Path, places: JobPlaces) -> None:
         self._pool = pool
-        self._folders = tuple(folders)
+        self._places = places
         self.store = JobStore(place)
         self._new = asyncio.Event()
 
@@ -390,14 +499,23 @@ class Jobs:
         InputError
             When the request is of another form.
         ConfigError
-            When its paths are not below a folder that jobs may use.
+            When its places are none that jobs may use.
         """
-        names = {"source", "target", "format", "text_field", "id_field"}
+        names = frozenset(_NAMES)
         strings = all(isinstance(value, str) for value in values.values())
         if not strings or not values.keys() <= names or not {"source", "target"} <= values.keys():
             raise InputError("this is no job", 'send {"source": "/folder/in", "target": "/folder/out"}')
         asked = JobRequest(**{name: str(value) for name, value in values.items()})
-        source, target = below(self._folders, asked.source), below(self._folders, asked.target)
+        tables = [
+            self._places.table(asked.source, new=False) is not None,
+            self._places.table(asked.target, new=True) is not None,
+        ]
+        require(len({*tables}) == 1, _BOTH, "name two paths, or two tables as NAME:TABLE")
+        if all(tables):
+            require(asked.format is None, "a table of a database has no format", "leave it out")
+            return self.store.submit(caller, asked)
+        require(asked.patient_field is None and asked.date_field is None, _FIELDS, "set them for the service")
+        source, target = below(self._places.folders, asked.source), below(self._places.folders, asked.target)
         require(source.exists(), "there is nothing at the path of the source", "look at how it is spelt")
         require(target.parent.is_dir(), "the folder for the target is not there", "make it first")
         require(not os.path.lexists(target), "there is something at the path of the target", "name a new one")

@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import attempt
 from served import began, serving
 
+from deid.base.errors import ConfigError
 from deid.base.keys import Key
 from deid.base.pool import Pool
 from deid.manifest import check_manifests
@@ -66,7 +70,7 @@ def scrubbed(folder: Path, source: Path, target: Path, *more: str) -> None:
     subprocess.run([*command, "-q", *more], cwd=folder, check=True, stderr=subprocess.DEVNULL)
 
 
-def submitted(client: Any, source: Path, target: Path, **more: str) -> str:
+def submitted(client: Any, source: Path | str, target: Path | str, **more: str) -> str:
     answer = client.post("/jobs", json={"source": str(source), "target": str(target), **more})
     assert answer.status_code == 202, answer.text
     assert answer.headers["location"] == f"/jobs/{answer.json()['id']}"
@@ -170,11 +174,11 @@ def test_jobs_go_on_when_their_store_is_there_again(tmp_path: Path, monkeypatch:
     source, data = notes(tmp_path, 2), (tmp_path / "data").resolve()
     (tmp_path / "store").mkdir()
     away = tmp_path / "away" / "jobs.db"  # the worker's way to the store
-    recipe = PipelineRecipe(Key(b"k" * 32), PipelineOptions(model="none"))
+    recipe, places = PipelineRecipe(Key(b"k" * 32), PipelineOptions(model="none")), jobs.JobPlaces((data,))
 
     async def run() -> str:
-        with Pool(jobs.JobRecipe(recipe, str(away), (data,), {}), 1, silent=True) as pool:
-            here = jobs.Jobs(pool, tmp_path / "store" / "jobs.db", (data,))
+        with Pool(jobs.JobRecipe(recipe, str(away), places, {}), 1, silent=True) as pool:
+            here = jobs.Jobs(pool, tmp_path / "store" / "jobs.db", places)
             id = here.submit("anna", {"source": str(source), "target": str(data / "out")}).id
             at_work = asyncio.create_task(here.work())
             await asyncio.sleep(2)
@@ -191,3 +195,93 @@ def test_jobs_go_on_when_their_store_is_there_again(tmp_path: Path, monkeypatch:
 
     assert asyncio.run(run()) == "done"
     assert len(list((data / "out").glob("*.txt"))) == 2
+
+
+def table_of(place: Path, count: int, size: int = 1) -> None:
+    """Make a database with a table of notes."""
+    place.touch(mode=0o600)
+    with closing(sqlite3.connect(place)) as base, base:
+        base.execute("CREATE TABLE note (id INTEGER PRIMARY KEY, person TEXT, day TEXT, story TEXT, ward TEXT)")
+        rows = [(n, f"p{n % 3}", "2019-05-03", f"{NOTE} {n}\n" * size, "W1") for n in range(count)]
+        base.executemany("INSERT INTO note VALUES (?, ?, ?, ?, ?)", rows)
+
+
+def rows_of(place: Path, table: str = "note") -> list[Any]:
+    with closing(sqlite3.connect(place)) as base:
+        return base.execute(f"SELECT * FROM {table} ORDER BY 1").fetchall()
+
+
+COLUMNS = {"text_field": "story", "id_field": "id", "patient_field": "person", "date_field": "day"}
+BASES = ("--jobs", "1", "--job-store", "jobs.db", "--job-source", "ward=sqlite:///ward.db",
+         "--job-target", "shared=sqlite:///shared.db")  # fmt: skip
+
+
+def test_a_table_of_a_database_becomes_what_deid_scrub_writes(tmp_path: Path) -> None:
+    """By the names of connections alone; what could lead elsewhere is refused, and says nothing of where they are."""
+    table_of(tmp_path / "ward.db", 12)
+    with serving(tmp_path, *BASES, roles=ROLES) as one, one.client("night") as client:
+        for source, target in (
+            ("sqlite:///ward.db", "shared:note"), ("nowhere:note", "shared:note"), ("ward:note", "ward:note"),
+            ("shared:note", "shared:more"), ("ward:note", "shared:note?host=evil"), ("ward:note", "shared:a/b"),
+            ("ward:no te", "shared:x"), ("ward:note", str(tmp_path / "x.db")), (str(tmp_path / "ward.db"), "shared:x"),
+            ("postgresql://evil/x:note", "shared:x"), ("ward:", "shared:x"), (str(tmp_path / "ward.db"), "/x.db"),
+        ):  # fmt: skip
+            answer = client.post("/jobs", json={"source": source, "target": target, **COLUMNS})
+            assert answer.status_code == 400, (source, target)
+            assert "ward.db" not in answer.text
+            assert "evil" not in answer.text
+        done = over(client, submitted(client, "ward:note", "shared:note", **COLUMNS))
+        result = client.get(f"/jobs/{done['id']}/result").json()
+        assert (done["state"], result.get("documents"), result.get("failed")) == ("done", 12, 0), result
+        assert result["columns"]["ward"] == "dropped"
+        again = over(client, submitted(client, "ward:note", "shared:note", **COLUMNS))
+        assert again["state"] == "failed"
+        assert "exists already" in client.get(f"/jobs/{again['id']}/result").json()["detail"]
+        wrong = over(client, submitted(client, "ward:note", "shared:other", **(COLUMNS | {"text_field": "stories"})))
+        assert wrong["state"] == "failed"
+    command = ["scrub", "ward.db", "--table", "note", "--text", "story", "--id", "id", "--patient", "person", "--date",
+               "day", "--model", "none", "--key-file", "key", "--output", "sqlite:///same.db/note"]  # fmt: skip
+    subprocess.run([sys.executable, "-m", "deid", *command], cwd=tmp_path, check=True, stderr=subprocess.DEVNULL)
+    assert rows_of(tmp_path / "shared.db") == rows_of(tmp_path / "same.db")
+    assert len(rows_of(tmp_path / "same.db")) == 12
+    assert (tmp_path / "shared.db").stat().st_mode & 0o077 == 0
+    check = check_manifests(tmp_path / "shared.db")
+    assert not check.faults
+    assert "ward" not in check.manifests[0].to_bytes().decode().replace('"ward": "dropped"', "")
+
+
+def test_a_job_on_a_table_goes_on_after_a_kill_and_vanishes_when_it_is_cancelled(tmp_path: Path) -> None:
+    table_of(tmp_path / "ward.db", 800, 4)
+    killed = began(tmp_path, *BASES, roles=ROLES)
+    with killed.client("night") as client:
+        first = submitted(client, "ward:note", "shared:note", **COLUMNS)
+        begun(client, first)
+        os.kill(killed.process.pid, signal.SIGKILL)
+        killed.process.communicate()
+    with serving(tmp_path, *BASES) as one, replace(one, tokens=killed.tokens).client("night") as client:
+        assert over(client, first)["state"] == "done", client.get(f"/jobs/{first}/result").json()
+        second = submitted(client, "ward:note", "shared:gone", **COLUMNS)
+        begun(client, second)
+        client.delete(f"/jobs/{second}")
+        assert over(client, second)["state"] == "cancelled"
+    assert len({row[0] for row in rows_of(tmp_path / "shared.db")}) == len(rows_of(tmp_path / "shared.db")) == 800
+    assert rows_of(tmp_path / "shared.db", "sqlite_master WHERE type = 'table' AND name != 'note'") == []
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--job-source", "a=postgresql://me:secret@host/base"), "password"),
+        (("--job-source", "postgresql://me@host/base"), "no database with a name"),
+        (("--job-source", "a=sqlite:///a.db/note"), "names"),
+        (("--job-source", "a=sqlite:///a.db", "--job-source", "a=sqlite:///b.db"), "one name"),
+        (("--job-source", "a=sqlite:///a.db"), "both sides"),
+        ((), "a store"),
+    ],
+)
+def test_connections_that_cannot_be_are_refused(tmp_path: Path, options: tuple[str, ...], said: str) -> None:
+    last = () if "both" in said else ("--job-target", "b=sqlite:///c.db")
+    last = ("--job-source", "a=sqlite:///a.db", *last) if said == "a store" else (*last, "--job-store", "jobs.db")
+    with pytest.raises(ConfigError, match=said) as refused:
+        attempt("serve", "--tokens", tmp_path / "tokens", *options, *last)
+    assert "secret" not in str(refused.value)
