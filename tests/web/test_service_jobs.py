@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from served import began, serving
 from deid.base.errors import ConfigError
 from deid.base.keys import Key
 from deid.base.pool import Pool
+from deid.io.database import join_place
 from deid.manifest import check_manifests
 from deid.pipeline import PipelineOptions
 from deid.streaming.work import PipelineRecipe
@@ -248,6 +250,28 @@ def test_a_table_of_a_database_becomes_what_deid_scrub_writes(tmp_path: Path) ->
     check = check_manifests(tmp_path / "shared.db")
     assert not check.faults
     assert "ward" not in check.manifests[0].to_bytes().decode().replace('"ward": "dropped"', "")
+
+
+@pytest.mark.slow
+def test_a_table_of_a_server_becomes_what_deid_scrub_writes(postgresql: Callable[[], str], tmp_path: Path) -> None:
+    psycopg = pytest.importorskip("psycopg", reason="the driver psycopg is not installed")
+    ward, shared = postgresql(), postgresql()
+    with psycopg.connect(ward) as base:
+        base.execute("CREATE SCHEMA cdm")
+        base.execute("CREATE TABLE cdm.note (id bigint PRIMARY KEY, person int, day date, story text)")
+        for n in range(6):
+            base.execute("INSERT INTO cdm.note VALUES (%s, %s, '2019-05-03', %s)", (n, n % 3, f"{NOTE} {n}"))
+    named = ("--job-source", f"ward={ward}", "--job-target", f"shared={shared}")
+    with serving(tmp_path, *BASES[:4], *named, roles=ROLES) as one, one.client("night") as client:
+        assert over(client, submitted(client, "ward:cdm.note", "shared:deid.note", **COLUMNS))["state"] == "done"
+    command = ["scrub", ward, "--table", "cdm.note", "--text", "story", "--id", "id", "--patient", "person", "--date",
+               "day", "--model", "none", "--key-file", "key", "--output", join_place(shared, "deid.same")]  # fmt: skip
+    subprocess.run([sys.executable, "-m", "deid", *command], cwd=tmp_path, check=True, stderr=subprocess.DEVNULL)
+    with psycopg.connect(shared) as base:
+        one, two = (base.execute(f"SELECT * FROM deid.{name} ORDER BY 1").fetchall() for name in ("note", "same"))
+    assert len(one) == 6
+    assert one == two
+    assert not check_manifests(tmp_path / "shared.deid.note").faults
 
 
 def test_a_job_on_a_table_goes_on_after_a_kill_and_vanishes_when_it_is_cancelled(tmp_path: Path) -> None:
