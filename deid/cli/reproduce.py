@@ -6,6 +6,7 @@ import base64
 import json
 import re
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -115,9 +116,13 @@ class _Runs:
             words = self.words(asked, place)
             key = " ".join(words)
             if key not in self._done:
-                self._done[key] = self._run(words, asked, place, name), place / f"{name}.svg"
-            values, plot = self._done[key]
-            if plot.exists():
+                self._done[key] = self._run(words, asked, place, name), place / name
+            values, written = self._done[key]
+            own = [(Path(f"{written}{kind}"), place / f"{name}{kind}") for kind in (".csv", ".json", ".svg", ".txt")]
+            for there, here in own:
+                if there != here and there.exists():  # another item ran it
+                    shutil.copyfile(there, here)
+            if (plot := place / f"{name}.svg").exists():
                 self.plots.setdefault(item.name, []).append(plot)
             if values is None:
                 self.failed.append(item.name)

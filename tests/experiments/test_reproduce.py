@@ -119,3 +119,19 @@ def test_a_run_writes_figures_verdicts_plots_and_a_page(tmp_path: Path) -> None:
     again = CliRunner().invoke(app, line)
     assert again.exit_code != 0
     assert CliRunner().invoke(app, ["reproduce", "--data", str(tmp_path), "--quick"]).exit_code != 0
+
+
+def test_a_command_that_two_items_share_runs_once_and_its_files_lie_with_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = [ITEMS["same-disease-table-3"], ITEMS["same-disease-table-4"]]
+    monkeypatch.setattr("deid.experiments.reproduce.chosen", lambda _: both)
+    result = CliRunner().invoke(app, ["reproduce", "--quick", "-o", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    assert result.output.count("CPU s  same-disease-table-") == 1
+    first, second = (
+        {path.name: path.read_bytes() for path in (tmp_path / "out" / item.name).iterdir()} for item in both
+    )
+    assert first == second
+    assert set(first) == {"risks.csv", "risks.json", "risks.svg", "risks.txt"}
+    assert (tmp_path / "out/index.html").read_text().count("data:image/svg+xml;base64,") == 2
