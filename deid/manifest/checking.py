@@ -161,7 +161,7 @@ def _output(out: Path | None, manifests: list[Manifest], listing: Manifest, key:
         names = (name for name in files_below(out) if not (grows and name.startswith(".")))
         pairs = [(name, out / name) for name in names]
     else:
-        own = [OUT, *(name for name in left if name.startswith(f"{OUT}."))]
+        own = [OUT, *(name for name in left if name.startswith(f"{OUT}.") and "/" not in name)]
         pairs = [(name, out.with_name(f"{out.name}{name.removeprefix(OUT)}")) for name in own]
         pairs = [(name, path) for name, path in pairs if os.path.lexists(path)]
     for name, path in pairs:
@@ -196,10 +196,11 @@ def _output(out: Path | None, manifests: list[Manifest], listing: Manifest, key:
 
 def _beside(out: Path, listing: Manifest, key: Key) -> Iterable[Fault]:
     """Yield what is wrong with what lies beside an output under its name and an ending, as a table of rejects does."""
-    for ending, told in (listing.run.get("beside") or {}).items():
-        path, where = out.with_name(f"{out.name}{ending}"), f"OUT{ending}"
-        if not ending.startswith("."):
+    beside = listing.run.get("beside")
+    for ending, told in beside.items() if isinstance(beside, Mapping) else ():
+        if not ending.startswith(".") or "/" in ending:
             continue
+        path, where = out.with_name(f"{out.name}{ending}"), f"OUT{safe_name(ending)}"
         if not path.exists():
             yield Fault("missing", where, "the run wrote it, and it is not there")
         elif told != keyed_digest(key, path):

@@ -139,8 +139,9 @@ def listed_files(manifests: Sequence[Manifest]) -> dict[str, str]:
     """Return the files that an output should have, with their checksums: of an output that grows those of all runs."""
     listed: dict[str, str] = {}
     for manifest in manifests:
-        if outputs := manifest.run.get("outputs"):
-            listed = {**listed, **outputs} if manifest.run.get("grows") else dict(outputs)
+        if (outputs := manifest.run.get("outputs")) and isinstance(outputs, Mapping):
+            told = {str(name): str(digest) for name, digest in outputs.items()}
+            listed = {**listed, **told} if manifest.run.get("grows") else told
     return listed
 
 

@@ -20,6 +20,8 @@ from deid.manifest.content import Manifest
 from deid.manifest.faults import Fault
 
 _PART = 1 << 20
+_MOST = 1 << 50
+"""Bytes that no feed has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +56,10 @@ class ProvedStretch:
             told = manifest.run["results"]
             places = [tuple(map(int, told[name])) for name in ("read", "written")]
             (a, b), (c, d) = places
-            if not 0 <= a <= b or not 0 <= c <= d:
+            if not 0 <= a <= b < _MOST or not 0 <= c <= d < _MOST:
                 return None
             return cls((a, b), (c, d), str(told["stream"]), bool(told.get("begins")), bool(told.get("goes_on")))
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):  # anybody can write a manifest
             return None
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import attempt
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from deid.base.errors import ConfigError, DeidError
 from deid.base.keys import Key
 from deid.manifest import begin_run, check_manifests
+from deid.manifest.content import Manifest
 from deid.streaming.proof import Proof
 from deid.streaming.totals import Totals
 
@@ -181,3 +184,33 @@ def test_a_feed_is_checked_from_the_command_line(tmp_path: Path) -> None:
             attempt(*wrong)
     with pytest.raises(ConfigError):
         check_manifests(None)
+
+
+NAMES = [".x", "./y", "OUT", "OUT.x", "OUT./y", "OUT.\0", "../a", "a"]
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["", "sha256:", "keyed:0", *NAMES]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=60)
+@given(
+    values=st.dictionaries(st.sampled_from(["outputs", "beside", "grows", "private", "tree", "key"]), VALUES),
+    told=st.dictionaries(st.sampled_from(["read", "written", "stream", "begins", "goes_on"]), VALUES),
+    places=st.none() | st.lists(st.sampled_from([0, 1, -1, 10**30, float("inf")]), min_size=2, max_size=2),
+)
+def test_a_manifest_that_somebody_else_wrote_is_told_to_be_wrong(
+    values: dict[str, Any], told: dict[str, Any], places: list[Any] | None
+) -> None:
+    """Whatever it says, the check ends with faults, or with what to do."""
+    results = told if places is None else {**told, "read": places, "written": places}
+    run = {"command": "filter", "key": KEY.fingerprint(), **values, "results": results}
+    forged = Manifest(run, {}, 1, "", "00" * 32, "00" * 64)
+    with tempfile.TemporaryDirectory() as folder:
+        kept, first = Path(folder) / "kept", Path(folder) / "feed.json"
+        kept.write_bytes(b"x")
+        first.write_bytes(forged.to_bytes())
+        for out in (kept, Path(folder), None):
+            with suppress(DeidError):
+                assert check_manifests(out, first=first, key=KEY, trusted=["11" * 32]).faults
