@@ -147,7 +147,7 @@ class LazyRecognizer:
         wish, first = self.options, self._ensemble or self._alone
         if wish.model is not None or wish.language is None or wish.rules is not None or self._rule_languages:
             return first
-        return _Filled(first, Ensemble((RuleRecognizer.load(wish.language),), wish.language))
+        return _Filled(first, Ensemble((RuleRecognizer.load(wish.language),), wish.language), self._labels)
 
     @property
     def tagger(self) -> Tagger | None:
@@ -375,17 +375,19 @@ class _Filled:
 
     first: Ensemble | _Alone
     rules: Ensemble
+    labels: _Labels
+    """Those of the first."""
 
     @property
     def categories(self) -> frozenset[str]:
         return self.first.categories | self.rules.categories
 
     def find_normal(self, document: Document) -> list[Span]:
-        return self._joined(self.first.find_normal(document), self.rules.find_normal(document))
+        return self._joined(document.text, self.first.find_normal(document), self.rules.find_normal(document))
 
     def trace(self, document: Document) -> Trace:
         first, more = self.first.trace(document), self.rules.trace(document)
-        spans = self._joined(first.spans, more.spans)
+        spans = self._joined(document.text, first.spans, more.spans)
         added = [
             dataclasses.replace(
                 one,
@@ -396,9 +398,22 @@ class _Filled:
         ]
         return Trace(first.normal, more.scene, (*first.candidates, *added), tuple(spans))
 
-    def _joined(self, first: Sequence[Span], more: Sequence[Span]) -> list[Span]:
-        sure = [span for span in more if score_of(span) >= _FILLS and not any(span.overlaps(own) for own in first)]
-        return sorted([*first, *sure], key=by_position)
+    def _joined(self, text: str, first: Sequence[Span], more: Sequence[Span]) -> list[Span]:
+        """Return all of the first, but where one of the rules begins before it with further numbers."""
+        own = list(first)
+        for span in more:
+            if score_of(span) < _FILLS:
+                continue
+            inside = [one for one in own if span.overlaps(one)]
+            if all(
+                one.category == self.labels.of(span.category)
+                and span.start < one.start
+                and any(map(str.isdecimal, text[span.start : one.start]))
+                for one in inside
+            ):
+                whole = dataclasses.replace(span, end=max([span.end, *(one.end for one in inside)]))
+                own = [*(one for one in own if one not in inside), whole]
+        return sorted(own, key=by_position)
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,6 +106,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _PLAIN = re.compile(
     r"(\d{1,2})([-/.])(\d{1,2})(?:\2(\d{4}|\d\d))?|(\d{4})([-/.])(\d{1,2})\6(\d{1,2})|([12]\d{3})", re.ASCII
 )
+_DAYS_AND_YEAR = re.compile("[DO]*Y")
 _LAST_NUMBER = re.compile("[DO]MD|M[DO]D")
 _WORDED = re.compile(
     r"(?:(?P<word>[a-z]{3,10})\.?[ -](?P<day>\d\d?),?|(?P<first>\d\d?)(?P<mark>[ -])(?P<second>[a-z]{3,10})[.,]?)[ -]"
@@ -261,7 +262,8 @@ def _with_short_years(text: str, tokens: list[Token]) -> tuple[Token, ...]:
         a, b, c = tokens[match.start() : match.end()]
         first, second = (text[x.end : y.start].strip() for x, y in ((a, b), (b, c)))
         between = a.kind != "M" or (first == second and first in ("-", "/", ".")) or second.startswith(",")
-        if between and is_year(c):
+        listed = a.kind == "M" and _DAYS_AND_YEAR.match(kinds, match.end()) is not None  # March 3, 10 and 11, 2009
+        if between and is_year(c) and not listed:
             tokens[match.end() - 1] = year(c)
     return tuple(tokens)
 

@@ -44,3 +44,20 @@ def test_what_rules_fill_is_explained() -> None:
     reasons = {TEXT[one.span.start : one.span.end]: one.reasons[0] for one in told.spans}
     assert reasons["Leire Goikoetxea"].fate == "decides"
     assert reasons["Leire Goikoetxea"].source.startswith("name.")
+
+
+@pytest.mark.parametrize(
+    "date",
+    [
+        "28 de septiembre al 3 de octubre de 2022",
+        "3 al 11 de octubre de 2022",
+        "3, 5 y 11 de octubre de 2022",
+        "11 de octubre de 2022",
+        "octubre de 2022",
+    ],
+)
+def test_a_date_of_several_days_is_one(date: str) -> None:
+    """The model has the last day alone: the others would stay, and the stay get another length."""
+    note = f"Ingresado el {date} por dolor."
+    spans = build_recognizer(RecognizerOptions(language="es")).find(Document("n", note))
+    assert [note[s.start : s.end] for s in spans] == [date]
