@@ -2,8 +2,9 @@
 
 They lie in ``$XDG_CACHE_HOME/deid`` (else ``~/.cache/deid``), one file each, mode 0600. The name holds a digest of all
 that the table was computed from, so a changed pattern or a new version never meets an old table; the file holds a
-digest of the table. A file that is damaged, that another user owns or may write, or a folder that cannot be written,
-costs time and nothing else. Nothing that comes from documents or from a user's own lists is kept here.
+digest of its name and the table, so that no table is taken for another one. A file or folder that is damaged, a link,
+that another user owns or may write or put in another one's place, or that cannot be written, costs time and nothing
+else. Nothing that comes from documents or from a user's own lists is kept here.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 _Bytes = TypeVar("_Bytes", bytes, memoryview)
-_FORMAT = b"2"
+_FORMAT = b"3"
 """Goes into the names, so that no file is read that was written in another way."""
 _LINE = 64
 """Size of a cache line: where a table that is mapped begins in its file."""
@@ -61,7 +62,7 @@ def cached(kind: str, sources: Iterable[bytes], make: Callable[[], tuple[bytes, 
     columns = make()
     with suppress(OSError):
         table = packed(columns)
-        _write(path, hashlib.sha256(table).digest() + table)
+        _write(path, _digest(path, table) + table)
     return columns
 
 
@@ -87,13 +88,12 @@ def mapped(kind: str, sources: Iterable[bytes], make: Callable[[], bytes] | None
     if kept is None and make is not None:
         with suppress(OSError):
             # before anything is computed: a table that cannot be kept is of no use
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not os.access(path.parent, os.W_OK):
+            if not _made(path.parent):
                 return None
             table = make()
             kept = _map(path)  # of a worker that was faster
             if kept is None:
-                _write(path, hashlib.sha256(table).digest().ljust(_LINE, b"\0") + table)
+                _write(path, _digest(path, table).ljust(_LINE, b"\0") + table)
                 kept = _map(path)
     return kept
 
@@ -125,9 +125,40 @@ def unpacked(table: _Bytes) -> tuple[_Bytes, ...]:
     return tuple(columns)
 
 
+def _digest(path: Path, table: bytes | memoryview) -> bytes:
+    """Return what stands before a table in the file of this name."""
+    digest = hashlib.sha256(path.name.encode() + b"\0")
+    digest.update(table)
+    return digest.digest()
+
+
+def _ours(folder: Path) -> bool:
+    """Tell whether nobody else can have put a file into the folder, or another folder in its place."""
+    if not hasattr(os, "geteuid"):
+        return True
+    me = os.geteuid()
+    try:
+        own, above = folder.lstat(), folder.parent.stat()
+    except OSError:
+        return False
+    if not stat.S_ISDIR(own.st_mode) or own.st_uid != me or own.st_mode & 0o022:
+        return False
+    # where everybody may write, as in /tmp, the sticky bit keeps names to their owners
+    return above.st_uid in (me, 0) and (not above.st_mode & stat.S_IWOTH or bool(above.st_mode & stat.S_ISVTX))
+
+
+def _made(folder: Path) -> bool:
+    """Make the folder, and tell whether tables may be written there."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return _ours(folder) and os.access(folder, os.W_OK)
+
+
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO | None]:
     """Open a file of ours; None when there is none that can be trusted."""
+    if not _ours(path.parent):
+        yield None
+        return
     try:
         # a link is not followed
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
@@ -150,7 +181,7 @@ def _read(path: Path) -> bytes | None:
             digest, table = stream.read(32), stream.read()
         except OSError:
             return None
-    return table if digest == hashlib.sha256(table).digest() else None
+    return table if digest == _digest(path, table) else None
 
 
 def _map(path: Path) -> memoryview | None:
@@ -161,11 +192,12 @@ def _map(path: Path) -> memoryview | None:
             whole = memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
         except (OSError, ValueError):  # nothing can be mapped of an empty file
             return None
-    return whole[_LINE:] if whole[:32] == hashlib.sha256(whole[_LINE:]).digest() else None
+    return whole[_LINE:] if whole[:32] == _digest(path, whole[_LINE:]) else None
 
 
 def _write(path: Path, content: bytes) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not _made(path.parent):
+        return
     descriptor, part = tempfile.mkstemp(prefix=".part-", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as stream:

@@ -65,6 +65,67 @@ def test_a_table_that_others_may_write_and_a_link_are_not_trusted(folder, tmp_pa
     assert not path.is_symlink()
 
 
+def test_a_table_under_the_name_of_another_is_not_taken_for_it(folder):
+    cached("kind", [b"old"], Maker(b"old"))
+    (old,) = folder.iterdir()
+    cached("kind", [b"new"], Maker(b"new"))
+    (new,) = set(folder.iterdir()) - {old}
+    old.replace(new)
+    assert cached("kind", [b"new"], Maker(b"new")) == (b"new",)
+    mapped("kind", [b"map"], lambda: b"old")
+    (of_map,) = set(folder.iterdir()) - {old, new}
+    assert bytes(mapped("kind", [b"another"], lambda: b"new")) == b"new"
+    (of_another,) = set(folder.iterdir()) - {old, new, of_map}
+    of_map.replace(of_another)
+    assert mapped("kind", [b"another"]) is None
+
+
+def _give_away(folder):
+    if os.geteuid():
+        pytest.skip("only root gives a folder away")
+    os.chown(folder, 65534, 65534)
+
+
+def _link(folder):
+    folder.rename(folder.parent / "elsewhere")
+    folder.symlink_to(folder.parent / "elsewhere")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners and modes are those of POSIX")
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda folder: folder.chmod(0o777),
+        lambda folder: folder.chmod(0o720),
+        lambda folder: folder.parent.chmod(0o777),
+        lambda folder: _give_away(folder.parent),
+        _give_away,
+        _link,
+    ],
+    ids=["writable", "of a group", "replaceable", "of another's", "another's", "link"],
+)
+def test_nothing_is_read_or_written_where_others_can_put_files(folder, spoil):
+    cached("kind", [b"source"], Maker(b"planted"))
+    mapped("kind", [b"map"], lambda: b"planted")
+    spoil(folder)
+    before = sorted(folder.iterdir())
+    make = Maker(b"right")
+    for _ in range(2):
+        assert cached("kind", [b"source"], make) == (b"right",)
+        assert cached("kind", [b"new"], make) == (b"right",)
+    assert make.calls == 4
+    assert mapped("kind", [b"map"], lambda: b"right") is None
+    assert sorted(folder.iterdir()) == before
+
+
+def test_a_folder_in_a_place_of_everybodys_is_used_where_names_are_their_owners(folder):
+    folder.parent.chmod(0o1777)
+    make = Maker(b"right")
+    for _ in range(2):
+        assert cached("kind", [b"source"], make) == (b"right",)
+    assert make.calls == 1
+
+
 def test_a_folder_that_cannot_be_made_costs_nothing_but_time(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
