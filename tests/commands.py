@@ -1,8 +1,12 @@
-"""Calls the command line: as a shell does, or in this process with what it says and raises."""
+"""Calls the command line: as a shell does, or in this process with what it says and raises; also on a full disk."""
 
 from __future__ import annotations
 
+import contextlib
+import resource
+import signal
 import sys
+from collections.abc import Iterator
 
 import pytest
 from typer.testing import CliRunner
@@ -35,3 +39,19 @@ def run(*arguments: object, status: int = 0, data: bytes | None = None) -> str:
     found, said = attempt(*arguments, data=data)
     assert found == status, said
     return said
+
+
+@contextlib.contextmanager
+def full_disk(room: int = 20) -> Iterator[None]:
+    """Let no file grow above some bytes: the limit of a file's size stands for the disk.
+
+    With 20, what is tried before the work passes, and no result does. Processes that are started meanwhile have it too.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)

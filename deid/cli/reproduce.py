@@ -11,7 +11,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ import typer
 
 import deid
 from deid.base.errors import ConfigError, OutputError
-from deid.base.files import write_bytes
+from deid.base.files import output_error, try_folder, write_bytes
 from deid.base.options import argument, option
 from deid.cli.common import EXIT_FAILED, Summary
 from deid.cli.option_groups import command, job_count
@@ -66,9 +67,7 @@ def reproduce(
         raise ConfigError("there are no data to reproduce with", "name the folder corpora of a checkout with --data F")
     if output is not None and output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise OutputError("the folder to write exists already and holds something", "name a new one", str(output))
-    with tempfile.TemporaryDirectory(prefix="deid-reproduce-") as hidden:
-        folder = (output or Path(hidden)).resolve()
-        folder.mkdir(parents=True, exist_ok=True)
+    with _folder(output) as folder:
         runs = _Runs(folder, place.resolve(), quick, job_count(jobs), told.said.quiet)
         shown = []
         for one in items:
@@ -90,6 +89,21 @@ def reproduce(
         f"{told.extra['hold']} of {told.extra['judged']} findings hold wholly, {runs.cpu_seconds:.0f} CPU s"
     )
     return EXIT_FAILED if runs.failed else 0
+
+
+@contextmanager
+def _folder(output: Path | None) -> Iterator[Path]:
+    """Yield the folder to work in, tried before the work: the output, else a temporary one."""
+    try:
+        if output is not None:
+            output.mkdir(parents=True, exist_ok=True)
+            try_folder(output)
+            yield output.resolve()
+        else:
+            with tempfile.TemporaryDirectory(prefix="deid-reproduce-") as hidden:
+                yield Path(hidden).resolve()
+    except OSError as error:
+        raise output_error(error).at("the folder of temporary files" if output is None else str(output)) from None
 
 
 class _Runs:

@@ -112,7 +112,7 @@ def compare_codes(
                 "case_error": loss.case_error,
                 "ncp": loss.ncp,
                 "suppressed": loss.suppressed,
-                "unique": after[0].unique,
+                "unique": after[0].unique if after else float("nan"),
                 "studies": sum(study.supported for study in release.studies),
                 "cpu_seconds": release.seconds,
             }

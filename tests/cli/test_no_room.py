@@ -6,14 +6,14 @@ import contextlib
 import json
 import os
 import re
-import resource
 import shutil
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from commands import call
+from commands import call, full_disk
 
 from deid.cli.commands import COMMANDS as PANELS
 
@@ -84,14 +84,20 @@ RUNS: dict[str, tuple[str, ...]] = {
     "experiment learning-curve": ("gold.jsonl", "--test", "gold.jsonl", "--sizes", "2", "--iterations", "1", *OUT),
     "experiment learners": ("gold.jsonl", "--test", "gold.jsonl", "--algorithms", "sgd", "--iterations", "1", *OUT),
     "experiment hips": ("gold.jsonl", "--test", "gold.jsonl", "--iterations", "1", *OUT),
+    "experiment features": ("gold.jsonl", "--folds", "2", "--iterations", "1", "--features", "ra", *OUT),
+    "experiment active-learning": ("gold.jsonl", "--test", "gold.jsonl", "--seeds", "1", "--first-notes", "2",
+                                   "--most", "3", "--iterations", "1", *OUT),
+    "experiment linkage": ("--sizes", "60", "--methods", "exact", "--resamples", "0", *OUT),
+    "experiment private-linkage": ("--persons", "50", "--harden", "none", *OUT),
+    "experiment codes": ("codes.csv", "--codes", "code", "--k", "2", "--m", "1", "--attacked", "0",
+                         "--methods", "km", *OUT),
+    "reproduce": ("claims", "--output", "{out}"),
     "manifest key": ("--output", "{out}.pem"),
     "manifest page": ("scrubbed", "--output", "{out}.html"),
 }  # fmt: skip
 
 _STAYING = frozenset((".deid-watch.lock",))
 """A lock stays: who removes one can remove that of somebody else."""
-_ROOM = 20
-"""Bytes that a file may have: what is tried before the work passes, and no result does."""
 READERS = frozenset(
     {"explain", "records check", "records show", "model audit", "compare", "link explain", "privacy", "budget show",
      "budget history", "slice", "survival", "prefixes", "fidelity", "codes risk", "genomes verify",
@@ -99,20 +105,24 @@ READERS = frozenset(
      "vault audit", "manifest verify", "doctor", "experiment robustness", "annotate agreement", "serve"}
 )  # fmt: skip
 """What writes a summary alone, for which `test_laws_of_commands` stands."""
-ALIKE = {
-    **dict.fromkeys(("annotate", "annotate adjudicate"), "annotate import"),
-    **dict.fromkeys(("vault rotate", "forget"), "vault init"),
-    "relay": "filter",
-    **dict.fromkeys(("spark scrub", "spark tag"), "scrub"),
-    **dict.fromkeys(("experiment features", "experiment active-learning", "reproduce"), "experiment learning-curve"),
-    **dict.fromkeys((f"experiment {name}" for name in ("linkage", "private-linkage", "codes")), "experiment tables"),
-}
-"""What writes by the way of another command."""
+IN_PLACE: dict[str, tuple[str, ...]] = {
+    "vault rotate": ("rows.vault", "--key-file", "key", "--new-key-file", "key.new"),
+    "forget": ("p1", "--in-vault", "rows.vault", "--key-file", "key", "--why", "request 7"),
+    "annotate": ("gold.jsonl", "--project", "eva.annotations", "--annotator", "ann", "--start", "none",
+                 "--no-browser"),
+    "annotate adjudicate": ("eva.annotations", "--annotator", "chief", "--between", "eva", "--between", "ben"),
+}  # fmt: skip
+"""What changes a file that is there: with what file, tried on a full disk."""
+SPARK = ("spark scrub", "spark tag")
+"""What is tried without any room, before Spark starts."""
+ELSEWHERE = {"relay": "tests/streaming/test_relay.py"}
+"""What needs other processes, and where it is tried."""
 
 
 @pytest.fixture(scope="module")
 def laid(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Lay what the commands read."""
+    pytest.importorskip("joblib")  # first met on a full disk, it would stay in serial mode for all tests behind
     place = tmp_path_factory.mktemp("laid")
     for number in range(2):
         (place / "notes").mkdir(exist_ok=True)
@@ -121,6 +131,9 @@ def laid(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = [{"id": f"note{number}", "text": TEXT, "spans": spans} for number in range(6)]
     (place / "gold.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (place / "notes.jsonl").write_text(json.dumps({"id": "note", "text": TEXT}) + "\n")
+    (place / "rows.jsonl").write_text(json.dumps({"id": "note", "text": TEXT, "patient": "p1"}) + "\n")
+    (place / "key.new").write_text("7c" * 32)
+    (place / "key.new").chmod(0o600)
     table = [f"{n},{30 + n % 5},{'FM'[n % 2]},flu{n % 3}" for n in range(24)]
     (place / "table.csv").write_text("\n".join(["id,age,sex,disease", *table]) + "\n")
     people = [f"Smith{n},Ann,1960-01-{n + 1:02d},F" for n in range(9)]
@@ -145,9 +158,13 @@ def laid(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert call("annotate", "import", "eva.annotations", "gold.jsonl", "--layer", "eva") == 0
         assert call("verify", "notes", "notes", *RULES, "--json", "found.json") == 1
         assert call("annotate", "review", "found.annotations", "found.json") == 0
+        assert call("annotate", "import", "eva.annotations", "gold.jsonl", "--layer", "ben") == 0
         assert call("extract", "notes", "view.csv", *RULES) == 0
         encoded = ("--text-column", "last_name", "--text-column", "first_name", "--key-file", "key")
         assert call("scrub", "notes.jsonl", "one.jsonl", *RULES, "--key-file", "key") == 0
+        with_vault = ("--vault", "rows.vault", "--key-file", "key", "--patient-field", "patient")
+        assert call("vault", "init", "rows.vault", "--key-file", "key") == 0
+        assert call("scrub", "rows.jsonl", "two.jsonl", *RULES, *with_vault) == 0
         assert call("link", "encode", "people.csv", "--output", "filters.csv", "--ids", "ids.csv", *encoded) == 0
     (place / "spans.jsonl").write_text(
         json.dumps({"document": "note0", "start": 4, "end": 15, "label": "DOCTOR"}) + "\n"
@@ -161,19 +178,6 @@ def place(laid: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     return tmp_path
-
-
-@contextlib.contextmanager
-def full_disk() -> Iterator[None]:
-    """Let no file grow above a few bytes: the limit of a file's size stands for the disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (_ROOM, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        signal.signal(signal.SIGXFSZ, before)
 
 
 def command_of(name: str) -> list[str]:
@@ -227,12 +231,45 @@ def test_a_folder_that_is_closed_is_told(name: str, place: Path, capsys: pytest.
     assert files(place) == before, said
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="the limit of a file's size is one of POSIX")
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_a_full_disk_changes_nothing_of_what_is_there(
+    name: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (changed,) = {word for word in IN_PLACE[name] if word.endswith((".vault", ".annotations"))}
+    before = (place / changed).read_bytes()
+    with full_disk():
+        status = call(*command_of(name), *IN_PLACE[name])
+    said = capsys.readouterr().err
+    assert (status, said.splitlines()[-1].startswith(f"error: {changed}: the disk is full")) == (2, True), said
+    assert (place / changed).read_bytes() == before
+    if name != "annotate":  # which goes on until it is stopped
+        assert call(*command_of(name), *IN_PLACE[name]) == 0, capsys.readouterr().err
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="the limit of a file's size is one of POSIX")
+@pytest.mark.parametrize("name", SPARK)
+def test_spark_is_not_started_where_nothing_can_be_written(
+    name: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pyspark")
+    pq.write_table(pa.table({"id": ["n1"], "text": [TEXT]}), "notes.parquet")
+    before = files(place)
+    with full_disk(0):
+        status = call(*command_of(name), "notes.parquet", "Zed", *RULES)
+    said = capsys.readouterr().err
+    assert (status, said.startswith("error: Zed: cannot write")) == (2, True), said
+    assert files(place) == before
+
+
 def test_every_command_is_one_of_these() -> None:
-    """A new command that writes has a run here, or goes the way of one that has."""
+    """A new command that writes has a run here, or where it says."""
     run = {name.removesuffix(" file") for name in RUNS}
-    assert run | READERS | ALIKE.keys() == NAMES
-    assert not run & (READERS | ALIKE.keys())
-    assert set(ALIKE.values()) <= run
+    groups = (run, READERS, IN_PLACE.keys(), SPARK, ELSEWHERE.keys())
+    assert set().union(*groups) == NAMES
+    assert sum(map(len, groups)) == len(NAMES)
+    root = Path(__file__).parents[2]
+    assert all("full_disk" in (root / place).read_text() for place in ELSEWHERE.values())
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from commands import full_disk
 from senders import END, Receiver, RelayProcess, Sender, code, framed, message, messages, output, relay
 
 from deid.base.keys import Key
@@ -74,6 +75,29 @@ def test_it_writes_what_the_filter_writes(folder: Path) -> None:
     command = [sys.executable, "-m", "deid", "scrub", "--model", "none", "-q", "--key-file", str(folder / "key")]
     subprocess.run([*command, "plain.hl7", "scrubbed.hl7"], cwd=folder, check=True, stderr=subprocess.DEVNULL)
     assert b"".join(messages(written)) == (folder / "scrubbed.hl7").read_bytes()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="the limit of a file's size is one of POSIX")
+def test_a_full_disk_acknowledges_nothing_more_and_what_was_acknowledged_is_there_after_it(folder: Path) -> None:
+    with full_disk(2500):
+        running = RelayProcess(folder, "--output", folder / "out")
+    taken, answer = 0, b"?"
+    with Sender(running.port) as sender:
+        while answer:
+            answer = sender.ask(message(taken))
+            taken += code(answer)[0] == "AA" if answer else 0
+    assert running.process.wait(60) == 2
+    assert running.process.stderr is not None
+    said = running.process.stderr.read().decode()
+    running.process.stderr.close()
+    assert "error: the journal cannot be written" in said
+    assert "Traceback" not in said
+    assert "Quartermain" not in said
+    assert 0 < taken < 50
+    with relay(folder, "--output", folder / "out") as again, Sender(again.port) as sender:
+        assert code(sender.ask(message(taken)))[0] == "AA"  # as a sender does that got no answer
+        assert again.end() == 0, again.said
+    assert numbers(folder / "out") == list(range(taken + 1))
 
 
 def test_bytes_one_by_one_garbage_and_two_in_a_packet(shared: tuple[RelayProcess, Path]) -> None:
