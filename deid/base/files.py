@@ -157,7 +157,7 @@ def atomic_files(
             for path in paths:
                 descriptor, name = tempfile.mkstemp(prefix=_PREFIX, dir=path.parent)
                 temporary.append(Path(name))
-                _lock(descriptor)
+                hold(descriptor)
                 streams.append(cast(BinaryIO, stack.enter_context(os.fdopen(descriptor, "wb"))))
             yield streams
             for stream in streams:
@@ -217,7 +217,7 @@ def clear_leftovers(folder: Path, *, deep: bool = False) -> int:
         try:
             with part.open("rb") as stream:
                 # an empty one may have been made this moment, and be locked in the next, by a run beside this one
-                if _lock(stream.fileno()) and (deep or os.fstat(stream.fileno()).st_size):
+                if hold(stream.fileno()) and (deep or os.fstat(stream.fileno()).st_size):
                     part.unlink(missing_ok=True)
                     removed += 1
         except OSError:
@@ -225,8 +225,8 @@ def clear_leftovers(folder: Path, *, deep: bool = False) -> int:
     return removed
 
 
-def _lock(descriptor: int) -> bool:
-    """Lock a part file for as long as it is open; tell whether nobody else holds it."""
+def hold(descriptor: int) -> bool:
+    """Lock a file or folder for as long as it is open; tell whether nobody else holds it."""
     if fcntl is None:
         return False
     try:
