@@ -27,6 +27,7 @@ _CHUNK = 64  # characters of a long text that are permuted together: 128**64 sta
 _WHOLE = 256  # characters from which on no text is permuted as a whole: 10**256 is beyond the limit
 _ALNUM = re.compile(r"[^\W_]", re.UNICODE)
 _LABEL = re.compile(r"[^\W\d_]+")
+_FOREIGNER = re.compile(r"[Xx]\W?\d{7}\W?[^\W\d_](?!\w)")
 
 
 _ALPHABETS = {c: alphabet for alphabet in (DIGITS, _LOWER, UPPER) for c in alphabet}
@@ -247,7 +248,8 @@ def label_end(text: str) -> int:
         if text[start : match.start()].strip(" .:#-/=()[]"):
             break
         key = name_key(match.group())
-        named = key in labels or set(key) == {"x"}  # "xxx-xx-1234" is masked already
+        # "xxx-xx-1234" is masked already; X-1234567-L is a Spanish number of a foreigner
+        named = key in labels or (set(key) == {"x"} and not _FOREIGNER.match(text, match.start()))
         if not named or not after or after.isalnum() or not _ALNUM.search(text, match.end()):
             break
         start = match.end()

@@ -4,7 +4,8 @@ A number's normal form is what is compared: words that only say what it is (*MRN
 are left out, case, accents and forms of digits do not count, nor do leading zeros of a number without letters.
 Normal forms of one format (so many digits, or the same order of letters and digits) are permuted by a keyed permutation
 that is a single cycle, so that no number stands for itself; numbers with right check digits are permuted among their
-like, by walking the cycle until the next of them (Black and Rogaway 2002, "Ciphers with arbitrary finite domains"). No
+like, by walking the cycle until the next of them (Black and Rogaway 2002, "Ciphers with arbitrary finite domains"), and
+so are those of a nation's persons, among what has the same prefix and holds a date as they do (`national_numbers`). No
 two numbers share a surrogate, whosever they are: joins on surrogates are right. A UUID stays one.
 """
 
@@ -16,7 +17,8 @@ import unicodedata
 from collections.abc import Callable, Sequence
 
 from deid.base.keys import Key
-from deid.replacement.identifiers import DIGITS, UPPER, label_end, of_rank, pieces, rank_of, scheme_of
+from deid.replacement.identifiers import DIGITS, SCHEMES, UPPER, label_end, of_rank, pieces, rank_of, scheme_of
+from deid.replacement.national_numbers import NATIONAL, national_kinds
 from deid.replacement.permutation import Keyed, keyed_for
 from deid.replacement.pools import words
 
@@ -141,6 +143,9 @@ def _surrogate(keyed: Keyed, code: str) -> str:
     """Return the surrogate of a normal form; empty when it has none."""
     if not code:
         return ""
+    national = national_kinds(code)
+    if national:
+        return _national(keyed, code, national[0])
     scheme = scheme_of(code)
     if scheme is not None:
         name, checked = scheme
@@ -158,7 +163,8 @@ def _surrogate(keyed: Keyed, code: str) -> str:
             return checked.check("".join(chars))
 
         def alike(candidate: str) -> bool:
-            return "?" not in candidate and scheme_of(candidate) == scheme and _leads(candidate) == _leads(code)
+            alike = "?" not in candidate and scheme_of(candidate) == scheme and _leads(candidate) == _leads(code)
+            return alike and not national_kinds(candidate)
 
         return _next(keyed, form, "".join([code[i] for i in free]), alphabets, complete, alike)
     alphabets = [*map(_alphabet, code)]
@@ -168,7 +174,7 @@ def _surrogate(keyed: Keyed, code: str) -> str:
     leads = _leads(code)
 
     def plain(candidate: str) -> bool:
-        return _leads(candidate) == leads and scheme_of(candidate) is None
+        return _leads(candidate) == leads and scheme_of(candidate) is None and not national_kinds(candidate)
 
     out = []
     before = ""
@@ -182,6 +188,40 @@ def _surrogate(keyed: Keyed, code: str) -> str:
         before = part
     new = "".join(out)
     return new if new != code else ""
+
+
+def _national(keyed: Keyed, code: str, name: str) -> str:
+    """Return the surrogate of a national number: of the same kinds, also where it happens to be of several."""
+    kind = NATIONAL[name]
+    whole = kind.whole(code)
+    zeros = len(whole) - len(code)
+    alphabets = ["0"] * zeros + [*kind.alphabets(whole)[zeros:]]
+    if zeros:
+        alphabets[zeros] = "".join(c for c in alphabets[zeros] if c != "0")
+    kinds = _kinds(code)
+    kept = _kept(code)
+    leads = _leads(code)
+
+    def complete(moved: str) -> str:
+        done = kind.check(moved)
+        return done if done[:zeros] == "0" * zeros else ""
+
+    def alike(candidate: str) -> bool:
+        short = candidate[zeros:]
+        return bool(short) and _kinds(short) == kinds and _kept(short) == kept and _leads(short) == leads
+
+    return _next(keyed, f"{name} {' '.join(alphabets)}", whole, alphabets, complete, alike)[zeros:]
+
+
+def _kept(code: str) -> list[object]:
+    return [NATIONAL[name].kept(NATIONAL[name].whole(code)) for name in national_kinds(code)]
+
+
+def _kinds(code: str) -> tuple[str, ...]:
+    """Return all schemes that a national number obeys, by name."""
+    if code[0] == "0":
+        return ()
+    return (*national_kinds(code), "", *(name for name, scheme in SCHEMES.items() if scheme.valid(code)))
 
 
 def _next(
