@@ -33,8 +33,16 @@ _KEPT_ASIDE = re.compile(
 _ENTITY = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[A-Za-z][A-Za-z0-9]*;?)|[\r\n\t\f]")
 _RAW = ("script", "style", "iframe", "noembed", "noframes")
 _STYLE = re.compile(
-    r"/\*.*?(?:\*/|\Z)|<!--|-->|url\s*\(.*?(?:\)|\Z)|content\s*:[^;}]*|@import[^;]*;?", re.DOTALL | re.I
+    r"/\*.*?(?:\*/|\Z)|<!--|-->|url\s*\(.*?(?:\)|\Z)|content\s*:[^;}]*|@import[^;]*;?"
+    r"|(?<![\w-])(?:mso-style-(?:name|link|parent|next)|--[\w-]+)\s*:[^;}]*;?|var\s*\(.*?(?:\)|\Z)",
+    re.DOTALL | re.I,
 )
+_SELECTOR = re.compile(r"(?<![^{};])[^{};]+(?=\{)")
+_CLASS = re.compile(r"-?[^\W\d][\w-]{0,80}")
+_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_]+")
+_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
+_MOST_DIGITS = 4
+"""Digits that a class may have beside words that programs use: more could be a number of a person."""
 _SHEET = re.compile(r"\s*(?:[^{}<>]{1,500}\{[^{}<>]*(?:\{[^{}<>]*\}[^{}<>]*)*\}\s*)*")
 _BLANKS = " \t\r\n\f"
 _HARMLESS_STYLE = ("<!--", "-->")
@@ -79,6 +87,7 @@ class HtmlReader(PackageReader):
         facts = table.facts
         self.elements = frozenset(facts["elements"].split())
         self.inline = frozenset(facts["inline"].split())
+        self.classes = self.elements | frozenset(facts["classes"].split())
 
     def part(self, name: str, begin: int, end: int, charset: str) -> None:
         """Find the places of a page."""
@@ -174,14 +183,34 @@ class HtmlReader(PackageReader):
         """Take what stands in an element that holds no tags; return where it ends."""
         found = re.compile(rf"</{called}(?=[\s/>])", re.IGNORECASE).search(self.source, start, end)
         stop = found.start() if found else end
-        if called != "style" or not _SHEET.fullmatch(_STYLE.sub("", self.source[start:stop])):
-            if self.source[start:stop].strip():
+        sheet = self.source[start:stop]
+        if called != "style" or "\\" in sheet or not _SHEET.fullmatch(_STYLE.sub("", sheet)):
+            if sheet.strip():
                 self._block(called, start, stop)
             return stop
-        for one in _STYLE.finditer(self.source, start, stop):
+        for one in _STYLE.finditer(sheet):
             if one[0] not in _HARMLESS_STYLE:
-                self._block(called, *one.span())
+                self._block(called, start + one.start(), start + one.end())
+        # what is blocked stands for itself: neither a selector nor words in quotes are looked for in it
+        bare = _STYLE.sub(lambda one: " " * len(one[0]), sheet)
+        for selector in _SELECTOR.finditer(bare):
+            for name in _CLASS.finditer(bare, *selector.span()):
+                self._class(called, start + name.start(), name[0])
+        for quoted in _QUOTED.finditer(_SELECTOR.sub(lambda one: " " * len(one[0]), bare)):
+            if not self._usual_class(quoted[0]):
+                self._block(called, start + quoted.start(), start + quoted.end())
         return stop
+
+    def _usual_class(self, name: str) -> bool:
+        """Tell whether a name of a class, of an element or of a font is made of words that programs use alone."""
+        return sum(map(str.isdecimal, name)) <= _MOST_DIGITS and all(
+            len(part) == 1 or part.lower() in self.classes for part in _PART.findall(name)
+        )
+
+    def _class(self, path: str, at: int, name: str) -> None:
+        """Take the name of a class or of a place in the page: another is the same new one wherever it stands."""
+        if not self._usual_class(name):
+            self.links.append(Place(f"{self.name}/{path}", at, at + len(name), "IDNUM", f"#{name}"))
 
     # tags
 
@@ -210,8 +239,15 @@ class HtmlReader(PackageReader):
             if rule == KEEP or (rule is not None and not raw):
                 continue
             path = f"{self.name}/{called}/@{name if rule is not None else '?'}"
-            kind, _ = self._settled(REMOVED if rule is None else str(rule), self.decode(raw)[0], said)
+            text, starts = self.decode(raw)
+            kind, _ = self._settled(REMOVED if rule is None else str(rule), text, said)
+            if kind == "class" and starts is not None:  # written as entities: no page needs that
+                kind = BLOCKED
             if kind == KEEP:
+                continue
+            if kind == "class":
+                for one in re.finditer(r"\S+", raw):
+                    self._class(f"{called}/@class", low + one.start(), one[0])
                 continue
             if kind in (REMOVED, BLOCKED) or (double is None and kind in ("instant", KEEP)):
                 self.places.append(Place(path, begin, stop, BLOCKED, examined=rule is not None))
@@ -222,8 +258,7 @@ class HtmlReader(PackageReader):
         if kind == "look":
             return (BLOCKED if _STYLE.search(text) else KEEP), text
         if kind == "class":
-            plain = re.fullmatch(r"(?:\s*(?:Mso\w{1,40}|[a-z][a-z0-9_-]{0,40}|[A-Z][a-z]*[0-9]+))*\s*", text)
-            return (KEEP if plain else BLOCKED), text
+            return (kind if all(map(_CLASS.fullmatch, text.split())) else BLOCKED), text
         if kind == "meta":
             plain = re.fullmatch(
                 r"text/html(?:;\s*charset=[\w-]+)?|width=[\w-]+(?:,\s*[a-z-]+=[\w.]+)*|(?:Microsoft|LibreOffice|Word)[\w.\s()/-]{0,60}"

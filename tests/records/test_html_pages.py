@@ -6,6 +6,7 @@ import re
 import zlib
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -13,8 +14,8 @@ from hypothesis import strategies as st
 from packages import document, scrub
 
 from deid.base.errors import EncodingError, FormatError
-from deid.io import Options
-from deid.pipeline import Pipeline
+from deid.io import Options, scan
+from deid.pipeline import Pipeline, scrub_files, verify_files
 from deid.records.record import Record
 
 PAGE = """<!DOCTYPE html>
@@ -157,3 +158,52 @@ def test_pdf_files_without_text_are_refused() -> None:
         with pytest.raises(FormatError, match=why) as caught:
             document(data)
         assert "Thornbury" not in str(caught.value)
+
+
+STYLED = """<html><head><style>
+.note-garcia-lopez, #Garcia li.lopez4:hover { color: red; font-family: "Garcia", Arial, 'Times New Roman' }
+@media print { p.MsoNormal { mso-style-name: "Nota Lopez"; --lopez: 3px; margin: var(--lopez) }
+[title="Garcia"] { top: 0 } }
+@page WordSection1 { size: 8in 11in }
+</style></head><body class="note-garcia-lopez  big4 MsoNormal h4471203"><div class=WordSection1 id=Garcia>
+<p class='lopez4 Garcia_Lopez'>Fever since Monday.<p class="&#76;&#105;">x
+<p class="note header col-md-6 xl65">y</body></html>"""
+
+
+def test_no_class_tells_a_name_and_style_sheets_still_find_theirs(surrogates: Pipeline, tmp_path: Path) -> None:
+    written = scrub(surrogates, STYLED.encode()).decode()
+    for word in ("garcia", "lopez", "4471203", "&#76;"):
+        assert word not in written.lower(), word
+    for kept in (
+        " big4 MsoNormal ",
+        "<div class=WordSection1 ",
+        "@page WordSection1 { size: 8in 11in }",
+        "p.MsoNormal {",
+    ):
+        assert kept in written
+    assert "Arial, 'Times New Roman' }" in written
+    assert '<p class="note header col-md-6 xl65">' in written
+    found = re.search(r"\.(\w+), #(\w+) li\.(\w+):hover {", written)
+    assert found
+    assert f'<body class="{found[1]}  big4' in written
+    assert f"id={found[2]}>" in written
+    assert f"<p class='{found[3]} " in written
+    assert written == scrub(surrogates, STYLED.encode()).decode()
+
+
+def test_verify_sees_a_class_that_stayed(surrogates: Pipeline, tmp_path: Path) -> None:
+    inbox, out = tmp_path / "in", tmp_path / "out"
+    inbox.mkdir()
+    (inbox / "page.html").write_text(STYLED)
+    scrub_files(scan(inbox), out, surrogates)
+    checked = verify_files(scan(inbox), scan(out), key=surrogates.key)
+    assert (checked.documents, checked.failures) == (1, [])
+    (page,) = out.glob("*.html")
+    page.write_text(re.sub(r'(<body class=")\w+', r"\1note-garcia-lopez", page.read_text()))
+    assert verify_files(scan(inbox), scan(out), key=surrogates.key).failures
+
+
+@pytest.mark.parametrize("piece", ["-", "a", ".a{", "{", "x:y", '"', "--a", "/*", "font:'"])
+def test_a_hostile_style_sheet_costs_no_more_than_its_length(surrogates: Pipeline, piece: str) -> None:
+    page = f"<html><style>p{{{piece * 40_000}}}</style><p>Fever."
+    assert scrub(surrogates, page.encode()).decode().endswith("<p>Fever.")
