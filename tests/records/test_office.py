@@ -377,3 +377,26 @@ def test_a_folder_of_several_kinds_is_one_folder(surrogates: Pipeline, tmp_path:
     checked = verify_files(scan(inbox), scan(tmp_path / "out"), key=surrogates.key)
     assert checked.documents == 3
     assert len(checked.failures) == 1, "the picture"
+
+
+def test_no_style_of_an_open_document_tells_a_name(surrogates: Pipeline) -> None:
+    """A style that the site made has a new name wherever it is defined, built on and used; the program's own stay."""
+    style = (
+        '<office:styles><style:font-face style:name="Liberation Sans"/>'
+        '<style:style style:name="Garcia_20_Lopez" style:display-name="Mrs. Eleanor Thornbury"/>'
+        '<style:style style:name="Text_20_body" style:parent-style-name="Garcia_20_Lopez" style:family="paragraph">'
+        '<style:map style:apply-style-name="Garcia_20_Lopez"/></style:style></office:styles>'
+    )
+    styles = str(ODT["styles.xml"]).replace("<office:master-styles>", f"{style}<office:master-styles>")
+    content = str(ODT["content.xml"]).replace(
+        "<text:p>Patient:", '<text:p text:style-name="Garcia_20_Lopez" text:class-names="Lopez">Patient:'
+    )
+    written = contents(scrub(surrogates, zipped({**ODT, "styles.xml": styles, "content.xml": content})))
+    both = (written["styles.xml"] + written["content.xml"]).decode()
+    assert not re.search("Garcia|Lopez|Thornbury", both)
+    (new,) = set(re.findall(r'style:name="(id\w+)"', both))
+    assert re.findall(r'([\w:-]+style-name)="(id\w+)"', both) == [
+        (name, new) for name in ("style:parent-style-name", "style:apply-style-name", "text:style-name")
+    ]
+    assert both.count('style:name="Liberation Sans"') == both.count('style:name="Text_20_body"') == 1
+    assert 'text:style-name="T1"' in both
