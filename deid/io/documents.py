@@ -19,7 +19,7 @@ from deid.io.encoding import check_encoding, decode, encode, refuse_binary, sett
 from deid.io.formats import DocumentFormat, Options, Parts
 from deid.io.xml_parts import whole
 from deid.records import fhir, fhir_files, hl7v2, html_pages, mail, office, rtf
-from deid.records.record import Record
+from deid.records.record import TEXT, Place, Record, assemble, changed
 from deid.records.tables import load_table
 from deid.records.zip_members import Member, read_members, unpacked
 
@@ -137,7 +137,7 @@ def _message(data: bytes, options: Options) -> Record:
 def _attached(data: bytes, options: Options) -> Record | None:
     """Return the record of a document in a message, None of a plain text; raise where it cannot be written in place."""
     if data.startswith(_PDF):
-        raise FormatError("a PDF file, which is read to text and cannot be written", _ALONE)
+        return _of_text(data, pdf.text(data, options.max_document).replace("\0", " "))
     found: object
     if hl7v2.BEGINNING.match(data):
         found = _only(list(hl7v2.read_all(data, load_table("hl7v2", options.places), options.encoding)), data)
@@ -148,6 +148,16 @@ def _attached(data: bytes, options: Options) -> Record | None:
     else:
         found = read(data, options).record
     return found if isinstance(found, Record) else None
+
+
+def _of_text(data: bytes, text: str) -> Record:
+    """Return the record of a document that is read to text, and goes as one, in UTF-8 with a mark."""
+    place = Place("text", 0, len(text), TEXT, text, lambda raw, place, changes: changed(place.text, changes))
+    return assemble(data, text, _as_text, [place], known=(), patient=None, date=None)
+
+
+def _as_text(data: bytes, source: str, new: str) -> bytes:
+    return new.encode("utf-8-sig", "replace")
 
 
 def _only(found: Sequence[Record | DeidError], data: bytes) -> Record:

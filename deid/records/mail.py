@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from deid.base.errors import DeidError, EncodingError, FormatError
+from deid.records import rows
 from deid.records.html_pages import HtmlReader
 from deid.records.record import BLOCKED, TEXT, Change, ChangeMark, Pack, Place, Record, assemble, fit, known_of, splice
 from deid.records.tables import KEEP, Table
@@ -51,6 +52,13 @@ _TEXTS = ("txt", "text", "htm", "html")
 """How names of files end that are plain texts, or pages."""
 _FILES = (b"PK\3\4", b"%PDF-", b"{\\rtf", b"\xd0\xcf\x11\xe0")
 """How documents begin that are no text, whatever their part says that they are."""
+_TABLES = ("text/csv", "text/tab-separated-values")
+_ROWS = ("csv", "tsv")
+_OF_SHEETS = "application/vnd.ms-excel"
+"""What Outlook says that a CSV file is."""
+_NOTHING = "#content-type"
+_UNWRITTEN = b"%PDF-"
+"""How a document begins that is read to text, and goes as one."""
 _IDENTITY = ("7bit", "8bit", "binary", "")
 
 
@@ -92,7 +100,7 @@ class _Message:
         self.parts += 1
         if depth > _DEPTH or self.parts > _MOST_PARTS:
             raise FormatError("a message with too many parts, or parts too deep in one another", _HINT)
-        at = start
+        at, header = start, len(self.fields)
         said: dict[str, str] = {}
         while (found := _FIELD.match(self.data, at, end)) is not None:
             name = found[1].lower()
@@ -120,7 +128,7 @@ class _Message:
             self.attachments += 1
             file = next((p[one] for p in (names, parameters) for one in ("filename", "name") if one in p), "")
             try:
-                self._attached(kind, file, content, parameters.get("charset", ""), encoding, body, end)
+                self._attached(kind, file, content, parameters.get("charset", ""), encoding, body, end, header)
             except DeidError as error:
                 what = error.what.removeprefix("the message is refused: ").removeprefix("the document is refused: ")
                 where = ", ".join(filter(None, (f"attachment {self.attachments}", error.position)))
@@ -153,14 +161,22 @@ class _Message:
             self.blocked.append(("epilogue", begin, end))
 
     def _attached(
-        self, kind: str, file: str, content: bytes, charset: str, encoding: str, start: int, end: int
+        self, kind: str, file: str, content: bytes, charset: str, encoding: str, start: int, end: int, header: int
     ) -> None:
         """Take an attached document as the record that it is by itself, a plain text as one."""
         if kind not in self.kinds:
             raise FormatError("a file of a kind that no line of the table names", _ALONE)
-        found = self.attached(content)
+        suffix = file.rpartition(".")[2].lower() if "." in file else ""
+        if (kind in _TABLES or (suffix in _ROWS and kind in (_PLAIN, _ANY, _OF_SHEETS))) and not content.startswith(
+            _FILES
+        ):
+            text, codec = _decoded(content, charset, start)
+            found: Record | None = rows.read(content, text, codec) if "\0" not in text else None
+        else:
+            found = self.attached(content)
+        if content.startswith(_UNWRITTEN):
+            self._retype(header)
         if found is None:
-            suffix = file.rpartition(".")[2].lower() if "." in file else ""
             plain = kind in (_PLAIN, _PAGE)
             # a scrubbed message has no names of files, and is read again
             named = suffix in _TEXTS or (not suffix and (plain or not file))
@@ -175,6 +191,13 @@ class _Message:
                 raise FormatError("a file with signs that no text has", _ALONE)
             text = text.replace("\0", border)
         self.bodies.append(_Body(start, end, text, found.charset, encoding, found, border))
+
+    def _retype(self, header: int) -> None:
+        """Let a part no longer say what it is, so that it is plain text."""
+        for number in range(header, len(self.fields)):
+            name, *where = self.fields[number]
+            if name == "content-type":
+                self.fields[number] = (_NOTHING, *where)  # type: ignore[assignment]
 
     def _text(self, kind: str, content: bytes, charset: str, encoding: str, start: int, end: int) -> None:
         text, name = _decoded(content, charset, start)
@@ -340,7 +363,8 @@ def _packed(bodies: Sequence[_Body], data: bytes, source: str, new: str) -> byte
             content = piece.encode(body.charset)
         else:
             assert isinstance(body.inside, Record)
-            content = body.charset(body.inside.data, body.inside.source, piece.replace(body.border, "\0"))
+            whole = piece.replace(body.border, "\0") if body.border else piece
+            content = body.charset(body.inside.data, body.inside.source, whole)
         if body.encoding == "base64":
             packed = base64.b64encode(content)
             content = end.join([packed[n : n + 76] for n in range(0, len(packed), 76)])

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from dataclasses import replace
 from io import BytesIO
 
@@ -208,3 +209,30 @@ def scrub(pipeline: Pipeline, data: bytes) -> bytes:
     written = pipeline(replace(document(data), id="d")).document.record
     assert written is not None
     return written.data
+
+
+def pdf(*pages: str, extra: bytes = b"", encrypt: bytes = b"", picture: bool = False) -> bytes:
+    """Return a PDF file of pages of one line."""
+    objects = [b"<</Type/Catalog/Pages 2 0 R>>", b""]
+    objects.append(b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>")
+    objects.append(b"<</Type/XObject/Subtype/Image/Width 1/Height 1/ColorSpace/DeviceGray/BitsPerComponent 8/Length 1>>"
+                   b"stream\n\0\nendstream")  # fmt: skip
+    kids = []
+    drawn = b"/XObject<</I 4 0 R>>" if picture else b""
+    for line in pages:
+        stream = zlib.compress(b"BT /F 12 Tf 72 700 Td (" + line.encode() + b") Tj ET")
+        objects.append(b"<</Filter/FlateDecode/Length %d>>stream\n" % len(stream) + stream + b"\nendstream")
+        objects.append(
+            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents %d 0 R/Resources<</Font<</F 3 0 R>>%s>>>>"
+            % (len(objects), drawn)
+        )
+        kids.append(b"%d 0 R" % len(objects))
+    objects[1] = b"<</Type/Pages/Count %d/Kids[%s]>>" % (len(pages), b" ".join(kids))
+    out = b"%PDF-1.4\n"
+    places = []
+    for number, content in enumerate(objects, 1):
+        places.append(len(out))
+        out += b"%d 0 obj\n" % number + content + b"\nendobj\n"
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    end = b"trailer<</Size %d/Root 1 0 R%s>>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, encrypt, len(out))
+    return out + b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1) + table + end

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import csv
 import email
 import email.policy
+import io
 import quopri
 import re
 from pathlib import Path
@@ -12,7 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packages import MEMBERS, PNG, contents, document, scrub, zipped
+from packages import MEMBERS, PNG, contents, document, pdf, scrub, zipped
 
 from deid.base.errors import DeidError, FormatError
 from deid.io import records
@@ -103,11 +105,11 @@ def test_what_is_kept_is_kept(keeping: Pipeline) -> None:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (mixed(part("application/pdf", "base64", base64d(b"%PDF-1.4"))), "attachment 1: .* a PDF file"),
+        (mixed(part("application/pdf", "base64", base64d(b"%PDF-1.4"))), "attachment 1: .*PDF"),
         (mixed(part("image/png", "base64", base64d(PNG))), "attachment 1: .* no text but PNG"),
         (
-            mixed(part("text/plain", "7bit", b"x"), part("text/csv", "7bit", b"a,b")),
-            "attachment 1: .*cannot be read in it",
+            mixed(part("text/plain", "7bit", b"x"), part("text/csv", "7bit", b'a,b\n1,2\n"Thornbury')),
+            "attachment 1, row 3: .*quotes do not close",
         ),
         (mixed(part("application/x-thornbury", "7bit", b"x")), "attachment 1: .*no line of the table"),
         (
@@ -243,3 +245,60 @@ def test_bytes_outside_of_places_are_untouched(pieces: list[str], hiding: Pipeli
     again = document(written).record
     assert isinstance(again, Record)
     assert found.frames(again.source)
+
+
+ROWS = (
+    'Name;MRN;"Seen ""on""";Remark\r\n'
+    'Eleanor Thornbury;48291735;03/14/2024;"Mrs. ""Ellie"" Thornbury; well"\r\n'
+    ";;;\r\n"
+    "Harriet Lowell;48291736;03/15/2024;\r\n"
+)
+
+
+@pytest.mark.parametrize("encoding", ["base64", "quoted-printable", "8bit"])
+def test_an_attached_table_goes_cell_by_cell(surrogates: Pipeline, encoding: str) -> None:
+    """Read behind the names of its columns, written with its signs, quotes and line ends, names as in the letter."""
+    raw = ROWS.encode()
+    content = {"base64": base64d(raw), "8bit": raw, "quoted-printable": quopri.encodestring(raw)}[encoding]
+    letter = part("text/plain", "7bit", b"Mrs. Eleanor Thornbury, MRN 48291735, is in the table.\n")
+    written = scrub(surrogates, mixed(letter, part("text/csv", encoding, content)))
+    leaves = [*email.message_from_bytes(written, policy=email.policy.default).walk()]
+    text = leaves[1].get_content()
+    got = leaves[2].get_payload(decode=True).decode()  # type: ignore[union-attr]
+    assert not re.search("Thornbury|Eleanor|Lowell|Harriet|4829173[56]|03/1[45]/2024", got)
+    rows = list(csv.reader(io.StringIO(got, newline=""), delimiter=";"))
+    assert [len(row) for row in rows] == [4] * 4
+    assert rows[0] == ["Name", "MRN", 'Seen "on"', "Remark"]
+    assert rows[2] == [""] * 4
+    assert rows[1][3].startswith("Mrs. ")
+    assert rows[1][3].endswith("; well")
+    assert f"Mrs. {rows[1][0]}, MRN {rows[1][1]}," in text
+    assert got.splitlines(keepends=True)[0] == ROWS.splitlines(keepends=True)[0]
+
+
+def test_a_table_without_anything_to_replace_stays_as_it_is(keeping: Pipeline) -> None:
+    table = part("text/tab-separated-values", "7bit", b"a\tb\n1")
+    data = mixed(part("text/csv", "7bit", b'a,"b ""c"""\n1,\n,"2"\n'), table)
+    assert scrub(keeping, data) == data
+
+
+def test_an_attached_pdf_file_goes_as_its_text(surrogates: Pipeline) -> None:
+    pytest.importorskip("pypdf")
+    file = pdf("Patient: Eleanor Thornbury, MRN 48291735", "Seen on 03/14/2024.")
+    letter = part("text/plain", "7bit", b"Mrs. Eleanor Thornbury was seen.\n")
+    rows = part("text/csv", "quoted-printable", quopri.encodestring(ROWS.encode()))
+    written = scrub(surrogates, mixed(letter, part("application/pdf", "base64", base64d(file))))
+    assert b"PDF" not in written
+    assert b"application/pdf" not in written
+    found = [*email.message_from_bytes(written, policy=email.policy.default).walk()][2]
+    text = found.get_payload(decode=True).decode("utf-8-sig")  # type: ignore[union-attr]
+    assert found.get_content_type() == "text/plain"
+    assert text.startswith("=== page 1 of 2 ===\nPatient: ")
+    assert not re.search("Thornbury|48291735|03/14/2024", text)
+    data = mixed(letter, part("application/pdf", "base64", base64d(file)), rows)
+    before, again = document(data).record, document(scrub(surrogates, data)).record
+    assert isinstance(before, Record)
+    assert isinstance(again, Record)
+    assert before.frames(again.source), "which verify looks at"
+    with pytest.raises(FormatError, match=r"picture.*attachment 1, page 1|attachment 1, page 1.*picture"):
+        document(mixed(part("application/octet-stream", "base64", base64d(pdf("", picture=True)))))
