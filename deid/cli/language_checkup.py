@@ -48,7 +48,12 @@ def language_checkup(language: str) -> Iterator[SetupCheck]:
         try:
             yield from check(language)
         except ConfigError as error:
-            yield SetupCheck(check.__name__.strip("_"), "broken", str(error), error.hint)
+            yield SetupCheck(check.__name__.strip("_"), "broken", _told_once(error), error.hint)
+
+
+def _told_once(error: ConfigError) -> str:
+    """Return what is wrong and where, without the hint, which stands on a line of its own."""
+    return str(ConfigError(error.what, "", error.where, error.position))
 
 
 def _lacking(subject: str, what: str, found: int, lacking: list[str], remedy: str) -> SetupCheck:
@@ -70,6 +75,9 @@ def _patterns(language: str) -> Iterator[SetupCheck]:
     yield SetupCheck("patterns", "ok", f"the golden cases of {len(entries)} entries hold")
     everything: list[Pattern | Field | ListRule | PersonField] = [*entries, *catalogue.person_fields]
     found = {entry.category for entry in everything}
+    if not found:
+        what = "no pattern finds anything: a text of the language would go through as it is"
+        yield SetupCheck("patterns", "broken", what, f"add entries to dictionaries/patterns/{language}/")
     yield _lacking(
         *("patterns", "categories are found by patterns", len(found)),
         [name for name in _CATEGORIES if name not in found],

@@ -43,8 +43,9 @@ def test_what_a_new_language_lacks_and_what_is_wrong_in_it(tmp_path: Path, monke
     folder.mkdir()
     (folder / "words.toml").write_text("[words]\nand = ['ja']\n")
     good = "[[pattern]]\nname = 'date.one'\ncategory = 'DATE'\nregex = 'on [0-9]{4}'\ncertainty = 0.9\n"
-    for case, state in (("match = ['[[on 2001]]']\n", "ok"), ("match = ['on [[2001]]']\n", "broken")):
-        (folder / "dates.toml").write_text(good + case)
+    cases = (("", "broken"), (good + "match = ['[[on 2001]]']\n", "ok"), (good + "match = ['on [[2001]]']\n", "broken"))
+    for entries, state in cases:
+        (folder / "dates.toml").write_text(entries)
         for module in ("deid.reading.dictionaries", "deid.reading.vocabulary"):
             monkeypatch.setattr(f"{module}.resource_folder", lambda name: own if name == "dictionaries" else tmp_path)
         from deid.reading import vocabulary
@@ -53,7 +54,10 @@ def test_what_a_new_language_lacks_and_what_is_wrong_in_it(tmp_path: Path, monke
         vocabulary._load.cache_clear()
         catalogue._load.cache_clear()
         findings = list(language_checkup("xx"))
-        assert next(f for f in findings if f.subject == "patterns").state == state
+        patterns = [f for f in findings if f.subject == "patterns"]
+        assert ("broken" in [f.state for f in patterns]) == (state == "broken")
+        assert all("Hint:" not in f.what for f in patterns), "the remedy stands beside it, once"
+        assert any("nothing" in f.what or "no pattern finds" in f.what for f in patterns) == (not entries)
     told = " ".join(f.what for f in findings)
     for lacking in ("the months have no names", "function", "occupations (professions.txt)", "unknown to py3langid"):
         assert lacking in told
