@@ -185,6 +185,7 @@ def test_numbers_without_their_check_digits_become_no_national_numbers() -> None
         ("es", "DNI: 54362315K", "dni"),
         ("es", "NIE: X2482300W", "nie"),
         ("es", "NASS: 081234567869", "nass"),
+        ("es", "IBAN: ES91 2100 0418 4502 0005 1332", "iban"),
         ("en", "NHS no. 943 476 5919", "nhs"),
         ("en", "Medicare # 1EG4-TE5-MK73", "mbi"),
     ],
