@@ -69,6 +69,8 @@ class Summary:
     """Sentences that name a place on this machine, or what the user typed: for the user alone."""
     extra: dict[str, Any] = field(default_factory=dict)
     """Further JSON values of the command."""
+    lost: str = ""
+    """What to tell where manifests of the output were taken away during the run, which fails then."""
     started: float = field(default_factory=time.perf_counter)
     run: ManifestRun = field(init=False, repr=False)
     """What `begin` began."""
@@ -123,6 +125,7 @@ class Summary:
         there = {what: path for what, path in (beside or {}).items() if path is not None}
         place = self.run.finish(out, beside=there, failures=self.failures, **told)
         self.places += [*self.run.created, f"manifest: {place}"]
+        self.lost = self.run.lost
 
     def sign_paid(self, out: Path, notes: list[str]) -> None:
         """Write the manifest of a release with differential privacy: nothing in it is of the table but by the release.
@@ -153,6 +156,9 @@ class Summary:
 
         ``status`` is the exit status where something else did not go well, which even --quiet does not hide.
         """
+        if self.lost:
+            self.notes.append(self.lost)
+            status = status or EXIT_FAILED
         if not self.said.quiet or self.failures or self.left_out or status:
             write = sys.stderr.write
             for note in (*self.notes, *self.places):

@@ -88,6 +88,7 @@ class _Feed:
         }
         if self.proof is not None:
             told.places += [f"manifest: {place}" for place in self.proof.places[-1:]]
+            told.lost = self.proof.lost
         told.notes += [
             f"no record has the field {name}, which an option names: look at its spelling"
             for name in sorted(totals.unmet or ())

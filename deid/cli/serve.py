@@ -210,4 +210,5 @@ def serve(
         if proof is not None:
             proof.finish(None, None, complete=True)
             told.places += [f"manifest: {one}" for one in proof.places[-1:]]
+            told.lost = proof.lost
     return 0

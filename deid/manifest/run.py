@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from deid.base.errors import DeidError, OutputError
 from deid.base.files import write_bytes
@@ -25,6 +25,10 @@ OUT = "OUT"
 """Name of an output that is one file, in listings."""
 WITHHELD = "withheld"
 """In place of inputs whose very change must not be told."""
+_LOST = "manifests that this run follows were taken away while it went on: deid manifest verify tells which are missing"
+
+Log: TypeAlias = list[tuple[int, Path]]
+"""Manifests of an output by number (`log_of`)."""
 
 
 def manifest_key(key: Key) -> Key:
@@ -35,6 +39,18 @@ def manifest_key(key: Key) -> Key:
 def path_pseudonym(key: Key, name: str) -> str:
     """Return the keyed pseudonym of a file, by its relative path; ``key`` is that of manifests."""
     return key.pseudonym("file", name)
+
+
+@dataclass(frozen=True, slots=True)
+class ChainEnd:
+    """Where the chain of an output ends, as a process knows it."""
+
+    number: int = 0
+    """Of the last manifest; 0 where there is none."""
+    digest: str = ""
+    """Its SHA-256."""
+    begin: str = ""
+    """SHA-256 of the first."""
 
 
 @dataclass(slots=True)
@@ -54,6 +70,10 @@ class ManifestRun:
     created: list[str]
     """Sentences about keys that were made."""
     began: datetime.datetime
+    end: ChainEnd
+    """Of the chain when the run began; behind `finish`, its own manifest."""
+    lost: str = ""
+    """What to tell where manifests were taken away since: the chain goes on behind the one that was known."""
 
     def name(self, path: str) -> str:
         """Return how a file is called here: its relative path where that tells nothing, else its pseudonym."""
@@ -116,6 +136,9 @@ class ManifestRun:
         ------
         OutputError
             When it cannot be written.
+
+        Where manifests that were there when the run began are gone, it is written all the same, as the one that follows
+        them, and `lost` says so: a chain that began anew would look whole.
         """
         log = log_of(self.first)
         earlier = listing_manifest([read_manifest(path) for _, path in log]) if looked else None
@@ -137,19 +160,17 @@ class ManifestRun:
             "failures": sorted((self._failure(f, root) for f in failures), key=lambda told: told["file"]),
             **facts,
         }
-        try:
-            number, previous = (log[-1][0], hashlib.sha256(log[-1][1].read_bytes()).hexdigest()) if log else (0, "")
-            begin = hashlib.sha256(log[0][1].read_bytes()).hexdigest() if log else ""
-        except OSError:
-            raise OutputError("the manifest before cannot be read", "check the rights") from None
+        before, lost = _followed(self.end, log)
         ended = datetime.datetime.now(datetime.UTC)
         # two equal runs in one second have manifests, and chains, of their own
         made = {"began": _moment(self.began), "ended": _moment(ended), "run": secrets.token_hex(8)}
-        unsigned = Manifest(plain(run), made, number + 1, previous, self.signing_key.public)
+        unsigned = Manifest(plain(run), made, before.number + 1, before.digest, self.signing_key.public)
         signed = replace(unsigned, signature=self.signing_key.sign(unsigned.unsigned()))
         place = numbered(self.first, signed.number)
         write_bytes(place, signed.to_bytes(), private=False)
-        note_signed(Signed(begin, signed.number, signed.digest()))
+        note_signed(Signed(before.begin, signed.number, signed.digest()))
+        self.end = ChainEnd(signed.number, signed.digest(), before.begin or signed.digest())
+        self.lost = _LOST if lost else ""
         return place
 
     def _inputs(self, inputs: Iterable[tuple[str, Path]] | Mapping[str, str] | None) -> Any:
@@ -219,7 +240,8 @@ def begin_run(
         When something lies at the place of the manifest that is none.
     """
     place = first or manifest_path(out)
-    for _, path in log_of(place)[-1:]:
+    log = log_of(place)
+    for _, path in log[-1:]:
         try:
             read_manifest(path)
         except DeidError as error:
@@ -245,6 +267,7 @@ def begin_run(
         told_options(options, own),
         created,
         datetime.datetime.now(datetime.UTC),
+        _end_of(log),
     )
 
 
@@ -298,6 +321,30 @@ def persons_linked(place: str, person: str | None) -> bool:
     """
     found = results_of(Path(place)) if person == "person" else None
     return found is not None and found.get("linked") is True and bool(found.get("model"))
+
+
+def _end_of(log: Log) -> ChainEnd:
+    if not log:
+        return ChainEnd()
+    try:
+        first, last = (hashlib.sha256(path.read_bytes()).hexdigest() for _, path in (log[0], log[-1]))
+    except OSError:
+        raise OutputError("the manifest before cannot be read", "check the rights") from None
+    return ChainEnd(log[-1][0], last, first)
+
+
+def _followed(known: ChainEnd, log: Log) -> tuple[ChainEnd, bool]:
+    """Return what the next manifest follows, and whether manifests are gone.
+
+    That is the last that is there, for others may have come behind the one that was known; where that one is gone, it
+    is that one nevertheless.
+    """
+    there = _end_of(log)
+    if not known.number:
+        return there, False
+    if any(_end_of([one]).digest == known.digest for one in log if one[0] == known.number):
+        return replace(there, begin=known.begin), False
+    return replace(known, number=max(known.number, there.number)), True
 
 
 def _shown(name: str, digest: Digest, private: bool) -> str:

@@ -207,7 +207,12 @@ def note_signed(entry: Signed) -> None:
 
 
 def signed_by_this_site(log: str) -> Iterator[Signed]:
-    """Yield what this site signed for one output: its first manifest (SHA-256), and those that followed."""
+    """Yield what this site signed for one output, of which ``log`` is the first manifest that is there (SHA-256)."""
+    begin = next((entry.log for entry in _entries() if entry.digest == log and entry.log), log)
+    return (entry for entry in _entries() if begin in (entry.log, entry.digest))
+
+
+def _entries() -> Iterator[Signed]:
     try:
         lines = _list_path().read_bytes().splitlines()
     except OSError:
@@ -215,8 +220,6 @@ def signed_by_this_site(log: str) -> Iterator[Signed]:
     for line in lines:
         try:
             values = json.loads(line)
-            entry = Signed(str(values["log"]), int(values["number"]), str(values["sha256"]))
+            yield Signed(str(values["log"]), int(values["number"]), str(values["sha256"]))
         except (ValueError, KeyError, TypeError, RecursionError):
             continue
-        if log in (entry.log, entry.digest):
-            yield entry

@@ -59,6 +59,8 @@ class Proof:
         self._first = True
         self.places: list[Path] = []
         """Where the manifests lie."""
+        self.lost = ""
+        """What to tell where manifests were taken away meanwhile, which fails the feed's command."""
         self._start(begin())
 
     def _start(self, run: ManifestRun) -> None:
@@ -147,6 +149,7 @@ class Proof:
     def _turned(self) -> None:
         following = self._begin()  # first: what lies there may be no manifest any more
         self._end(complete=False, goes_on=True)
+        following.end = self.run.end
         self._start(following)
         self.begin_at()
 
@@ -176,6 +179,9 @@ class Proof:
             results={"complete": complete, **stretch.told(), "errors": errors},
             **self._facts,
         )
+        if self.run.lost and not self.lost and self._tell is not None:
+            self._tell(self.run.lost)
+        self.lost = self.lost or self.run.lost
         self.places.append(place)
         self._first = False
 

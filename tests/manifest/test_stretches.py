@@ -159,6 +159,97 @@ def test_a_manifest_that_cannot_be_written_is_told_and_made_up_for(tmp_path: Pat
         proof(place / "feed.json", tell=said).open()
 
 
+def test_a_feed_whose_manifests_are_taken_away_goes_on_with_the_chain_that_it_knows(tmp_path: Path) -> None:
+    """A new chain behind an emptied folder would look whole, and nobody would miss the days before."""
+    place, said = tmp_path / "m", list[str]()
+    place.mkdir()
+    first = place / "feed.json"
+    own = proof(first, every=1, tell=said)
+    for record in (b"a", b"b", b"c"):
+        write(own, record)
+    assert (said, own.lost) == ([], "")
+    for path in place.iterdir():
+        path.unlink()
+    for record in (b"d", b"e"):
+        write(own, record)
+    own.finish(None, None, complete=True)
+    assert sorted(path.name for path in place.iterdir()) == ["feed.4.json", "feed.5.json", "feed.6.json"]
+    assert len(said) == 1
+    assert own.lost == said[0]
+    told = [(fault.what, fault.where) for fault in check_manifests(None, first=first).faults]
+    assert ("chain", "manifest 4") in told  # wherever it is checked, by what it says itself
+    assert {("chain", f"manifest {n}") for n in (1, 2, 3)} <= set(told)  # where it was signed, each by its number
+    # whoever goes on there later is not blamed, and what is missing stays missing
+    later = proof(first, tell=said)
+    later.finish(None, None, complete=True)
+    assert (later.lost, later.places) == ("", [place / "feed.7.json"])
+    assert "chain" in faults(None, first)
+
+
+@pytest.mark.parametrize("gone", [{2}, {1, 2}, {1}], ids=str)
+@pytest.mark.parametrize("other", [False, True])
+def test_manifests_that_go_while_a_run_is_under_way_are_missed(tmp_path: Path, gone: set[int], other: bool) -> None:
+    """Also where another run began a chain of its own there meanwhile."""
+    out = tmp_path / "out.txt"
+    out.write_text("x")
+    places = [begin_run("convert", out, version="1", key=KEY).finish(out) for _ in range(2)]
+    run = begin_run("convert", out, version="1", key=KEY)
+    for number in gone:
+        places[number - 1].unlink()
+    if other:
+        begin_run("convert", out, version="1", key=KEY).finish(out)
+    place = run.finish(out)
+    assert bool(run.lost) == (2 in gone)
+    assert place.name in {"out.txt.manifest.3.json", "out.txt.manifest.4.json"}
+    assert "chain" in faults(out, tmp_path / "out.txt.manifest.json")
+
+
+def test_another_run_on_the_same_output_may_come_between(tmp_path: Path) -> None:
+    out = tmp_path / "out.txt"
+    out.write_text("x")
+    for _ in range(2):  # once at the beginning of the chain, once in the middle
+        runs = [begin_run("convert", out, version="1", key=KEY) for _ in range(3)]
+        for run in reversed(runs):
+            run.finish(out)
+        assert not any(run.lost for run in runs)
+        assert not faults(out, tmp_path / "out.txt.manifest.json")
+
+
+def test_a_command_whose_manifests_are_taken_away_meanwhile_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from deid.cli.common import Summary
+    from deid.streaming import filtering
+
+    notes, feed = tmp_path / "notes.ndjson", tmp_path / "feed.json"
+    notes.write_text('{"id": "1", "text": "Seen."}\n')
+    filtered = ("filter", str(notes), "--from", "ndjson", "--manifest", str(feed), "-q", "-o")
+    note = tmp_path / "note.txt"
+    note.write_text("Seen.")
+    converted = ("convert", str(note), str(tmp_path / "out.jsonl"), "--from", "text", "--to", "jsonl", "-q")
+    assert attempt(*filtered, str(tmp_path / "1.ndjson"))[0] == 0
+    assert attempt(*converted)[0] == 0
+    (tmp_path / "out.jsonl").unlink()
+    worked, signed = filtering.filter_feed, Summary.sign
+
+    def filter_and_lose(*values: Any) -> Any:
+        feed.unlink()
+        return worked(*values)
+
+    def lose_and_sign(told: Summary, *values: Any, **facts: Any) -> None:
+        (tmp_path / "out.jsonl.manifest.json").unlink()
+        signed(told, *values, **facts)
+
+    monkeypatch.setattr(filtering, "filter_feed", filter_and_lose)
+    monkeypatch.setattr(Summary, "sign", lose_and_sign)
+    for again in ((*filtered, str(tmp_path / "2.ndjson")), converted):
+        status, told = attempt(*again)
+        assert status == 1
+        assert "taken away" in told
+    assert (tmp_path / "feed.2.json").exists()
+    assert (tmp_path / "out.jsonl.manifest.2.json").exists()
+
+
 def test_a_feed_is_checked_from_the_command_line(tmp_path: Path) -> None:
     kept, first = tmp_path / "kept.txt", tmp_path / "feed.json"
     own = proof(first, every=1)
