@@ -44,11 +44,15 @@ def language_checkup(language: str) -> Iterator[SetupCheck]:
             f"make dictionaries/patterns/{language}/words.toml (docs/languages.md); there are: {', '.join(languages())}"
         )
         raise ConfigError(f"there are no rules for the language {language!r}", known)
+    told: set[str] = set()
     for check in (_patterns, _words, _lists, _told, _surrogates, _model):
         try:
             yield from check(language)
         except ConfigError as error:
-            yield SetupCheck(check.__name__.strip("_"), "broken", _told_once(error), error.hint)
+            what = _told_once(error)
+            if what not in told:  # a file that several checks read
+                yield SetupCheck(check.__name__.strip("_"), "broken", what, error.hint)
+            told.add(what)
 
 
 def _told_once(error: ConfigError) -> str:

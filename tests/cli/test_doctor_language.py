@@ -63,3 +63,17 @@ def test_what_a_new_language_lacks_and_what_is_wrong_in_it(tmp_path: Path, monke
         assert lacking in told
     vocabulary._load.cache_clear()
     catalogue._load.cache_clear()
+
+
+def test_a_file_that_several_checks_read_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / "dictionaries"
+    shutil.copytree(resources.resource_folder("dictionaries"), own)
+    folder = own / "patterns" / "xx"
+    folder.mkdir()
+    (folder / "words.toml").write_text("[words\nand = ['ja']\n")
+    (folder / "dates.toml").write_text("[[pattern]]\nname = 'd'\ncategory = 'DATE'\nregex = 'on'\ncertainty = 0.9\n")
+    for module in ("deid.reading.dictionaries", "deid.reading.vocabulary"):
+        monkeypatch.setattr(f"{module}.resource_folder", lambda name: own if name == "dictionaries" else tmp_path)
+    broken = [finding for finding in language_checkup("xx") if finding.state == "broken"]
+    assert len(broken) == 1
+    assert "words.toml" in f"{broken[0].what} {broken[0].remedy}"
