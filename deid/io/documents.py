@@ -14,12 +14,12 @@ from io import BytesIO
 
 from deid.base.errors import DeidError, EncodingError, FormatError, OutputError
 from deid.document import Document, check_spans
-from deid.io import ccda, pdf
+from deid.io import ccda, pdf, sheets
 from deid.io.encoding import check_encoding, decode, encode, refuse_binary, settle
 from deid.io.formats import DocumentFormat, Options, Parts
 from deid.io.xml_parts import whole
-from deid.records import fhir, fhir_files, hl7v2, html_pages, mail, office, rtf
-from deid.records.record import TEXT, Place, Record, assemble, changed
+from deid.records import fhir, fhir_files, hl7v2, html_pages, mail, office, rows, rtf
+from deid.records.record import TEXT, Change, Place, Record, assemble, changed
 from deid.records.tables import load_table
 from deid.records.zip_members import Member, read_members, unpacked
 
@@ -58,6 +58,7 @@ _REFUSED = (
     *(".msg", ".png", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".bmp", ".webp", ".heic", ".dcm"),
 )
 """What stands among documents and cannot be read: told, file by file, rather than skipped."""
+_BOOK = "xl/workbook.xml"
 _MAIN = {"docx": "word/document.xml", "odt": "content.xml"}
 
 
@@ -138,6 +139,8 @@ def _attached(data: bytes, options: Options) -> Record | None:
     """Return the record of a document in a message, None of a plain text; raise where it cannot be written in place."""
     if data.startswith(_PDF):
         return _of_text(data, pdf.text(data, options.max_document).replace("\0", " "))
+    if data.startswith(_ZIP) and any(one.name == _BOOK for one in read_members(data, options.max_document)):
+        return _of_workbook(data, options)
     found: object
     if hl7v2.BEGINNING.match(data):
         found = _only(list(hl7v2.read_all(data, load_table("hl7v2", options.places), options.encoding)), data)
@@ -156,8 +159,31 @@ def _of_text(data: bytes, text: str) -> Record:
     return assemble(data, text, _as_text, [place], known=(), patient=None, date=None)
 
 
+def _of_workbook(data: bytes, options: Options) -> Record:
+    """Return the record of a workbook that is read to tables of text, and goes as these."""
+    tables = sheets.tables_of(data, read_members(data, options.max_document), options.max_document)
+    source, places = "\ufeff", list[Place]()  # the mark stands in it: what is written is compared with it, sign by sign
+    for number, (name, table) in enumerate(tables, 1):
+        if len(tables) > 1:
+            source += f"=== sheet {number} of {len(tables)}: "
+            write = functools.partial(_one_line, "===")
+            places.append(Place(f"sheet {number}", len(source), len(source) + len(name), TEXT, name, write))
+            source += f"{name} ===\r\n"
+        at, source = len(source), source + table
+        places += rows.cells(source, "utf-8", ",", at)
+    return assemble(data, source, _as_table, places, known=(), patient=None, date=None)
+
+
+def _one_line(mark: str, raw: str, place: Place, changes: Sequence[Change]) -> str:
+    return " ".join(changed(place.text, changes).replace(mark, " ").split())
+
+
 def _as_text(data: bytes, source: str, new: str) -> bytes:
     return new.encode("utf-8-sig", "replace")
+
+
+def _as_table(data: bytes, source: str, new: str) -> bytes:
+    return new.encode("utf-8", "replace")
 
 
 def _only(found: Sequence[Record | DeidError], data: bytes) -> Record:

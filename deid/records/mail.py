@@ -57,8 +57,8 @@ _ROWS = ("csv", "tsv")
 _OF_SHEETS = "application/vnd.ms-excel"
 """What Outlook says that a CSV file is."""
 _NOTHING = "#content-type"
-_UNWRITTEN = b"%PDF-"
-"""How a document begins that is read to text, and goes as one."""
+_UNWRITTEN = (b"%PDF-", b"PK\3\4")
+"""How documents begin that are read to text and go as one, but for those whose source has members parted by NUL."""
 _IDENTITY = ("7bit", "8bit", "binary", "")
 
 
@@ -174,7 +174,7 @@ class _Message:
             found: Record | None = rows.read(content, text, codec) if "\0" not in text else None
         else:
             found = self.attached(content)
-        if content.startswith(_UNWRITTEN):
+        if found is not None and content.startswith(_UNWRITTEN) and "\0" not in found.source:
             self._retype(header)
         if found is None:
             plain = kind in (_PLAIN, _PAGE)

@@ -33,15 +33,26 @@ def read(data: bytes, source: str, charset: str) -> Record:
         When a quote does not close, or something stands behind one that does.
     """
     first = re.sub(r'"[^"]*"', "", source.partition("\n")[0])
-    sign = max(_SIGNS, key=first.count)
+    places = cells(source, charset, max(_SIGNS, key=first.count), len(source) - len(source.lstrip("\ufeff")))
+    return assemble(data, source, charset, places, known=(), patient=None, date=None)
+
+
+def cells(source: str, charset: str, sign: str, at: int = 0, end: int | None = None) -> list[Place]:
+    """Return the cells of a table from one place of a text to another; ``sign`` stands between them.
+
+    Raises
+    ------
+    FormatError
+        As `read` does.
+    """
+    end = len(source) if end is None else end
     stop = re.escape(sign)
     cell = re.compile(rf'(?:"((?:[^"]|"")*)"|([^{stop}"\r\n][^{stop}\r\n]*)?)({stop}|\r?\n|\r|\Z)')
     places: list[Place] = []
     names: list[str] = []
     row, column = 1, 0
-    at = len(source) - len(source.lstrip("\ufeff"))
-    while at < len(source):
-        found = cell.match(source, at)
+    while at < end:
+        found = cell.match(source, at, end)
         if found is None:
             raise FormatError("a table whose quotes do not close", _HINT, "", f"row {row}")
         quoted = found[1] is not None
@@ -67,7 +78,7 @@ def read(data: bytes, source: str, charset: str) -> Record:
             row, column = row + 1, 0
             if places:
                 places[-1] = replace(places[-1], behind="\n\n")
-    return assemble(data, source, charset, places, known=(), patient=None, date=None)
+    return places
 
 
 def _encode_cell(charset: str, sign: str, raw: str, place: Place, changes: Sequence[Change]) -> str:

@@ -1,8 +1,4 @@
-"""Sheets of Excel workbooks (.xlsx, .xlsm) as tables, read cell by cell without running or guessing anything.
-
-A cell is what Excel last showed: of a formula its stored result. What would be read wrongly without a word is refused
-with its address: a formula that nothing computed yet, merged cells (all but the first are empty in the file), and
-errors such as ``#REF!``; ``#N/A`` is a missing value. Rows that are wholly empty are no rows.
+"""Sheets of Excel workbooks (.xlsx, .xlsm) as tables, read by `deid.io.sheets`.
 
 Written are numbers and truth values as such and everything else as text, in the form of `deid.table.cell_text`: no
 text becomes a formula, a date or a number, and no time of writing stands in the file.
@@ -13,15 +9,16 @@ from __future__ import annotations
 import math
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from io import BytesIO
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from deid.base.errors import ConfigError, DeidError, FormatError, OutputError
+from deid.base.errors import ConfigError, FormatError, OutputError
 from deid.base.late import pd
 from deid.base.nearest import nearest
+from deid.io.sheets import check_sheet, opened, rows_of
 from deid.table.cell_text import cell_text
 from deid.table.scalars import EXACT
 
@@ -32,14 +29,6 @@ _ROWS, _COLUMNS, _CHARACTERS = 1 << 20, 1 << 14, 32767
 """What a sheet can hold: rows, columns, characters in a cell."""
 _INFLATED = 4 << 30
 """Bytes that the parts of a workbook may have; a million rows of ten columns have half a gigabyte."""
-_BLOCK, _OVERLAP = 1 << 22, 1 << 16
-_MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s[^>]*\bref=\"([A-Z0-9:]+)\"")
-_EMPTY_FORMULA = re.compile(
-    rb"<(?:\w+:)?c\s([^>]*)>\s*<(?:\w+:)?f\b(?:[^>]*/>|[^>]*>[^<]*</(?:\w+:)?f>)\s*"
-    rb"(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v>\s*</(?:\w+:)?v>)?\s*</(?:\w+:)?c>"
-)
-_ADDRESS = re.compile(rb"\br=\"([A-Z]+[0-9]+)\"")
-_CODED = re.compile("_x([0-9A-Fa-f]{4})_")
 _TO_CODE = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
 _HALF = re.compile("[\ud800-\udfff]")
 _MADE = re.compile(rb"(<dcterms:(created|modified)[^>]*>)[^<]*(</)")
@@ -71,27 +60,10 @@ def read_workbook(path: Path, sheet: str | None) -> tuple[list[str], list[list[A
         When the file is damaged or inflates to more than 4 GB, when a row has cells beyond the header, or a cell is
         merged, holds an error, or a formula without a stored result. Names the cell, never what it holds.
     """
-    import warnings
-
-    import openpyxl
-
-    where = str(path)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            if sum(part.file_size for part in archive.infolist()) > _INFLATED:
-                raise FormatError("the workbook inflates to more than 4 GB", "save the sheet as CSV", where)
-            with warnings.catch_warnings(action="ignore"):  # of styles and dates out of range; they could quote cells
-                book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
-                try:
-                    found = _sheet(book, sheet)
-                    _check_part(archive, found._worksheet_path)
-                    return _columns(found)
-                finally:
-                    book.close()
-    except DeidError as error:
-        raise type(error)(error.what, error.hint, where, error.position) from None
-    except Exception:  # whatever a library says of a damaged file can quote it
-        raise FormatError("the workbook is damaged, or no workbook", "open and save it again", where) from None
+    with opened(path, _INFLATED, str(path)) as (archive, book):
+        found = _sheet(book, sheet)
+        check_sheet(archive, found)
+        return _columns(found)
 
 
 def _sheet(book: Any, named: str | None) -> Any:
@@ -104,30 +76,8 @@ def _sheet(book: Any, named: str | None) -> Any:
     return sheets[named]
 
 
-def _check_part(archive: zipfile.ZipFile, part: str) -> None:
-    """Refuse merged cells and formulas without a result, which read as empty cells."""
-    with archive.open(part) as stream:
-        text = stream.read(_BLOCK)
-        while text:
-            if merged := _MERGED.search(text):
-                cells = merged[1].decode()
-                hint = "unmerge them and fill every cell"
-                raise FormatError("cells are merged: all but the first are empty", hint, position=f"cells {cells}")
-            for formula in _EMPTY_FORMULA.finditer(text):
-                if b't="str"' not in formula[1]:  # the result that is an empty text
-                    at = _ADDRESS.search(formula[1])
-                    raise FormatError(
-                        "a formula has no stored result",
-                        "open the file in a spreadsheet program and save it",
-                        position=f"cell {at[1].decode()}" if at else "",
-                    )
-            more = stream.read(_BLOCK)
-            text = text[-_OVERLAP:] + more if more else b""
-
-
 def _columns(sheet: Any) -> tuple[list[str], list[list[Any]]]:
-    sheet.reset_dimensions()  # what the file says of its size need not be true
-    rows = _rows(sheet)
+    rows = rows_of(sheet)
     header = next(rows, [])
     while header and header[-1] is None:
         header.pop()
@@ -139,29 +89,6 @@ def _columns(sheet: Any) -> tuple[list[str], list[list[Any]]]:
         for column, cell in zip_longest(columns, row[: len(names)]):
             column.append(cell)
     return names, columns
-
-
-def _rows(sheet: Any) -> Iterator[list[Any]]:
-    """Yield the cells of all rows that are not empty."""
-    for cells in sheet.iter_rows():
-        row = [_value(cell) for cell in cells]
-        if any(cell is not None for cell in row):
-            yield row
-
-
-def _value(cell: Any) -> Any:
-    value = cell.value
-    if isinstance(value, str):
-        if cell.data_type == "e":
-            if value == "#N/A":
-                return None
-            raise FormatError(
-                f"a cell holds the error {value}", "correct or clear it", position=f"cell {cell.coordinate}"
-            )
-        if "_x" in value:
-            value = _CODED.sub(lambda code: chr(int(code[1], 16)), value)
-        return value if value.strip() else None
-    return value
 
 
 def write_workbook(frame: pd.DataFrame, stream: BinaryIO) -> None:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import base64
 import csv
+import datetime
 import email
 import email.policy
 import io
 import quopri
 import re
+import zipfile
 from pathlib import Path
 
+import openpyxl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packages import MEMBERS, PNG, contents, document, pdf, scrub, zipped
 
+import deid.io.sheets
 from deid.base.errors import DeidError, FormatError
 from deid.io import records
 from deid.pipeline import Pipeline
@@ -302,3 +306,113 @@ def test_an_attached_pdf_file_goes_as_its_text(surrogates: Pipeline) -> None:
     assert before.frames(again.source), "which verify looks at"
     with pytest.raises(FormatError, match=r"picture.*attachment 1, page 1|attachment 1, page 1.*picture"):
         document(mixed(part("application/octet-stream", "base64", base64d(pdf("", picture=True)))))
+
+
+def workbook(**sheets: list[list[object]]) -> bytes:
+    book = openpyxl.Workbook()
+    book.properties.creator = "Eleanor Thornbury"
+    book.remove(book.worksheets[0])
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        sheet.sheet_state = "visible" if len(book.worksheets) == 1 else "hidden"
+        for row in rows:
+            sheet.append(row)
+    stream = io.BytesIO()
+    book.save(stream)
+    return stream.getvalue()
+
+
+def rewritten(data: bytes, new: dict[str, bytes]) -> bytes:
+    """Return a package with other members, or more."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as made:
+        for name in dict.fromkeys((*old.namelist(), *new)):
+            made.writestr(name, new[name] if name in new else old.read(name))
+    return stream.getvalue()
+
+
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+LETTER = part("text/plain", "7bit", b"Mrs. Eleanor Thornbury, MRN 48291735, is in the table.\n")
+PEOPLE: list[list[object]] = [
+    ["Name", "MRN", "Seen", "Well", "Remark", "mmol/l"],
+    ["Eleanor Thornbury", 48291735, datetime.datetime(2024, 3, 14), True, 'Mrs. Thornbury, "well";\nhome', 4.25],
+    [None, None, None, None, None, None],
+    ["Harriet Lowell", 48291736, datetime.datetime(2024, 3, 15, 10, 30), False, "of Mrs. Lowell", 5.0],
+]
+
+
+@pytest.mark.parametrize("kind", [XLSX, "application/octet-stream"])
+def test_an_attached_workbook_goes_as_its_tables(surrogates: Pipeline, kind: str) -> None:
+    """Cells of all types and of hidden sheets, behind the names of their columns; nothing else of it is left."""
+    book = workbook(People=PEOPLE, Thornbury=[["Patient", "Ward"], ["Thornbury, Eleanor", 7]])
+    written = scrub(surrogates, mixed(LETTER, part(kind, "base64", base64d(book)), part("text/plain", "7bit", b"bye")))
+    leaves = [*email.message_from_bytes(written, policy=email.policy.default).walk()]
+    got = leaves[2].get_payload(decode=True).decode("utf-8-sig")  # type: ignore[union-attr]
+    assert leaves[2].get_content_type() == "text/plain"
+    assert b"spreadsheet" not in written
+    assert not re.search("Thornbury|Eleanor|Lowell|Harriet|4829173[56]|2024-03-1[45]", got)
+    first, rest = got.split("=== sheet 2 of 2: ")
+    mark, table = first.split("\r\n", 1)
+    assert re.fullmatch("=== sheet 1 of 2: .+ ===", mark)
+    rows = list(csv.reader(io.StringIO(table, newline="")))
+    assert rows[0] == PEOPLE[0]
+    assert [len(row) for row in rows] == [6, 6, 6]
+    assert [(row[3], row[5]) for row in rows[1:]] == [("True", "4.25"), ("False", "5")]
+    assert re.fullmatch("[0-9]{8}", rows[1][1])
+    days = [datetime.date.fromisoformat(row[2][:10]) for row in rows[1:]]
+    assert days[1] - days[0] == datetime.timedelta(1)
+    assert f"Mrs. {rows[1][0]}, MRN {rows[1][1]}," in leaves[1].get_content()
+    assert re.fullmatch('.+ ===\r\nPatient,Ward\r\n"[^",]+, [^",]+",[0-9]\r\n', rest)
+    data = mixed(LETTER, part(kind, "base64", base64d(book)))
+    before, again = document(data).record, document(scrub(surrogates, data)).record
+    assert isinstance(before, Record)
+    assert isinstance(again, Record)
+    assert before.frames(again.source), "which verify looks at"
+
+
+def test_one_sheet_is_one_table_and_values_alone_are_read(keeping: Pipeline) -> None:
+    """A formula goes as what it showed; a cell cannot end the table, or begin another."""
+    book = workbook(Thornbury=[["a", "b"], ['x,"y"\r\n=== z', 2]])
+    with zipfile.ZipFile(io.BytesIO(book)) as package:
+        sheet = package.read("xl/worksheets/sheet1.xml")
+    shown = sheet.replace(b"<v>2</v>", b"<f>1+1</f><v>2</v>")
+    assert shown != sheet
+    written = scrub(keeping, mixed(part(XLSX, "base64", base64d(rewritten(book, {"xl/worksheets/sheet1.xml": shown})))))
+    got = [*email.message_from_bytes(written, policy=email.policy.default).walk()][1].get_payload(decode=True)
+    assert isinstance(got, bytes)
+    assert list(csv.reader(io.StringIO(got.decode("utf-8-sig"), newline=""))) == [["a", "b"], ['x,"y"\r\n=== z', "2"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("xl/vbaProject.bin", b"x", "macros"),
+        ("xl/embeddings/oleObject1.bin", b"x", "another document inside"),
+        ("xl/comments1.xml", b"<x/>", "remarks"),
+        ("xl/charts/chart1.xml", b"<x/>", "charts"),
+        ("xl/pivotCache/pivotCacheRecords1.xml", b"<x/>", "pivot"),
+        ("xl/externalLinks/externalLink1.xml", b"<x/>", "data of other files"),
+        ("xl/thornbury.xml", b"<x/>", "not known"),
+        ("xl/styles.xml", b'<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>', ""),
+        ("xl/worksheets/sheet1.xml", b"<x", ""),
+        ("xl/sharedStrings.xml", b"<sst>" + b" " * (3 << 20) + b"</sst>", "zip bombs"),
+        ("xl/worksheets/sheet1.xml", b"<f>", "merged"),
+        ("xl/worksheets/sheet1.xml", b"<e>", "error"),
+        ("xl/worksheets/sheet1.xml", b"<far>", "goes on for more"),
+    ],
+)
+def test_a_workbook_that_is_more_than_cells_is_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str, content: bytes, why: str
+) -> None:
+    space = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    cells = {
+        b"<f>": '<sheetData/><mergeCells><mergeCell ref="A1:B1"/></mergeCells>',
+        b"<e>": '<sheetData><row r="1"><c r="A1" t="e"><v>Thornbury</v></c></row></sheetData>',
+        b"<far>": '<sheetData><row r="900000"><c r="A900000"><v>1</v></c></row></sheetData>',
+    }.get(content)
+    made = content if cells is None else f'<worksheet xmlns="{space}">{cells}</worksheet>'.encode()
+    monkeypatch.setattr(deid.io.sheets, "_MOST_STEPS", 1000)
+    data = mixed(part(XLSX, "base64", base64d(rewritten(workbook(A=[["a"]]), {name: made}))))
+    with pytest.raises(FormatError, match=f"attachment 1.*{why}") as told:
+        document(data)
+    assert "thornbury" not in str(told.value).lower()
