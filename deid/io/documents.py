@@ -19,7 +19,7 @@ from deid.io.encoding import check_encoding, decode, encode, refuse_binary, sett
 from deid.io.formats import DocumentFormat, Options, Parts
 from deid.io.xml_parts import whole
 from deid.records import fhir, fhir_files, hl7v2, html_pages, mail, office, rows, rtf
-from deid.records.record import TEXT, Change, Place, Record, assemble, changed
+from deid.records.record import TEXT, Place, Record, assemble, changed
 from deid.records.tables import load_table
 from deid.records.zip_members import Member, read_members, unpacked
 
@@ -162,20 +162,7 @@ def _of_text(data: bytes, text: str) -> Record:
 def _of_workbook(data: bytes, options: Options) -> Record:
     """Return the record of a workbook that is read to tables of text, and goes as these."""
     tables = sheets.tables_of(data, read_members(data, options.max_document), options.max_document)
-    source, places = "\ufeff", list[Place]()  # the mark stands in it: what is written is compared with it, sign by sign
-    for number, (name, table) in enumerate(tables, 1):
-        if len(tables) > 1:
-            source += f"=== sheet {number} of {len(tables)}: "
-            write = functools.partial(_one_line, "===")
-            places.append(Place(f"sheet {number}", len(source), len(source) + len(name), TEXT, name, write))
-            source += f"{name} ===\r\n"
-        at, source = len(source), source + table
-        places += rows.cells(source, "utf-8", ",", at)
-    return assemble(data, source, _as_table, places, known=(), patient=None, date=None)
-
-
-def _one_line(mark: str, raw: str, place: Place, changes: Sequence[Change]) -> str:
-    return " ".join(changed(place.text, changes).replace(mark, " ").split())
+    return rows.read(data, rows.joined(tables), "utf-8", _as_table)
 
 
 def _as_text(data: bytes, source: str, new: str) -> bytes:

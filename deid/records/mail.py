@@ -59,6 +59,7 @@ _OF_SHEETS = "application/vnd.ms-excel"
 _NOTHING = "#content-type"
 _UNWRITTEN = (b"%PDF-", b"PK\3\4")
 """How documents begin that are read to text and go as one, but for those whose source has members parted by NUL."""
+_JOINED = rows.BEGIN.encode()
 _IDENTITY = ("7bit", "8bit", "binary", "")
 
 
@@ -167,9 +168,8 @@ class _Message:
         if kind not in self.kinds:
             raise FormatError("a file of a kind that no line of the table names", _ALONE)
         suffix = file.rpartition(".")[2].lower() if "." in file else ""
-        if (kind in _TABLES or (suffix in _ROWS and kind in (_PLAIN, _ANY, _OF_SHEETS))) and not content.startswith(
-            _FILES
-        ):
+        named = kind in _TABLES or (suffix in _ROWS and kind in (_PLAIN, _ANY, _OF_SHEETS))
+        if (named and not content.startswith(_FILES)) or content.startswith(_JOINED):
             text, codec = _decoded(content, charset, start)
             found: Record | None = rows.read(content, text, codec) if "\0" not in text else None
         else:
@@ -204,7 +204,8 @@ class _Message:
         if "\0" in text:
             raise FormatError("a part is no text", _HINT, "", f"byte {start}")
         if text:
-            self.bodies.append(_Body(start, end, text, name, encoding, kind == _PAGE))
+            inside = rows.read(content, text, name) if rows.is_joined(text) else kind == _PAGE
+            self.bodies.append(_Body(start, end, text, name, encoding, inside))
 
 
 def _unencoded(raw: bytes, encoding: str, at: int) -> bytes:

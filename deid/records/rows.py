@@ -11,48 +11,63 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from deid.base.errors import FormatError
-from deid.records.record import TEXT, Change, Place, Record, assemble, fit, splice
+from deid.records.record import TEXT, Change, Pack, Place, Record, assemble, changed, fit, splice
 
 _SIGNS = ",;\t|"
 _HINT = "save the table anew, as CSV with quotes around cells that hold quotes or line ends"
 _MOST_CELLS = 500_000
+BEGIN = "\ufeff=== sheet "
+"""How several tables begin that are one text."""
+_HEAD = re.compile(r"=== sheet [0-9]{1,4} of [0-9]{1,4}: (?=\S)([^\r\n]*) ===\r?\n")
+"""The line before each of them."""
 _PAIR = re.compile(r'""|.', re.DOTALL)
 
 
-def read(data: bytes, source: str, charset: str) -> Record:
-    """Read one table whose first row names its columns.
+def joined(tables: Sequence[tuple[str, str]]) -> str:
+    """Return several tables by name as one text, which `read` takes apart again; commas stand between cells."""
+    count = len(tables)
+    heads = (
+        f"{BEGIN[1:]}{n} of {count}: {' '.join(name.split()) or '-'} ===\r\n" for n, (name, _) in enumerate(tables, 1)
+    )
+    return BEGIN[0] + "".join([head + table for head, (_, table) in zip(heads, tables, strict=True)])
+
+
+def is_joined(text: str) -> bool:
+    """Tell whether a text is one of `joined` tables."""
+    return text.startswith(BEGIN) and _HEAD.match(text, 1) is not None
+
+
+def read(data: bytes, source: str, charset: str, pack: Pack | None = None) -> Record:
+    """Read a table whose first row names its columns, or several that are joined.
 
     Parameters
     ----------
     data, source, charset
         The table, its characters, and the codec that makes one of the other.
+    pack : callable, optional
+        What makes ``data`` of characters instead, where that is no text.
 
     Raises
     ------
     FormatError
         When a quote does not close, or something stands behind one that does.
     """
+    several = is_joined(source)
     first = re.sub(r'"[^"]*"', "", source.partition("\n")[0])
-    places = cells(source, charset, max(_SIGNS, key=first.count), len(source) - len(source.lstrip("\ufeff")))
-    return assemble(data, source, charset, places, known=(), patient=None, date=None)
-
-
-def cells(source: str, charset: str, sign: str, at: int = 0, end: int | None = None) -> list[Place]:
-    """Return the cells of a table from one place of a text to another; ``sign`` stands between them.
-
-    Raises
-    ------
-    FormatError
-        As `read` does.
-    """
-    end = len(source) if end is None else end
+    sign = "," if several else max(_SIGNS, key=first.count)
     stop = re.escape(sign)
     cell = re.compile(rf'(?:"((?:[^"]|"")*)"|([^{stop}"\r\n][^{stop}\r\n]*)?)({stop}|\r?\n|\r|\Z)')
     places: list[Place] = []
     names: list[str] = []
     row, column = 1, 0
-    while at < end:
-        found = cell.match(source, at, end)
+    at = len(source) - len(source.lstrip("\ufeff"))
+    while at < len(source):
+        if several and column == 0 and (head := _HEAD.match(source, at)) is not None:
+            row, names = 1, []
+            places.append(Place("sheet", *head.span(1), TEXT, head[1], _encode_head, behind="\n\n"))
+            at = head.end()
+            continue
+        found = cell.match(source, at)
         if found is None:
             raise FormatError("a table whose quotes do not close", _HINT, "", f"row {row}")
         quoted = found[1] is not None
@@ -78,7 +93,11 @@ def cells(source: str, charset: str, sign: str, at: int = 0, end: int | None = N
             row, column = row + 1, 0
             if places:
                 places[-1] = replace(places[-1], behind="\n\n")
-    return places
+    return assemble(data, source, pack or charset, places, known=(), patient=None, date=None)
+
+
+def _encode_head(raw: str, place: Place, changes: Sequence[Change]) -> str:
+    return " ".join(changed(place.text, changes).split()) or "-"
 
 
 def _encode_cell(charset: str, sign: str, raw: str, place: Place, changes: Sequence[Change]) -> str:

@@ -370,17 +370,25 @@ def test_an_attached_workbook_goes_as_its_tables(surrogates: Pipeline, kind: str
     assert before.frames(again.source), "which verify looks at"
 
 
-def test_one_sheet_is_one_table_and_values_alone_are_read(keeping: Pipeline) -> None:
-    """A formula goes as what it showed; a cell cannot end the table, or begin another."""
-    book = workbook(Thornbury=[["a", "b"], ['x,"y"\r\n=== z', 2]])
+def test_values_alone_are_read_and_read_again_alike(keeping: Pipeline) -> None:
+    """A formula goes as what it showed; a cell cannot end a table, or begin another; verify reads what was written."""
+    cell = 'x,"y"\r\n=== sheet 2 of 2: z ===\r\n'
+    book = workbook(Sheet=[["a", "b"], [cell, 2]], More=[["c", "d"], ["e", "f"]])
     with zipfile.ZipFile(io.BytesIO(book)) as package:
         sheet = package.read("xl/worksheets/sheet1.xml")
     shown = sheet.replace(b"<v>2</v>", b"<f>1+1</f><v>2</v>")
     assert shown != sheet
-    written = scrub(keeping, mixed(part(XLSX, "base64", base64d(rewritten(book, {"xl/worksheets/sheet1.xml": shown})))))
+    data = mixed(part(XLSX, "base64", base64d(rewritten(book, {"xl/worksheets/sheet1.xml": shown}))))
+    written = scrub(keeping, data)
+    assert document(written).text == document(data).text
+    assert scrub(keeping, written) == written
     got = [*email.message_from_bytes(written, policy=email.policy.default).walk()][1].get_payload(decode=True)
     assert isinstance(got, bytes)
-    assert list(csv.reader(io.StringIO(got.decode("utf-8-sig"), newline=""))) == [["a", "b"], ['x,"y"\r\n=== z', "2"]]
+    rows = list(csv.reader(io.StringIO(got.decode("utf-8-sig"), newline="")))
+    assert rows[:3] == [["=== sheet 1 of 2: Sheet ==="], ["a", "b"], [cell, "2"]]
+    assert rows[3:] == [["=== sheet 2 of 2: More ==="], ["c", "d"], ["e", "f"]]
+    assert "a: x" in document(data).text
+    assert "c: e" in document(data).text
 
 
 @pytest.mark.parametrize(
