@@ -24,7 +24,8 @@ from deid.replacement.pools import words
 
 _UNICODE = unicodedata.ucd_3_2_0  # the same in every version of Python
 _FIRST = "123456789"
-_JOINED = re.compile(r"[^\W\d_]+(?=[^\W\d_]*\d)")
+_JOINED = re.compile(r"(?![^\W\d_]\d{9}(?!\w))[^\W\d_]+(?=[^\W\d_]*\d)")
+"""Letters before digits; one before nine digits is part of the number of a person who is insured in Germany."""
 _UUID = re.compile(r"[0-9A-F]{8}(?:-[0-9A-F]{4}){3}-[0-9A-F]{12}", re.IGNORECASE)
 _HEX = "0123456789ABCDEF"
 # areas, groups and serials of social security numbers that can be issued

@@ -75,7 +75,7 @@ def belgian_now(text: str) -> bool:
 TABLE: dict[str, tuple[Test, str, tuple[str, ...]]] = {
     "ahv": (stdnum("ch.ssn"), r"756", ("756.9217.0769.85", "7569217076985")),
     "tax": (stdnum("de.idnr"), "", ("36 574 261 809", "36574261809")),
-    "kvnr": (kvnr, "", ("A123456780",)),
+    "kvnr": (kvnr, "", ("A123456780", "H123456785", "X123456788")),
     "pension": (pension, r"\d\d", ("15 070649 C 103", "65170839J003")),
     "austrian": (day_of_austria, "", ("1237 010180", "1237010180")),
     "nir": (nir, r"[12]", ("2 71 06 75 116 042 88", "295109912611193", "1 84 12 2A 451 089 33")),
@@ -134,10 +134,7 @@ def test_many_of_a_kind_stay_of_it_and_never_meet(kind: str) -> None:
         whole = number.whole(normal_form(rng.choice(examples)))
         places = number.alphabets(whole)
         code = number.check("".join(rng.choice(places[i]) if rng.random() < 0.5 else c for i, c in enumerate(whole)))
-        labelled = normal_form(code) != code.lstrip(
-            "0"
-        )  # some letters before digits are taken for a label: *H 4711203*
-        if "?" not in code and number.valid(code) and not labelled and valid(code):
+        if "?" not in code and number.valid(code) and valid(code):
             codes.add(code)
     new = {code: replace_number(KEYED, code) for code in codes}
     assert len(set(new.values())) == len(codes)
@@ -145,6 +142,19 @@ def test_many_of_a_kind_stay_of_it_and_never_meet(kind: str) -> None:
         assert valid(other), (code, other)
         assert national_kinds(normal_form(other)) == national_kinds(normal_form(code))
         assert len(other.lstrip("0")) == len(code.lstrip("0"))
+
+
+def test_a_letter_right_before_nine_digits_is_no_label() -> None:
+    """H is the label of a hospital's number elsewhere; of a German insured person it is a part, wrong check or not."""
+    for letter in "HX":
+        texts = [f"{letter}{n}" for n in range(111111111, 111111411)]
+        new = [replace_number(KEYED, text) for text in texts]
+        assert len(set(new)) == len(texts)
+        assert [kvnr(text) for text in texts] == [kvnr(text) for text in new]
+        assert all(normal_form(text) == text and re.fullmatch(r"[A-Z]\d{9}", text) for text in new)
+        assert normal_form(f"{letter.lower()}111111111") == f"{letter}111111111"
+    for text in ("H4711203", "H-111111111", "H 111111111", "H1111111111", "MRN111111111"):
+        assert normal_form(text) == re.sub(r"\D", "", text)
 
 
 def test_belgian_numbers_keep_sex_and_century() -> None:
@@ -175,6 +185,7 @@ def test_numbers_without_their_check_digits_become_no_national_numbers() -> None
         ("de", "Steuer-ID 36 574 261 809", "tax"),
         ("de", "Versicherungsnummer: 65 170839 J 003", "pension"),
         ("de", "Versichert unter A123456780", "kvnr"),
+        ("de", "Versichert unter H123456785", "kvnr"),
         ("de", "SVNR: 1237 010180", "austrian"),
         ("fr", "NIR : 2 71 06 75 116 042 88", "nir"),
         ("fr", "AVS 756.9217.0769.85", "ahv"),
