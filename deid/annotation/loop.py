@@ -11,7 +11,6 @@ import contextlib
 import io
 import multiprocessing
 import os
-import tempfile
 import threading
 import time
 import zipfile
@@ -29,6 +28,7 @@ from deid.annotation.queue import Queued, StopAdvice, annotation_queue, sketch, 
 from deid.base.draws import draw
 from deid.base.errors import ConfigError, DeidError, DetectionError, raised_at, require
 from deid.base.options import option
+from deid.base.private_folder import PrivateFolder
 from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import LazyRecognizer, build_recognizer
 from deid.document import Document, Span
@@ -274,7 +274,7 @@ def _train(
 def _packed(tagger: Tagger) -> bytes:
     """Return a model folder as the bytes of an archive."""
     stream = io.BytesIO()
-    with tempfile.TemporaryDirectory(prefix="deid-") as folder, zipfile.ZipFile(stream, "w") as archive:
+    with PrivateFolder() as folder, zipfile.ZipFile(stream, "w") as archive:
         tagger.save(Path(folder) / "project")
         for file in sorted((Path(folder) / "project").iterdir()):
             archive.write(file, file.name)
@@ -286,7 +286,7 @@ def _recognizer(model: str | bytes) -> Iterator[LazyRecognizer]:
     """Yield the recognizer of a model by name or of `_packed`, whose spans have probabilities."""
     with contextlib.ExitStack() as stack:
         if isinstance(model, bytes):
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="deid-"))) / "project"
+            folder = Path(stack.enter_context(PrivateFolder())) / "project"
             folder.mkdir()
             with zipfile.ZipFile(io.BytesIO(model)) as archive:
                 for name in archive.namelist():

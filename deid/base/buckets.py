@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
+
+from deid.base.private_folder import PrivateFolder
 
 _PARTS = 256
 _SHIFT = np.uint64(56)
@@ -20,8 +21,8 @@ class Buckets:
     """Records of ``width`` numbers, in parts by the highest byte of their first one.
 
     Records with the same first number come in the same part, and parts in the order of their first bytes. First numbers
-    should be spread evenly, as hashes are: then a part is a 256th of the whole. What goes to disk lies in a folder of
-    mode 0700, which is removed at the end.
+    should be spread evenly, as hashes are: then a part is a 256th of the whole. What goes to disk lies in a
+    private folder, which is removed at the end.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ class Buckets:
         self._width = width
         self._waiting: list[Words] = []
         self._bytes = 0
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: PrivateFolder | None = None
 
     def __enter__(self) -> Buckets:
         return self
@@ -72,7 +73,7 @@ class Buckets:
         return found
 
     def _put_away(self) -> None:
-        self._folder = self._folder or tempfile.TemporaryDirectory(prefix="deid-")
+        self._folder = self._folder or PrivateFolder()
         records = self._taken()
         part = (records[:, 0] >> _SHIFT).astype(np.intp)
         order = np.argsort(part, kind="stable")

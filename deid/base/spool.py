@@ -1,7 +1,6 @@
 """Values that may be more than memory holds, on disk while a program runs: a sequence of them, or a mapping.
 
-What is written may hold PHI. It lies in a folder of mode 0700 in the folder of temporary files, which is removed with
-the value; what a process leaves there that is killed goes when the next one makes such a mapping.
+What is written may hold PHI. A sequence lies in a file without a name, a mapping in a private folder.
 """
 
 from __future__ import annotations
@@ -9,23 +8,21 @@ from __future__ import annotations
 import copy
 import json
 import os
-import shutil
 import sqlite3
 import tempfile
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
 
 from deid.base.errors import OutputError
-from deid.base.files import hold, os_reason
+from deid.base.files import os_reason
+from deid.base.private_folder import PrivateFolder
 
 T = TypeVar("T")
 
 _HELD = 1 << 16
-_FOLDER = "deid-values-"
-_FILE = "values"
 
 
 @contextmanager
@@ -122,22 +119,6 @@ class Spool(Sequence[T], Generic[T]):
             first = last
 
 
-def _clear_leftovers() -> None:
-    """Remove the folders of mappings whose processes were killed; living ones hold theirs."""
-    if not hasattr(os, "geteuid"):
-        return
-    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
-        with suppress(OSError):  # another user's, or gone
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            try:
-                own = os.fstat(descriptor).st_uid == os.geteuid()
-                # one without the file may have been made this moment, and be held in the next
-                if own and (folder / _FILE).exists() and hold(descriptor):
-                    shutil.rmtree(folder, ignore_errors=True)
-            finally:
-                os.close(descriptor)
-
-
 class DiskMap(Mapping[str, T], Generic[T]):
     """A mapping that lies on disk; a copy in another process reads the same file as long as the first value is kept.
 
@@ -156,14 +137,9 @@ class DiskMap(Mapping[str, T], Generic[T]):
 
     def __init__(self, pairs: Iterable[tuple[str, Any]], read: Callable[[Any], T]) -> None:
         self._read = read
-        self._held: int | None = None
         with _writing():
-            _clear_leftovers()
-            self._folder: tempfile.TemporaryDirectory[str] | None = tempfile.TemporaryDirectory(prefix=_FOLDER)
-            with suppress(OSError):  # a system that opens no folders
-                self._held = os.open(self._folder.name, os.O_RDONLY)
-                hold(self._held)
-            self._path = Path(self._folder.name) / _FILE
+            self._folder: PrivateFolder | None = PrivateFolder()
+            self._path = Path(self._folder.name) / "values"
             self._path.touch(mode=0o600)
             self._reading: sqlite3.Connection | None = None
             connection = sqlite3.connect(self._path)
@@ -179,7 +155,7 @@ class DiskMap(Mapping[str, T], Generic[T]):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return all but what belongs to this process."""
-        own = {"_folder": None, "_reading": None, "_held": None}
+        own = {"_folder": None, "_reading": None}
         return {"_read": self._read, "_path": self._path, "_count": self._count, **own}
 
     def _rows(self, query: str, *values: object) -> sqlite3.Cursor:
@@ -206,8 +182,6 @@ class DiskMap(Mapping[str, T], Generic[T]):
         """Close the file before its folder is removed."""
         if getattr(self, "_reading", None) is not None:
             self._reading.close()  # type: ignore[union-attr]
-        if getattr(self, "_held", None) is not None:
-            os.close(self._held)  # type: ignore[arg-type]
 
 
 def _key(text: str) -> bytes:

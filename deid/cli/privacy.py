@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -56,6 +55,7 @@ def privacy(
 
     Example: deid privacy released.csv --qi age,sex,zip --sensitive disease --k 5 --l 3
     """
+    from deid.base.private_folder import PrivateFolder
     from deid.disclosure.classes import Verdict
     from deid.disclosure.disk_levels import assess_on_disk
     from deid.disclosure.guards import check_published
@@ -69,7 +69,7 @@ def privacy(
             codes=asked.codes, population=population, original=original, ignore_suppressed=roles.ignore_suppressed,
             sep=source.sep,
         )  # fmt: skip
-        with working("measuring"), tempfile.TemporaryDirectory(prefix="deid-") as folder:
+        with working("measuring"), PrivateFolder() as folder:
             findings = assess_on_disk(
                 source.table, roles.stated(), asked, Path(folder), memory=disk.memory, table=source.sql
             )

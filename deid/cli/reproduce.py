@@ -9,7 +9,6 @@ import resource
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ import deid
 from deid.base.errors import ConfigError, OutputError
 from deid.base.files import output_error, try_folder, write_bytes
 from deid.base.options import argument, option
+from deid.base.private_folder import PrivateFolder
 from deid.cli.common import EXIT_FAILED, Summary
 from deid.cli.option_groups import command, job_count
 from deid.cli.tables import print_sections
@@ -100,7 +100,7 @@ def _folder(output: Path | None) -> Iterator[Path]:
             try_folder(output)
             yield output.resolve()
         else:
-            with tempfile.TemporaryDirectory(prefix="deid-reproduce-") as hidden:
+            with PrivateFolder() as hidden:
                 yield Path(hidden).resolve()
     except OSError as error:
         raise output_error(error).at("the folder of temporary files" if output is None else str(output)) from None

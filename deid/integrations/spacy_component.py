@@ -10,7 +10,6 @@ import io
 import json
 import re
 import shutil
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable
@@ -24,6 +23,7 @@ from spacy.tokens import Doc, Span
 
 from deid.base.errors import ConfigError, ModelError, OutputError
 from deid.base.options import options_of, read_options
+from deid.base.private_folder import PrivateFolder
 from deid.detection import PeopleOptions, RecognizerOptions
 from deid.detection.options import RULES_ALONE
 from deid.detection.recognizers import build_recognizer
@@ -136,7 +136,7 @@ class DeidComponent:
         """Return the model as bytes (a zip archive)."""
         if self._brought is not None:
             return self._brought
-        with tempfile.TemporaryDirectory(prefix="deid-") as name:
+        with PrivateFolder() as name:
             folder = Path(name)
             model = self.options.model
             if model != RULES_ALONE:
@@ -154,7 +154,7 @@ class DeidComponent:
         ModelError
             When the bytes are damaged or do not fit this installation.
         """
-        with tempfile.TemporaryDirectory(prefix="deid-") as name:
+        with PrivateFolder() as name:
             folder = Path(name)
             _unpack(data, folder)
             model = _read_name(folder)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from deid.base.private_folder import PrivateFolder
 from deid.labeling.training import TrainingData
 
 
@@ -38,7 +38,7 @@ def train_crf(data: TrainingData, report: Callable[[int, float], None] | None = 
     options = data.options
     # sequences are made one by one, CRFsuite keeps its own compact copy; fit() reads both columns in step
     first, second = itertools.tee(data.sequences())
-    with tempfile.TemporaryDirectory(prefix="deid-train-") as folder:
+    with PrivateFolder() as folder:
         path = Path(folder) / "weights"
         crf = sklearn_crfsuite.CRF(
             algorithm="lbfgs",

@@ -13,7 +13,6 @@ import hashlib
 import json
 import logging
 import math
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ import numpy as np
 
 from deid.base.errors import ConfigError, ModelError
 from deid.base.late import pd
+from deid.base.private_folder import PrivateFolder
 from deid.linkage.blocking import Block
 from deid.linkage.comparisons import DOUBTED, OTHER, FieldComparison
 
@@ -157,7 +157,7 @@ def _tables(records: pd.DataFrame, threads: int) -> Iterator[tuple[Any, Any]]:
         kind = pyarrow.int64() if name.startswith(("place_", "bucket_")) else pyarrow.string()
         whole = pyarrow.list_(kind) if name in ("forms", "families") else kind
         columns[name] = pyarrow.array(records[name], whole, from_pandas=True)
-    with tempfile.TemporaryDirectory() as spilled:  # not in the folder of the call, where DuckDB would put it
+    with PrivateFolder() as spilled:  # not in the folder of the call, where DuckDB would put it
         connection = duckdb.connect(config={"threads": threads, "temp_directory": spilled})
         try:
             connection.register("given_rows", pyarrow.table(columns))
