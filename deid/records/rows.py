@@ -20,6 +20,8 @@ BEGIN = "\ufeff=== sheet "
 """How several tables begin that are one text."""
 _HEAD = re.compile(r"=== sheet [0-9]{1,4} of [0-9]{1,4}: (?=\S)([^\r\n]*) ===\r?\n")
 """The line before each of them."""
+_LINE = re.compile(r'(?:"[^"]*"|[^\r\n])+')
+"""A line; what stands in quotes may hold line ends."""
 _PAIR = re.compile(r'""|.', re.DOTALL)
 
 
@@ -38,7 +40,7 @@ def is_joined(text: str) -> bool:
 
 
 def read(data: bytes, source: str, charset: str, pack: Pack | None = None) -> Record:
-    """Read a table whose first row names its columns, or several that are joined.
+    """Read a table whose first row that is not blank names its columns, or several that are joined.
 
     Parameters
     ----------
@@ -53,17 +55,18 @@ def read(data: bytes, source: str, charset: str, pack: Pack | None = None) -> Re
         When a quote does not close, or something stands behind one that does.
     """
     several = is_joined(source)
-    first = re.sub(r'"[^"]*"', "", source.partition("\n")[0])
+    first = next((line[0] for line in _LINE.finditer(source) if line[0].strip("\ufeff \t")), "")
+    first = re.sub(r'"[^"]*"', "", first)
     sign = "," if several else max(_SIGNS, key=first.count)
     stop = re.escape(sign)
     cell = re.compile(rf'(?:"((?:[^"]|"")*)"|([^{stop}"\r\n][^{stop}\r\n]*)?)({stop}|\r?\n|\r|\Z)')
     places: list[Place] = []
     names: list[str] = []
-    row, column = 1, 0
+    row, column, heading = 1, 0, 1
     at = len(source) - len(source.lstrip("\ufeff"))
     while at < len(source):
         if several and column == 0 and (head := _HEAD.match(source, at)) is not None:
-            row, names = 1, []
+            row, names, heading = 1, [], 1
             places.append(Place("sheet", *head.span(1), TEXT, head[1], _encode_head, behind="\n\n"))
             at = head.end()
             continue
@@ -72,12 +75,12 @@ def read(data: bytes, source: str, charset: str, pack: Pack | None = None) -> Re
             raise FormatError("a table whose quotes do not close", _HINT, "", f"row {row}")
         quoted = found[1] is not None
         raw = found[1] if quoted else found[2] or ""
-        if row == 1:
+        if row == heading:
             names.append(" ".join(raw.split()))
         if len(places) > _MOST_CELLS:
             raise FormatError(f"a table of more than {_MOST_CELLS:,} cells", "send it by itself, and name its columns")
         if raw.strip():
-            if places and row > 1:  # the name of the column stands before the cell, in the text alone
+            if places and row > heading:  # the name of the column stands before the cell, in the text alone
                 label = names[column] if column < len(names) else ""
                 places[-1] = replace(places[-1], behind=f"{places[-1].behind}{label}: " if label else "\n")
             start = found.start(1 if quoted else 2)
@@ -90,6 +93,8 @@ def read(data: bytes, source: str, charset: str, pack: Pack | None = None) -> Re
         column += 1
         at = found.end()
         if found[3] != sign:
+            if row == heading and not any(names):
+                heading, names = row + 1, []
             row, column = row + 1, 0
             if places:
                 places[-1] = replace(places[-1], behind="\n\n")
