@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import tempfile
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -189,7 +190,8 @@ def part_folder(path: Path) -> Iterator[Path]:
     """
     check_folder(path)
     try:
-        with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=path.parent) as part:
+        with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=path.parent) as part, ExitStack() as stack:
+            hold_folder(Path(part), stack)
             try:
                 yield Path(part)
             except OutputError as error:
@@ -201,9 +203,9 @@ def part_folder(path: Path) -> Iterator[Path]:
 
 
 def clear_leftovers(folder: Path, *, deep: bool = False) -> int:
-    """Remove the hidden part files that killed processes left in a folder; return how many there were.
+    """Remove the hidden part files and folders that killed processes left in a folder; return how many there were.
 
-    A process that is still writing holds a lock on its part file, so that nothing of its is removed.
+    A process that is still writing holds a lock on what is its, so that nothing of its is removed.
 
     Parameters
     ----------
@@ -213,8 +215,12 @@ def clear_leftovers(folder: Path, *, deep: bool = False) -> int:
         Look into the folders below too, and remove empty ones: nobody else writes there.
     """
     removed = 0
-    for part in folder.rglob(f"{_PREFIX}*") if deep else folder.glob(f"{_PREFIX}*"):
+    # all of them first: folders go while they are looked through
+    for part in list(folder.rglob(f"{_PREFIX}*") if deep else folder.glob(f"{_PREFIX}*")):
         try:
+            if part.is_dir():
+                removed += clear_folder(part)
+                continue
             with part.open("rb") as stream:
                 # an empty one may have been made this moment, and be locked in the next, by a run beside this one
                 if hold(stream.fileno()) and (deep or os.fstat(stream.fileno()).st_size):
@@ -223,6 +229,38 @@ def clear_leftovers(folder: Path, *, deep: bool = False) -> int:
         except OSError:
             continue  # another user's, or gone
     return removed
+
+
+def hold_folder(folder: Path, stack: ExitStack) -> None:
+    """Lock a folder that was made this moment until the stack unwinds, on a system that has such locks."""
+    if not hasattr(os, "geteuid"):
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    stack.callback(os.close, descriptor)
+    hold(descriptor)
+
+
+def clear_folder(folder: Path) -> bool:
+    """Remove a folder of this user in which something lies and that nobody holds; tell whether it was one.
+
+    One in which nothing lies yet may have been made this moment, and be held in the next. Links are not followed.
+
+    Raises
+    ------
+    OSError
+        When it is another user's, or gone.
+    """
+    if not hasattr(os, "geteuid"):
+        return False
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        own = os.fstat(descriptor).st_uid == os.geteuid()
+        dead = own and any(folder.iterdir()) and hold(descriptor)
+        if dead:
+            shutil.rmtree(folder, ignore_errors=True)
+        return dead
+    finally:
+        os.close(descriptor)
 
 
 def hold(descriptor: int) -> bool:

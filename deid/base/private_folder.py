@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import tempfile
 import weakref
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from deid.base.files import hold
+from deid.base.files import clear_folder, hold_folder
 
 _PREFIX = "deid-values-"
 
@@ -30,27 +28,17 @@ class PrivateFolder(tempfile.TemporaryDirectory[str]):
     def __init__(self) -> None:
         _clear_leftovers()
         super().__init__(prefix=_PREFIX)
-        with suppress(OSError):  # a system that opens no folders
-            held = os.open(self.name, os.O_RDONLY)
-            self._release = weakref.finalize(self, os.close, held)
-            hold(held)
+        stack = ExitStack()
+        self._release = weakref.finalize(self, stack.close)
+        hold_folder(Path(self.name), stack)
 
     def cleanup(self) -> None:
         """Remove the folder, then let go of it."""
         super().cleanup()
-        if hasattr(self, "_release"):
-            self._release()
+        self._release()
 
 
 def _clear_leftovers() -> None:
-    if not hasattr(os, "geteuid"):
-        return
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError):  # another user's, or gone
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            try:
-                own = os.fstat(descriptor).st_uid == os.geteuid()
-                if own and any(folder.iterdir()) and hold(descriptor):
-                    shutil.rmtree(folder, ignore_errors=True)
-            finally:
-                os.close(descriptor)
+            clear_folder(folder)

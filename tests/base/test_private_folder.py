@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import deid
+from deid.base.files import clear_leftovers, part_folder
 from deid.base.private_folder import PrivateFolder
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="locks and modes are those of POSIX")
@@ -99,6 +100,26 @@ def test_what_a_killed_process_left_goes_and_what_a_living_one_holds_stays(kind:
         assert set(place.iterdir()) == {held.parent, Path(own)}
     living.cleanup()
     assert not list(place.iterdir())
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_the_hidden_folder_beside_an_output_goes_as_well(deep: bool, tmp_path: Path) -> None:
+    script = """
+from deid.base.files import part_folder
+with part_folder(Path(sys.argv[1]) / "out") as part:
+    (part / "below").mkdir()
+    (part / "below" / "rows").write_text("Ann Lee")
+    die()
+"""
+    child = subprocess.run([sys.executable, "-c", BEFORE + script, str(tmp_path)], check=False, timeout=60)
+    assert child.returncode == -signal.SIGKILL
+    (left,) = tmp_path.iterdir()
+    with part_folder(tmp_path / "other") as living:
+        (living / "rows").write_text("Bob Ray")
+        assert clear_leftovers(tmp_path, deep=deep) == 1
+        assert not left.exists()
+        assert (living / "rows").read_text() == "Bob Ray"
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_lives_as_long_as_a_process_forked_from_its_own(place: Path) -> None:
