@@ -182,6 +182,8 @@ def atomic_files(
 def part_folder(path: Path) -> Iterator[Path]:
     """Make a hidden folder beside a place, for what is moved there when it is whole; it is removed behind the block.
 
+    What killed processes left there goes before.
+
     Raises
     ------
     OutputError
@@ -189,6 +191,7 @@ def part_folder(path: Path) -> Iterator[Path]:
         of the hidden folder names the place instead, which is what a user knows.
     """
     check_folder(path)
+    clear_leftovers(path.parent)
     try:
         with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=path.parent) as part, ExitStack() as stack:
             hold_folder(Path(part), stack)

@@ -116,6 +116,10 @@ with part_folder(Path(sys.argv[1]) / "out") as part:
     (left,) = tmp_path.iterdir()
     with part_folder(tmp_path / "other") as living:
         (living / "rows").write_text("Bob Ray")
+        assert not left.exists()
+        left.mkdir()
+        (left / "below").mkdir()
+        (left / "below" / "rows").write_text("Ann Lee")
         assert clear_leftovers(tmp_path, deep=deep) == 1
         assert not left.exists()
         assert (living / "rows").read_text() == "Bob Ray"
