@@ -51,6 +51,37 @@ def _kept(value: object) -> object:
     return json.dumps(value) if isinstance(value, list | dict) else value
 
 
+def is_whole(place: str) -> bool:
+    """Tell whether an output table is there, and no run that stopped in it; which run wrote it is not known here.
+
+    Parameters
+    ----------
+    place : str
+        Database and table (`deid.io.database.split_place`).
+
+    Raises
+    ------
+    StoreError
+        When the database cannot be reached.
+    """
+    database, named = split_place(place)
+    schema, _, name = (named or "").rpartition(".")
+    if (file := sqlite_file(database)) is not None and not file.exists():
+        return False
+    store = open_store(database, sql.MetaData(), whole=True)
+    try:
+        with store.reading() as connection:
+            inspected = sql.inspect(connection)
+            if not inspected.has_table(name, schema=schema or None):
+                return False
+            if not inspected.has_table(_PROGRESS, schema=schema or None):
+                return True
+            note = sql.table(_PROGRESS, sql.column("target"), schema=schema or None)
+            return connection.execute(sql.select(note).where(note.c.target == name)).first() is None
+    finally:
+        store.close()
+
+
 class TableOutput:
     """The new table; use it in a ``with`` statement (it takes the place of `deid.pipeline.files.Output`).
 
@@ -65,6 +96,9 @@ class TableOutput:
         What decides what is written: a run goes on only with the same.
     resume : bool
         Whether rows that an earlier run left out are tried again.
+    hold : bool
+        Whether the note of how far the run has come stays until `settle` is called: for whoever notes elsewhere, too,
+        that all is written.
 
     Raises
     ------
@@ -82,7 +116,16 @@ class TableOutput:
     _own_beside = False
     """Whether this run makes that table itself."""
 
-    def __init__(self, source: TableSource, place: str, key: Key, options: str = "", *, resume: bool = False) -> None:
+    def __init__(
+        self,
+        source: TableSource,
+        place: str,
+        key: Key,
+        options: str = "",
+        *,
+        resume: bool = False,
+        hold: bool = False,
+    ) -> None:
         database, named = split_place(place)
         schema, _, name = (named or self._usual or source.table.name).rpartition(".")
         self.schema = (schema if named else "") or None
@@ -100,7 +143,7 @@ class TableOutput:
         self.emptied: Counter[str] = Counter()
         """Cells by column that are empty because the policy makes no date of a date."""
         self.format, self.rename = source.format, str
-        self._source = source
+        self._source, self._hold = source, hold
         self._digest = hashlib.sha256(options.encode()).hexdigest()
         self._sealer = Sealer(key.derive("progress"), f"{self.schema}.{self.name}")
         self._rows: dict[int, list[tuple[int, dict[str, Any]]]] = {}
@@ -382,12 +425,13 @@ class TableOutput:
     ) -> None:
         if kind is None:
             self.flush()
-            self._end()
+            if not self._hold:
+                self.settle()
         self.store.close()
         self._source.table.store.close()
 
-    def _end(self) -> None:
-        """Take the note away, if the run is complete."""
+    def settle(self) -> None:
+        """Take the note away, if the run is complete: the table is whole then (`is_whole`)."""
         if self._broken or self._incomplete:
             return
         with self.store.writing() as connection:

@@ -82,7 +82,13 @@ ASKED = thing(
 )
 RESULT = thing(
     {},
-    {"documents": NUMBER, "failed": NUMBER, "errors": {"type": "object"}, "categories": {"type": "object"}}
+    {
+        "documents": NUMBER,
+        "there": NUMBER,
+        "failed": NUMBER,
+        "errors": {"type": "object"},
+        "categories": {"type": "object"},
+    }
     | {"columns": {"type": "object"}, "unexamined": NUMBER, "detail": text(), "hint": text()},
 )
 PROBLEM = thing(

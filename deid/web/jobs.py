@@ -8,6 +8,8 @@ outlive the service: one that was under way goes on where it was when the servic
 from __future__ import annotations
 
 import asyncio
+import datetime
+import hashlib
 import json
 import os
 import re
@@ -26,6 +28,7 @@ from deid.base.async_pool import AsyncPool, WorkerLost
 from deid.base.audit import now
 from deid.base.errors import ConfigError, DeidError, InputError, raised_at, require
 from deid.base.store import Store, open_store
+from deid.document import Failure
 from deid.manifest.options import OptionRecord
 from deid.streaming.work import PipelineRecipe
 
@@ -131,7 +134,10 @@ class Job:
     """Documents that are dealt with."""
     total: int | None
     """Documents in all, where that is known."""
-    result: Mapping[str, Any] | None
+    result: Mapping[str, Any] | None = None
+    """What it did, or why it could not, when it is over."""
+    written: Mapping[str, Any] | None = None
+    """What it did, when all is written and the job is not over yet."""
 
     def told(self) -> dict[str, Any]:
         """Return what whoever asked for it is told."""
@@ -190,14 +196,12 @@ class JobStore:
         with self._store.reading() as connection:
             rows = connection.execute(sql.select(JOBS).where(where).order_by(JOBS.c.number)).mappings().all()
         names = ("id", "caller", "state", "submitted", "ended", "done", "total")
-        return [
-            Job(
-                **{name: row[name] for name in names},
-                asked=JobRequest(**json.loads(row["asked"])),
-                result=json.loads(row["result"]) if row["result"] else None,
-            )
-            for row in rows
-        ]
+        jobs = []
+        for row in rows:
+            said: dict[str, Any] = {name: row[name] for name in names}
+            said["result" if row["ended"] else "written"] = json.loads(row["result"]) if row["result"] else None
+            jobs.append(Job(asked=JobRequest(**json.loads(row["asked"])), **said))
+        return jobs
 
     def progress(self, id: str, done: int, total: int | None) -> bool:
         """Note how far a job is; tell whether it is to go on."""
@@ -205,6 +209,11 @@ class JobStore:
             mine = JOBS.c.id == id
             connection.execute(JOBS.update().where(mine).values(state=RUNNING, done=done, total=total))
             return not connection.scalar(sql.select(JOBS.c.cancel).where(mine))
+
+    def wrote(self, id: str, written: Mapping[str, Any]) -> None:
+        """Note what a job did that has written all and is not over yet (`Job.written`)."""
+        with self._store.writing() as connection:
+            connection.execute(JOBS.update().where(JOBS.c.id == id).values(result=json.dumps(written)))
 
     def end(self, id: str, state: str, result: Mapping[str, Any] | None = None) -> None:
         """Note how a job ended."""
@@ -292,12 +301,16 @@ class JobWorker:
         return self._made[1]
 
     def _rows(self, job: Job) -> dict[str, Any]:
-        """Scrub a table of a database into a new one."""
+        """Scrub a table of a database into a new one.
+
+        What was done stands in the store before the database forgets how far the run has come: so a table that is
+        whole when the service begins is known as this job's, whenever the service was killed.
+        """
         from deid.base.store import sqlite_file
         from deid.io.database import join_place, open_rows
         from deid.io.formats import Options
         from deid.pipeline import scrub_files
-        from deid.pipeline.table_output import TableOutput
+        from deid.pipeline.table_output import TableOutput, is_whole
 
         asked, places = job.asked, self._said.places
         source, target = places.table(asked.source, new=False), places.table(asked.target, new=True)
@@ -319,17 +332,33 @@ class JobWorker:
         run = self._begin(asked, out)
         work = json.dumps({"source": asked.source, **recipe.fingerprint()}, sort_keys=True, default=str)
         found = open_rows(source[1], columns)
-        output = TableOutput(found, join_place(target[1], target[2]), recipe.key, work)
-        try:
-            report = scrub_files(
-                found, output, self._pipeline(recipe), watch=lambda items: self._watched(job.id, items, None)
+        place, digest = join_place(target[1], target[2]), hashlib.sha256(work.encode()).hexdigest()
+        written, failures = job.written, list[Failure]()
+        if written is not None and is_whole(place):
+            found.table.store.close()
+            require(
+                written["work"] == digest,
+                "all is written, by a service that had other options or another key: no manifest could speak of it",
+                "start the service with the same ones, or take the table away; then submit the job again",
             )
-        except _Cancelled:
-            output.discard()
-            raise
-        told = _told(report) | {"columns": found.plan.told()}
+        else:
+            output = TableOutput(found, place, recipe.key, work, hold=True)
+            try:
+                report = scrub_files(
+                    found, output, self._pipeline(recipe), watch=lambda items: self._watched(job.id, items, None)
+                )
+            except _Cancelled:
+                output.discard()
+                raise
+            failures, told = report.failures, _told(report) | {"columns": found.plan.told()}
+            nothing_new = report.there and not report.documents
+            if written is None or not nothing_new or written["told"]["failed"] != told["failed"]:
+                written = {"work": digest, "began": run.began.isoformat(), "told": told}
+                self._store.wrote(job.id, written)
+            output.settle()
+        run.began = datetime.datetime.fromisoformat(written["began"])  # what changed since then changed during the run
         inputs = [] if found.place is None else [(found.place.name, found.place)]
-        return self._end(run, out, inputs, found.root, report, told)
+        return self._end(run, out, inputs, found.root, failures, written["told"])
 
     def _end(
         self,
@@ -337,17 +366,17 @@ class JobWorker:
         out: Path,
         inputs: Sequence[tuple[str, Path]],
         root: Path,
-        report: Report,
+        failures: Sequence[Failure],
         told: dict[str, Any],
     ) -> dict[str, Any]:
         """Write the manifest; return what whoever asked for the job is told."""
         run.finish(
             out,
             inputs=inputs,
-            failures=report.failures,
+            failures=failures,
             root=root,
-            documents=report.documents,
-            failed=len(report.failures),
+            documents=told["documents"],
+            failed=told["failed"],
             categories=told["categories"],
             results=told,
             **self._said.facts,
@@ -390,7 +419,7 @@ class JobWorker:
         except _Cancelled:
             _cleared(target)
             raise
-        return self._end(run, target, inputs, found.root, report, _told(report))
+        return self._end(run, target, inputs, found.root, report.failures, _told(report))
 
     def _watched(self, id: str, items: Iterator[Any], total: int | None) -> Iterator[Any]:
         looked, count = 0.0, 0
@@ -416,6 +445,7 @@ def _cleared(target: Path) -> None:
 def _told(report: Report) -> dict[str, Any]:
     return {
         "documents": report.documents,
+        **({"there": report.there} if report.there else {}),
         "failed": len(report.failures),
         "errors": dict(sorted(Counter(type(one.error).__name__ for one in report.failures).items())),
         "categories": dict(sorted(report.categories.items())),

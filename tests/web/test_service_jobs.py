@@ -292,6 +292,89 @@ def test_a_job_on_a_table_goes_on_after_a_kill_and_vanishes_when_it_is_cancelled
     assert rows_of(tmp_path / "shared.db", "sqlite_master WHERE type = 'table' AND name != 'note'") == []
 
 
+KILLED = """
+import os, signal
+from deid.manifest.run import ManifestRun
+from deid.pipeline.table_output import TableOutput
+from deid.web.jobs import JobStore
+
+def killed(*_, **__):
+    os.kill(os.getppid(), signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+{moment} = killed
+"""
+
+
+@pytest.mark.parametrize(
+    ("moment", "documents", "manifests"),
+    [
+        pytest.param("JobStore.wrote", 0, 1, marks=pytest.mark.slow),
+        pytest.param("TableOutput.settle", 9, 1, marks=pytest.mark.slow),
+        ("ManifestRun.finish", 9, 1),
+        ("JobStore.end", 9, 2),
+    ],
+)
+def test_a_complete_table_is_found_when_the_service_was_killed_before_it_was_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, documents: int, manifests: int
+) -> None:
+    """Front and worker are killed in the moment; the last row is one that no other run could have written again."""
+    table_of(tmp_path / "ward.db", 9)
+    (tmp_path / "killed").mkdir()
+    (tmp_path / "killed" / "sitecustomize.py").write_text(KILLED.format(moment=moment))
+    with monkeypatch.context() as patched:
+        patched.setenv("PYTHONPATH", str(tmp_path / "killed"), prepend=os.pathsep)
+        killed = began(tmp_path, *BASES, roles=ROLES)
+    with killed.client("night") as client:
+        id = submitted(client, "ward:note", "shared:note", **COLUMNS)
+    killed.process.communicate(timeout=60)
+    assert killed.process.returncode == -signal.SIGKILL
+    rows = rows_of(tmp_path / "shared.db")
+    assert len(rows) == 9
+    with closing(sqlite3.connect(tmp_path / "jobs.db")) as base:
+        assert base.execute("SELECT state FROM deid_jobs").fetchall() == [("running",)]
+    with closing(sqlite3.connect(tmp_path / "shared.db")) as base, base:  # a job that is run again would mend this
+        base.execute("UPDATE note SET story = 'as it was' WHERE id = (SELECT max(id) FROM note)")
+    with serving(tmp_path, *BASES) as one, replace(one, tokens=killed.tokens).client("night") as client:
+        assert over(client, id)["state"] == "done", client.get(f"/jobs/{id}/result").json()
+        result = client.get(f"/jobs/{id}/result").json()
+    assert (result["documents"] + result.get("there", 0), result["documents"], result["failed"]) == (9, documents, 0)
+    found = rows_of(tmp_path / "shared.db")
+    assert [row[0] for row in found] == [row[0] for row in rows]
+    assert "as it was" in found[-1]
+    assert rows_of(tmp_path / "shared.db", "sqlite_master WHERE type = 'table' AND name != 'note'") == []
+    check = check_manifests(tmp_path / "shared.db")
+    assert not check.faults
+    assert len(check.manifests) == manifests
+
+
+def test_a_complete_table_of_other_options_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table_of(tmp_path / "ward.db", 2)
+    place, bases = str(tmp_path / "jobs.db"), tmp_path / "shared.db"
+    places = jobs.JobPlaces((), {"ward": f"sqlite:///{tmp_path}/ward.db"}, {"shared": f"sqlite:///{bases}"})
+    store = jobs.JobStore(place)
+    id = store.submit("anna", jobs.JobRequest("ward:note", "shared:note", **COLUMNS)).id
+    recipe = PipelineRecipe(Key(b"k" * 32), PipelineOptions(model="none"))
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(jobs.JobWorker, "_end", killed)
+        with pytest.raises(KeyboardInterrupt):
+            jobs.JobRecipe(recipe, place, places, {})()(id)
+    rows = rows_of(bases)
+    other = replace(recipe, options=PipelineOptions(model="none", policy="limited-data-set"))
+    jobs.JobRecipe(other, place, places, {})()(id)
+    told = store.find(id)
+    store.close()
+    assert told is not None
+    assert told.state == "failed"
+    assert "other options" in (told.result or {})["detail"]
+    assert rows_of(bases) == rows
+    assert not list(tmp_path.glob("*.manifest*.json"))
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
