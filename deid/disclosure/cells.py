@@ -7,6 +7,8 @@ a value of the column's hierarchy     the leaves below it
 ``[20-29]``, ``[-5--2]``              numbers, both ends included
 ``[2001-01-05/2001-03-01]``           dates or date-times, both ends included; a date is its first moment
 ``{Female,Male}``                     these values; quoted as in CSV where a comma needs it
+``80+``, ``<=19``                     in a column of numbers: this number and all above (below), and the codes of such
+                                      open ends that lie in it (`deid.table.scalars.open_end`)
 ``610**``, ``NW*``                    values that begin so
 empty                                 a missing value, only
 ====================================  ================================================
@@ -28,7 +30,7 @@ import numpy as np
 
 from deid.table.hierarchy import Hierarchy
 from deid.table.microdata import SUPPRESSED, Microdata
-from deid.table.scalars import EXACT, date_position, exact_number, plain_number
+from deid.table.scalars import EXACT, date_position, exact_number, open_end, plain_number
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _INTERVAL = re.compile(rf"\[\s*({_NUMBER})\s*[-–,]\s*({_NUMBER})\s*\]")
@@ -116,6 +118,17 @@ def _line(values: Sequence[str]) -> np.ndarray:
     return np.array(positions, dtype=object if exact else float)
 
 
+def _open_bounds(text: str) -> tuple[Number, Number] | None:
+    end = open_end(text)
+    if end is None:
+        return None
+    number, side, out = end
+    place = exact_number(number)
+    if out:  # the number itself is left out: the next one on the line
+        place = np.nextafter(place, side * np.inf) if abs(place) < EXACT else place + side
+    return (place, np.inf) if side > 0 else (-np.inf, place)
+
+
 def cover_table(published: Sequence[str], values: Sequence[str], hierarchy: Hierarchy | None = None) -> np.ndarray:
     """Tell which published cells cover which values.
 
@@ -152,6 +165,11 @@ def cover_table(published: Sequence[str], values: Sequence[str], hierarchy: Hier
         elif cell.bounds is not None:
             low, high = cell.bounds if positions.dtype == object else map(float, cell.bounds)
             table[row, :-1] |= ((positions >= low) & (positions <= high)).astype(bool)
+        elif (bounds := _open_bounds(text)) is not None and (positions == positions).any():
+            inside = (positions >= bounds[0]) & (positions <= bounds[1])
+            ends = [_open_bounds(value) for value in values]
+            inside |= [end is not None and end[0] >= bounds[0] and end[1] <= bounds[1] for end in ends]
+            table[row, :-1] |= inside.astype(bool)
         elif cell.members is not None:
             table[row, [places[member] for member in cell.members if member in places]] = True
         elif cell.prefix is not None:
@@ -177,6 +195,8 @@ def overlap_table(left: Sequence[str], right: Sequence[str], hierarchy: Hierarch
             points.update(dict.fromkeys(text[1:-1].split("/")))
         elif cell.bounds is not None:
             points.update(dict.fromkeys(map(plain_number, cell.bounds)))
+        elif (end := _open_bounds(text)) is not None:
+            points.update(dict.fromkeys((text, plain_number(min(end, key=abs)))))
         elif cell.members is not None:
             points.update(dict.fromkeys(cell.members))
         elif not cell.everything:

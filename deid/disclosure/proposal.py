@@ -16,7 +16,7 @@ from deid.base.errors import InputError
 from deid.base.resources import shipped_table
 from deid.disclosure.schema import Column, Schema
 from deid.table.hierarchy_builders import icd_9_cm, icd_10_cm
-from deid.table.microdata import NA_CODE, Codes, Microdata, numbers_and_words
+from deid.table.microdata import NA_CODE, Codes, Microdata, has_open_ends, numbers_and_words
 
 _NAMED = {role: frozenset(words.split()) for role, words in shipped_table("labels/columns.toml")["roles"].items()}
 """Role, or what an identifier is of -> words of a column's name that propose it."""
@@ -131,7 +131,8 @@ def _propose(table: Microdata, name: str) -> Column:
         return Column("sensitive", reason=f"named {min(hit)!r} ({distinct})")
     if kind == "date":
         return Column("quasi-identifier", None, {"kind": "dates"}, f"dates ({distinct})")
-    tree = {"kind": "automatic"} if kind == "numeric" and len(coded.values) > 2 else None
+    numeric = kind == "numeric" or has_open_ends(coded.values)
+    tree = {"kind": "automatic"} if numeric and len(coded.values) > 2 else None
     mixed = None
     if kind == "nominal" and numbers_and_words(coded.values) is not None:
         mixed, distinct = "nominal", f"{distinct}, numbers and words: codes, or correct them and say numeric"

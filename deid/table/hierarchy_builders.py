@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from math import isnan
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ import numpy as np
 from deid.base.errors import ConfigError, InputError, require
 from deid.base.resources import resource_folder
 from deid.table.hierarchy import Hierarchy, hierarchy_from_rows, read_hierarchy
-from deid.table.scalars import date_position
+from deid.table.scalars import date_position, open_end
 
 ROOT = "*"
 _MOST_DIGITS = 20
@@ -47,24 +48,68 @@ def _resolution(numbers: Sequence[Decimal]) -> Decimal:
     return Decimal(1).scaleb(-max(places, 0))
 
 
-def _span(low: Decimal, high: Decimal, single: str) -> str:
-    """Return an interval, or the one value in it as it is written."""
+@dataclass(frozen=True, order=True)
+class _Place:
+    """A value of a numeric column on the line: a number, or the open end that a top or bottom code begins."""
+
+    number: Decimal
+    side: int
+    """1: this number and all above; -1: and all below; 0: itself."""
+    text: str
+
+
+def _domain(values: Sequence[str]) -> tuple[list[_Place], Decimal]:
+    """Return the values of a numeric column in order, and the resolution of their numbers.
+
+    A code that leaves its number out (``>89``) begins at the next number of that resolution.
+    """
+    if not values:
+        raise InputError("no value to build a hierarchy of", "name a column with values")
+    ends = [open_end(value) or (value, 0, False) for value in values]
+    numbers = _numbers([number for number, _, _ in ends])
+    unit = _resolution(numbers)
+    places = [
+        _Place(number + side * unit * out, side, value)
+        for value, number, (_, side, out) in zip(values, numbers, ends, strict=True)
+    ]
+    held = {place.number for place in places if not place.side}
+    if held and unit == 1 and max(held) - min(held) < _WHOLE_VALUES:
+        between = range(int(min(held)), int(max(held)) + 1)
+        places += [_Place(Decimal(n), 0, str(n)) for n in between if Decimal(n) not in held]
+    return sorted(places), unit
+
+
+def _label(low: Decimal, high: Decimal, sides: frozenset[int], single: str) -> str:
+    """Return what holds for all members: an interval, the one value in it as it is written, or an open end."""
+    if sides >= {-1, 1}:
+        return ROOT
+    if sides:
+        return f"{low:f}+" if 1 in sides else f"<={high:f}"
     return single if low == high else f"[{low:f}-{high:f}]"
 
 
-def _domain(values: Sequence[str]) -> tuple[list[str], list[Decimal], Decimal]:
-    """Return texts and numbers of a numeric column in order, and their resolution."""
-    if not values:
-        raise InputError("no value to build a hierarchy of", "name a column with values")
-    numbers = _numbers(values)
-    unit = _resolution(numbers)
-    pairs = list(zip(numbers, values, strict=True))
-    low, high = min(numbers), max(numbers)
-    if unit == 1 and high - low < _WHOLE_VALUES:
-        held = set(numbers)
-        pairs += [(Decimal(n), str(n)) for n in range(int(low), int(high) + 1) if Decimal(n) not in held]
-    pairs.sort()
-    return [text for _, text in pairs], [number for number, _ in pairs], unit
+def _labels(places: Sequence[_Place], groups: Sequence[int], ends: Sequence[tuple[Decimal, Decimal]]) -> list[str]:
+    """Return the label of each value's group on one level; groups that an open end reaches into become one with it.
+
+    Parameters
+    ----------
+    places : sequence of _Place
+        The values, in order.
+    groups : sequence of int
+        The group of each, ascending.
+    ends : sequence of (low, high)
+        The least and greatest number of each value's group.
+    """
+    top = min((group for place, group in zip(places, groups, strict=True) if place.side > 0), default=None)
+    bottom = max((group for place, group in zip(places, groups, strict=True) if place.side < 0), default=None)
+    first = ends[groups.index(top)][0] if top is not None else Decimal(0)
+    last = ends[groups.index(bottom)][1] if bottom is not None else Decimal(0)
+    found = []
+    for place, group, (low, high) in zip(places, groups, ends, strict=True):
+        above, below = top is not None and group >= top, bottom is not None and group <= bottom
+        sides = frozenset([1] * above + [-1] * below)
+        found.append(_label(first if above else low, last if below else high, sides, place.text))
+    return found if top is None or bottom is None or top > bottom else [ROOT] * len(found)
 
 
 def intervals(
@@ -76,6 +121,7 @@ def intervals(
     ----------
     values : sequence of str
         Numbers. When all are whole, the whole numbers between them belong to the hierarchy too (up to 10,000).
+        Codes of open ends (`deid.table.scalars.open_end`), such as ``90+``, may stand among them.
     widths : sequence of float
         Width of each level, each a multiple of the one before.
     origin : float
@@ -86,14 +132,15 @@ def intervals(
     Returns
     -------
     Hierarchy
-        Levels ``[20-24]``, ``[20-29]``, ... (both ends included, at the resolution of the values), ``*``.
+        Levels ``[20-24]``, ``[20-29]``, ... (both ends included, at the resolution of the values), ``*``. With the
+        interval in which a top code begins, all above it is one open interval, ``80+``; with a bottom code, ``<=19``.
 
     Raises
     ------
     ConfigError
         When the widths are not nested, or finer than the values.
     """
-    texts, numbers, unit = _domain(values)
+    places, unit = _domain(values)
     steps = [Decimal(str(width)) for width in widths]
     nested = all(wide % narrow == 0 and wide > narrow for narrow, wide in itertools.pairwise(steps))
     if not steps or steps[0] < unit or not nested:
@@ -101,16 +148,12 @@ def intervals(
             "the widths are not nested", "each must be a multiple of the one before, such as 5, 10, 20", name
         )
     start = Decimal(str(origin))
-    rows = []
-    for text, number in zip(texts, numbers, strict=True):
-        row = [text]
-        for step in steps:
-            low = start + (number - start) // step * step
-            if low > number:  # Decimal's division truncates towards zero
-                low -= step
-            row.append(_span(low, low + step - unit, text))
-        rows.append((*row, ROOT))
-    return hierarchy_from_rows(rows, name)
+    levels = [[place.text for place in places]]
+    for step in steps:
+        groups = [math.floor((place.number - start) / step) for place in places]
+        lows = [start + group * step for group in groups]
+        levels.append(_labels(places, groups, [(low, low + step - unit) for low in lows]))
+    return hierarchy_from_rows(([*chain, ROOT] for chain in zip(*levels, strict=True)), name)
 
 
 def automatic(
@@ -125,7 +168,7 @@ def automatic(
     Parameters
     ----------
     values : sequence of str
-        Numbers.
+        Numbers, and codes of open ends, as for `intervals`.
     counts : sequence of int, optional
         Rows of each value, for quantiles; one each by default.
     method : str
@@ -138,7 +181,7 @@ def automatic(
     Returns
     -------
     Hierarchy
-        Intervals reach from the least to the greatest value in them.
+        Intervals reach from the least to the greatest value in them; with a code of an open end they are open.
 
     Raises
     ------
@@ -151,25 +194,25 @@ def automatic(
         raise ConfigError("the number of groups is no power of two", "give 4, 8, 16 or 32", name)
     if method not in ("quantile", "equal"):
         raise ConfigError(f"there is no method {method!r}", "choose quantile or equal", name)
-    texts, numbers, _ = _domain(values)
-    line = np.array([float(number) for number in numbers])
+    places, _ = _domain(values)
+    line = np.array([float(place.number) for place in places])
     if method == "equal":
         width = float(line[-1] - line[0]) or 1.0
         finest = np.minimum((line - line[0]) / width * groups, groups - 1).astype(int)
     else:
         weight = dict(zip(values, counts or itertools.repeat(1, len(values)), strict=True))
-        rows_of = np.array([weight.get(text, 0) for text in texts], dtype=float)
+        rows_of = np.array([weight.get(place.text, 0) for place in places], dtype=float)
         middle = np.cumsum(rows_of) - rows_of / 2  # a value goes where its middle row does
         finest = np.minimum(middle / rows_of.sum() * groups, groups - 1).astype(int)
-    chains: list[list[str]] = [[text] for text in texts]
+    levels = [[place.text for place in places]]
     while groups > 1:
-        for _, members in itertools.groupby(range(len(texts)), key=lambda i: int(finest[i])):
+        ends = []
+        for _, members in itertools.groupby(range(len(places)), key=lambda i: int(finest[i])):
             inside = list(members)
-            label = _span(numbers[inside[0]], numbers[inside[-1]], texts[inside[0]])
-            for i in inside:
-                chains[i].append(label)
+            ends += [(places[inside[0]].number, places[inside[-1]].number)] * len(inside)
+        levels.append(_labels(places, finest.tolist(), ends))
         finest, groups = finest // 2, groups // 2
-    return hierarchy_from_rows(([*chain, ROOT] for chain in chains), name)
+    return hierarchy_from_rows(([*chain, ROOT] for chain in zip(*levels, strict=True)), name)
 
 
 def dates(values: Sequence[str], years: Sequence[int] = (5, 10), name: str = "dates") -> Hierarchy:
@@ -200,7 +243,7 @@ def dates(values: Sequence[str], years: Sequence[int] = (5, 10), name: str = "da
         raise ConfigError("the ranges of years are not nested", "each must be a multiple of the one before", name)
     rows = []
     for value in values:
-        if isnan(date_position(value)):
+        if math.isnan(date_position(value)):
             raise InputError("a value is no date", "write dates as YYYY-MM-DD", name)
         year = int(value[:4])
         ranges = [f"[{year // width * width}-{year // width * width + width - 1}]" for width in years]

@@ -23,7 +23,8 @@ from deid.base.errors import ConfigError, FormatError, InputError, require
 from deid.base.late import pd
 from deid.base.nearest import nearest
 from deid.table.hierarchy import Hierarchy
-from deid.table.scalars import date_position, exact_number, plain_number
+from deid.table.hierarchy_builders import automatic
+from deid.table.scalars import date_position, exact_number, open_end, plain_number
 
 ROLES = ("identifier", "quasi-identifier", "sensitive", "free-text", "dropped", "other")
 """What a column can be."""
@@ -144,7 +145,8 @@ class Microdata:
         and have to be named before it is released (`deid.disclosure.guards`).
     hierarchies : mapping of str to Hierarchy
         By column. Every value of the column must be in it, leaf or inner value; intervals, sets and prefixes of a
-        published table (`deid.disclosure.cells`) may stand beside them.
+        published table (`deid.disclosure.cells`) may stand beside them. A quasi-identifier of numbers and codes of
+        open ends, such as ages with ``90+``, gets an automatic one where none is given.
     person : str, optional
         Column that tells whose row it is, for tables with several rows a person. Without it every row is a person.
     kinds : mapping of str to str
@@ -198,6 +200,13 @@ class Microdata:
             _check_choice("role", column, role, ROLES)
         for column, kind in self.kinds.items():
             _check_choice("kind", column, kind, KINDS)
+        own = {
+            column: automatic(self.codes(column).values, name=column)
+            for column in self.quasi_identifiers
+            if column not in {*self.hierarchies, *self.kinds} and has_open_ends(self.codes(column).values)
+        }
+        if own:
+            object.__setattr__(self, "hierarchies", {**self.hierarchies, **own})
         for column in (*self.quasi_identifiers, *self.sensitive):
             self._check_values(column)
 
@@ -327,12 +336,19 @@ class Microdata:
 def numbers_and_words(values: Sequence[str]) -> int | None:
     """Return the place of the first of the fewer, where some values are numbers and some are words.
 
+    General values and codes of open ends (90+) are neither.
     Codes such as 250 and V10 are nominal, an age "forty" is a mistake: only the user can tell.
     """
-    plain = [place for place, value in enumerate(values) if not _is_general(value)]
+    plain = [place for place, value in enumerate(values) if not _is_general(value) and open_end(value) is None]
     numbers = [place for place in plain if _is_number(values[place])]
     words = sorted(set(plain) - set(numbers))
     return min(numbers if len(numbers) < len(words) else words) if numbers and words else None
+
+
+def has_open_ends(values: Sequence[str]) -> bool:
+    """Tell whether a column is of numbers and codes of open ends, at least one of each: 34, 35, 90+."""
+    open_ended = sum(open_end(value) is not None for value in values)
+    return 0 < open_ended < len(values) and sum(map(_is_number, values)) == len(values) - open_ended
 
 
 def _check_choice(what: str, column: str, value: str, known: tuple[str, ...]) -> None:

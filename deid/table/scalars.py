@@ -11,6 +11,11 @@ EXACT = 2**53
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:([T ])\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII)
 _PLAIN = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?", re.ASCII)
+_OPEN = re.compile(
+    r"(?P<sign>[<>]=?|[≤≥])\s*(?P<bound>-?\d+(?:\.\d+)?)"
+    r"|(?P<number>-?\d+(?:\.\d+)?)(?:\s*\+|\s+(?:and|or)\s+(?:(?P<up>over|older|above|more)|under|younger|below|less))",
+    re.ASCII,
+)
 _EPOCH = datetime(1970, 1, 1)
 _WIDE = Context(prec=400)
 _DAY = 86_400_000_000  # microseconds
@@ -53,6 +58,34 @@ def exact_number(text: str) -> int | float:
     if not number.is_finite() or number.adjusted() > 308:
         return float("nan")
     return int(number) if number == number.to_integral_value() else float(number)
+
+
+def open_end(text: str) -> tuple[str, int, bool] | None:
+    """Return what the code of an open end says, a top or bottom code such as the ``90+`` of Safe Harbor.
+
+    Parameters
+    ----------
+    text : str
+        A cell: ``90+``, ``>=90``, ``>89``, ``<18``, ``<=17``, ``90 and over``, ``17 or younger``.
+
+    Returns
+    -------
+    tuple of str, int and bool, or None
+        The number; 1 where the code means it and all above, -1 where it and all below; whether the number itself is
+        left out. None for other texts.
+
+    Examples
+    --------
+    >>> open_end("90+"), open_end(">89"), open_end("17 or younger"), open_end("90")
+    (('90', 1, False), ('89', 1, True), ('17', -1, False), None)
+    """
+    found = _OPEN.fullmatch(text.strip())
+    if found is None:
+        return None
+    sign = found["sign"]
+    if sign is not None:
+        return found["bound"], 1 if sign[0] in ">≥" else -1, sign in ("<", ">")
+    return found["number"], 1 if found["up"] or text.strip().endswith("+") else -1, False
 
 
 def plain_number(value: float | str) -> str:

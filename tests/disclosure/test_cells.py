@@ -143,6 +143,30 @@ def test_cells_without_a_hierarchy_overlap_when_they_share_a_value(left: list[st
     assert (found[:-1, :-1] == expected[:-1, :-1]).all()
 
 
+def test_open_ends_cover_numbers_and_codes_that_lie_in_them() -> None:
+    ages = ["79", "80", "93", "90+", ">=95", "<18", "17"]
+    assert _covered("80+", ages) == ["80", "93", "90+", ">=95"]
+    assert _covered(">80", ages) == ["93", "90+", ">=95"]
+    assert _covered("<=18", ages) == ["<18", "17"]
+    assert _covered("[80-99]", ages) == ["80", "93"]  # 90+ may be 101
+    grades = ["neg", "1+", "2+"]  # of a test strip: no numbers
+    assert _covered("1+", grades) == ["1+"]
+    assert overlap_table(["80+", "[60-79]"], ["<=80", "90+"])[:-1, :-1].tolist() == [[True, True], [True, False]]
+
+
+@pytest.mark.parametrize("method", ["auto", "mondrian", "optimal", "top-down"])
+def test_ages_of_safe_harbor_are_anonymized(method: str) -> None:
+    ages = [str(age) for age in range(60, 90)] + ["90+"] * 3
+    data = microdata([(age, i % 3) for i, age in enumerate(ages)], "age ill!")
+    release = anonymize(data, Requirements(k=4), method=method)
+    published = release.aligned()["age"].astype(str)
+    for cell, age in set(zip(published, ages, strict=True)):
+        assert cover_table([cell], [age], data.hierarchies["age"])[0, 0]
+    assert published.value_counts().min() >= 4
+    assert (published != "*").all()
+    assert published.str.endswith("+").any()
+
+
 def test_a_column_of_one_value_has_nothing_to_lose_but_the_value() -> None:
     with np.errstate(all="raise"):
         one = Domain.of(microdata([(20,), (20,)], "age"), "age")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +25,51 @@ def test_intervals_of_measurements_do_not_overlap() -> None:
     weights = intervals(["60.5", "70.0", "69.9"], [5, 10])
     assert weights.chain("69.9") == ("69.9", "[65-69.9]", "[60-69.9]", "*")
     assert weights.chain("70.0") == ("70.0", "[70-74.9]", "[70-79.9]", "*")
+
+
+def test_top_and_bottom_codes_make_open_intervals() -> None:
+    ages = intervals(["<18", "35", "84", "90+"], [5, 20])
+    assert ages.chain("90+") == ("90+", "80+", "*")
+    assert ages.chain("84") == ("84", "[80-84]", "80+", "*")
+    assert ages.chain("<18") == ("<18", "<=19", "*")
+    assert ages.chain("35") == ("35", "[35-39]", "[20-39]", "*")
+    beyond = intervals(["40", "85+", "91", "90 and over"], [10])
+    assert beyond.chain("91") == ("91", "80+", "*")  # 85+ may be 91, so that no closed interval holds either
+    halves = automatic(["10", "20", "30", "40", ">40"], groups=2)
+    assert {text: halves.parent(text) for text in ("10", "30", "40", ">40")} == {
+        "10": "[10-29]",
+        "30": "30+",
+        "40": "30+",
+        ">40": "30+",
+    }
+
+
+def _range(label: str) -> tuple[float, float]:
+    """Read a label by a grammar of its own."""
+    if label == "*":
+        return -math.inf, math.inf
+    if found := re.fullmatch(r"\[(-?\d+)-(-?\d+)\]", label):
+        return float(found[1]), float(found[2])
+    number = float(label.strip("<>=+"))
+    low = -math.inf if "<" in label else number + (label[0] == ">" and label[1] != "=")
+    high = math.inf if ">" in label or "+" in label else number - ("<" in label and "=" not in label)
+    return low, high
+
+
+@given(
+    st.lists(st.integers(-30, 120), min_size=1, max_size=12, unique=True),
+    st.lists(st.tuples(st.sampled_from(["{}+", ">{}", ">={}", "<{}", "<={}"]), st.integers(-30, 120)), max_size=4),
+    st.sampled_from(["intervals", "automatic"]),
+)
+def test_no_label_claims_more_than_its_values_say(plain: list[int], codes: list[tuple[str, int]], kind: str) -> None:
+    values = list(dict.fromkeys([*map(str, plain), *(form.format(number) for form, number in codes)]))
+    tree = build_hierarchy(kind, values, **({"widths": [5, 20]} if kind == "intervals" else {"groups": 4}))
+    for value in values:
+        low, high = _range(value)
+        for label in tree.chain(value):
+            above = _range(label)
+            assert above[0] <= low
+            assert high <= above[1]
 
 
 def test_automatic_intervals_by_rows_and_by_width() -> None:
