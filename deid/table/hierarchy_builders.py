@@ -150,7 +150,8 @@ def intervals(
     start = Decimal(str(origin))
     levels = [[place.text for place in places]]
     for step in steps:
-        groups = [math.floor((place.number - start) / step) for place in places]
+        wholes = [int((place.number - start) // step) for place in places]
+        groups = [n - (start + n * step > place.number) for n, place in zip(wholes, places, strict=True)]
         lows = [start + group * step for group in groups]
         levels.append(_labels(places, groups, [(low, low + step - unit) for low in lows]))
     return hierarchy_from_rows(([*chain, ROOT] for chain in zip(*levels, strict=True)), name)

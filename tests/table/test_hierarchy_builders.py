@@ -25,6 +25,8 @@ def test_intervals_of_measurements_do_not_overlap() -> None:
     weights = intervals(["60.5", "70.0", "69.9"], [5, 10])
     assert weights.chain("69.9") == ("69.9", "[65-69.9]", "[60-69.9]", "*")
     assert weights.chain("70.0") == ("70.0", "[70-74.9]", "[70-79.9]", "*")
+    long = "39." + "9" * 26
+    assert intervals([long, "40"], [20]).parent(long) == f"[20-{long}]"
 
 
 def test_top_and_bottom_codes_make_open_intervals() -> None:
