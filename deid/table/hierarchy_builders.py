@@ -48,7 +48,7 @@ def _resolution(numbers: Sequence[Decimal]) -> Decimal:
     return Decimal(1).scaleb(-max(places, 0))
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True, order=True, repr=False)
 class _Place:
     """A value of a numeric column on the line: a number, or the open end that a top or bottom code begins."""
 
