@@ -77,7 +77,7 @@ def anonymize(
     from deid.disclosure.scheme import apply_scheme, read_scheme, scheme_of
     from deid.manifest.page import made_section
     from deid.table.microdata import column_names
-    from deid.table.table_files import check_new_table, write_table
+    from deid.table.table_writing import check_new_table, write_table
 
     out = place.check(source.table)
     if disk.memory is not None:

@@ -34,7 +34,7 @@ def anonymize(
     """
     from deid.manifest import persons_linked
     from deid.manifest.page import made_section
-    from deid.table.table_files import write_table
+    from deid.table.table_writing import write_table
     from deid.transactions.report import attack_rows, release_rows, write_codes_report
 
     out = place.check(source.table)

@@ -59,7 +59,8 @@ def extract(
     from deid.joint.extracting import extract_files
     from deid.linkage.look_alikes import count_look_alikes
     from deid.table.microdata import check_columns
-    from deid.table.table_files import check_new_table, read_table
+    from deid.table.table_files import read_table
+    from deid.table.table_writing import check_new_table
 
     for path in (target, provenance_path(target)):
         check_new_table(path)
@@ -143,7 +144,8 @@ def write_back(
     """
     from deid.extraction import published_values, read_view
     from deid.extraction.view import provenance_path
-    from deid.table.table_files import read_table, write_table
+    from deid.table.table_files import read_table
+    from deid.table.table_writing import write_table
 
     check_new_file(target)
     told.begin(target)

@@ -95,7 +95,7 @@ def link(
     from deid.linkage.report import nearest_pair, write_linkage_report
     from deid.linkage.studio import write_studio
     from deid.manifest.page import made_section
-    from deid.table.table_files import check_new_table, write_table
+    from deid.table.table_writing import check_new_table, write_table
 
     check_new_table(place.output)
     for path in (review, save_model, report, studio):

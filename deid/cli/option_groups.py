@@ -177,7 +177,7 @@ class TableOutputOptions:
 
     def check(self, source: str | Path | None = None) -> Path:
         """Refuse a place where no table can be written; return the path by which what lies beside it is named."""
-        from deid.table.table_files import check_new_table, shown_place
+        from deid.table.table_writing import check_new_table, shown_place
 
         check_new_table(self.output, source)
         return shown_place(self.output)

@@ -33,7 +33,7 @@ def perturb(
     from deid.base.keys import load_key
     from deid.disclosure.guards import fates_of
     from deid.disclosure.perturbing import perturb
-    from deid.table.table_files import write_table
+    from deid.table.table_writing import write_table
 
     out = place.check(source.table)
     key, made = load_key(keys.key_file)

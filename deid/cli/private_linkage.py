@@ -35,7 +35,7 @@ def encode(
     --text-column last --date-column birth_date --salt birth_date
     """
     from deid.table.microdata import check_columns
-    from deid.table.table_files import check_new_table, write_table
+    from deid.table.table_writing import check_new_table, write_table
 
     for path in (place.output, ids):
         check_new_table(path)
@@ -76,7 +76,8 @@ def match(
     """
     from deid.base.late import pd
     from deid.linkage import encodings
-    from deid.table.table_files import check_new_table, read_table, write_table
+    from deid.table.table_files import read_table
+    from deid.table.table_writing import check_new_table, write_table
 
     check_new_table(place.output)
     told.begin(place.output)

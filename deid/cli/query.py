@@ -51,7 +51,7 @@ def query(
     from deid.dp.query_answer import NUMBERS
     from deid.dp.query_language import parse_query
     from deid.dp.session import QuerySession
-    from deid.table.table_files import check_new_table, write_table
+    from deid.table.table_writing import check_new_table, write_table
 
     parse_query(query)  # a mistake in it is told before the table is read
     ledger = paying.open()

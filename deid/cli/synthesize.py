@@ -41,7 +41,7 @@ def synthesize(
     from deid.dp.domain_options import parse_condition
     from deid.dp.release import CubeRelease
     from deid.dp.synthetic import dimensions_of, read_any_release, release_distances, synthesize
-    from deid.table.table_files import write_table
+    from deid.table.table_writing import write_table
 
     out = place.check()
     told.begin(out)

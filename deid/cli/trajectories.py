@@ -31,7 +31,7 @@ def anonymize(
     Example: deid trajectories anonymize diagnoses.csv -o released.csv --k 5 --person mrn --code icd --age age
     """
     from deid.manifest.page import made_section
-    from deid.table.table_files import write_table
+    from deid.table.table_writing import write_table
 
     out = place.check(source.table)
     if report is not None:

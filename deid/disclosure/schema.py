@@ -32,10 +32,11 @@ from deid.base.files import read_toml
 from deid.base.late import pd
 from deid.base.nearest import nearest
 from deid.manifest import persons_linked
+from deid.table.column_types import numbers_kept_as_text
 from deid.table.hierarchy import Hierarchy, read_hierarchy
 from deid.table.hierarchy_builders import build_hierarchy
 from deid.table.microdata import KINDS, NA_CODE, ROLES, SUPPRESSED, Microdata, check_columns
-from deid.table.table_files import numbers_kept_as_text, read_table
+from deid.table.table_files import read_table
 
 _SETTINGS = ("columns", "person", "each_row_a_person", "persons_as_given")
 

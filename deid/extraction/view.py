@@ -24,7 +24,8 @@ from deid.extraction.notes import COLUMNS, MANY, PERSONAL, Fact
 from deid.extraction.persons import LINKED, Part, WhoIsWho, person_name, who_is_who, who_is_who_in_parts
 from deid.linkage.columns import kind_of
 from deid.linkage.linking import PERSON
-from deid.table.table_files import read_table, write_batches, write_table
+from deid.table.table_files import read_table
+from deid.table.table_writing import write_batches, write_table
 
 _SEPARATOR = "; "
 _PART = 20_000

@@ -40,7 +40,7 @@ from deid.pipeline.naming import pseudonym_of_id
 from deid.pipeline.patients import Patients
 from deid.replacement.policy import DEFAULT_POLICY, Policy, Rule, load_policy
 from deid.table.microdata import Microdata
-from deid.table.table_files import write_table
+from deid.table.table_writing import write_table
 
 _LEFT_OUT = "left out"
 _FATES = {

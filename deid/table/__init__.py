@@ -5,8 +5,10 @@ cell_text           one cell as a text that no other cell changes
 hierarchy           values and what they generalize to
 hierarchy_builders  hierarchies of ages, dates, codes, places
 microdata           rows with the roles of their columns
-table_files         tables from and into files and databases: CSV, Parquet, and
+column_types        what the cells of a column are: texts, numbers
+table_files         tables from files and databases: CSV, Parquet, and
   workbook          sheets of Excel
   statistics_files  SAS, Stata, SPSS
   database_tables   SQLite, PostgreSQL
+table_writing       tables into them
 """

@@ -10,33 +10,28 @@ codes, persons, all that is released with differential privacy), columns are rea
 from __future__ import annotations
 
 import csv
-import io
-import itertools
 import re
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-import numpy as np
-
-from deid.base.errors import ConfigError, FormatError, InputError, OutputError
-from deid.base.files import atomic_files, check_new_file, os_reason
+from deid.base.errors import ConfigError, FormatError, InputError
+from deid.base.files import os_reason
 from deid.base.late import pd
 from deid.base.nearest import nearest
 from deid.io.batches import open_parquet
 from deid.io.database import DATABASES, is_database
 from deid.io.encoding import is_binary
 from deid.table import statistics_files, workbook
-from deid.table.cell_text import cell_text, text_column
-from deid.table.database_tables import Cells, cell_batches, check_new_rows, shown_table, write_rows
-from deid.table.scalars import EXACT, is_plain_number
+from deid.table.cell_text import cell_text
+from deid.table.column_types import loose_array, narrowed, read_as_text, texts, typed_array
+from deid.table.database_tables import Cells, cell_batches
+from deid.table.scalars import EXACT
 
 _SEPARATORS = (",", ";", "\t", "|")
 _HEAD = 1 << 16
-_PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?")
-_PARQUET = (".parquet", ".pq")
-_WRITTEN = (".csv", ".tsv", *_PARQUET, workbook.SUFFIXES[0])
+PARQUET = (".parquet", ".pq")
 _ZIP = b"PK\x03\x04"
 _BATCH = 100_000
 """Rows of a batch of `read_batches`."""
@@ -93,16 +88,16 @@ def read_table(
     except OSError as error:
         raise InputError(f"cannot be read ({os_reason(error)})", "check the path and its permissions", name) from None
     if suffix in statistics_files.SUFFIXES:
-        return _from_cells(statistics_files.read_statistics(path), name, text, exact, _loose_array)
+        return _from_cells(statistics_files.read_statistics(path), name, text, exact, loose_array)
     kind = is_binary(head)
     if head.startswith(_ZIP) and (suffix in workbook.SUFFIXES or "Excel" in kind):
-        return _from_cells(workbook.read_workbook(path, table), name, text, exact, _loose_array)
+        return _from_cells(workbook.read_workbook(path, table), name, text, exact, loose_array)
     if kind not in ("", "Parquet", "SQLite"):
         hint = "save the table as .xlsx without a password, CSV or Parquet"
         raise FormatError(f"this is no table but {kind}", hint, name)
     if suffix in DATABASES:
         return _from_database(name, table, text, exact)
-    if kind == "Parquet" or suffix in _PARQUET:
+    if kind == "Parquet" or suffix in PARQUET:
         return _from_parquet(path, text, exact)
     return _from_csv(path, head, separator, text, exact)
 
@@ -139,7 +134,7 @@ def read_batches(
     if is_database(name):
         with closing(cell_batches(name, table, _BATCH)) as batches:
             for found in batches:
-                yield _only(_from_cells(found, name, True, False, _array), columns)
+                yield _only(_from_cells(found, name, True, False, typed_array), columns)
         return
     files = parquet_files(path)
     if not files:
@@ -215,7 +210,7 @@ def copy_to_parquet(place: str, table: str | None, target: Path) -> None:
     for names, columns in cell_batches(place, table, _BATCH):
         types = types or [set() for _ in names]
         for found, own in zip(types, columns, strict=True):
-            found.add(_array(own).type)
+            found.add(typed_array(own).type)
             if pyarrow.int64() in found and any(isinstance(cell, int) and abs(cell) > EXACT for cell in own):
                 found.add(pyarrow.uint64())  # of numbers that no float can be
     _check_names(names, place)
@@ -225,7 +220,7 @@ def copy_to_parquet(place: str, table: str | None, target: Path) -> None:
         for _, columns in cell_batches(place, table, _BATCH):
             try:
                 arrays = [
-                    pyarrow.array(_texts(own) if kind == pyarrow.string() else own, kind)
+                    pyarrow.array(texts(own) if kind == pyarrow.string() else own, kind)
                     for kind, own in zip(kinds, columns, strict=True)
                 ]
             except (pyarrow.ArrowException, ValueError, TypeError, OverflowError):
@@ -234,7 +229,7 @@ def copy_to_parquet(place: str, table: str | None, target: Path) -> None:
 
 
 def _common_type(types: set[Any]) -> Any:
-    """Return the type that `_array` gives all cells of a column, of those that it gives batches of them."""
+    """Return the type that `typed_array` gives all cells of a column, of those that it gives batches of them."""
     import pyarrow
 
     wide = pyarrow.uint64() in types
@@ -255,9 +250,9 @@ def _parquet_batches(opened: Any, columns: Sequence[str], where: str) -> Iterato
 
     try:
         for batch in opened.iter_batches(_BATCH, columns=list(columns)):
-            yield _narrow(pyarrow.Table.from_batches([batch]).select(list(columns)), True, False)
+            yield narrowed(pyarrow.Table.from_batches([batch]).select(list(columns)), True, False)
         if not opened.metadata.num_rows:
-            yield _narrow(opened.schema_arrow.empty_table().select(list(columns)), True, False)
+            yield narrowed(opened.schema_arrow.empty_table().select(list(columns)), True, False)
     except (pyarrow.ArrowException, OSError):
         raise FormatError("the file is damaged", "write it again", where) from None
     except (ValueError, OverflowError, NotImplementedError):
@@ -328,7 +323,7 @@ def _from_csv(
         )
 
     try:
-        return _narrow(read(True), as_text, exact)
+        return narrowed(read(True), as_text, exact)
     except (pyarrow.ArrowException, UnicodeDecodeError, OSError) as error:
         message = str(error)
     try:  # again, because only a single thread counts rows
@@ -366,14 +361,14 @@ def _from_parquet(path: Path, as_text: Collection[str] | bool, exact: bool) -> p
         raise FormatError("the file is damaged, or no Parquet", "write it again", str(path)) from None
     _check_names(list(found.column_names), str(path))
     try:
-        return _narrow(found, as_text, exact)
+        return narrowed(found, as_text, exact)
     except (pyarrow.ArrowException, ValueError, OverflowError, NotImplementedError):
         raise FormatError("a date or time is out of range", "write it as text", str(path)) from None
 
 
 def _from_database(place: str, table: str | None, as_text: Collection[str] | bool, exact: bool) -> pd.DataFrame:
     (found,) = cell_batches(place, table)
-    return _from_cells(found, place, as_text, exact, _array)
+    return _from_cells(found, place, as_text, exact, typed_array)
 
 
 def _from_cells(found: Cells, place: str, as_text: Collection[str] | bool, exact: bool, array: Any) -> pd.DataFrame:
@@ -387,262 +382,8 @@ def _from_cells(found: Cells, place: str, as_text: Collection[str] | bool, exact
     cells = {}
     for name, own in zip(names, columns, strict=True):
         try:
-            text = _is_text(name, as_text)
+            text = read_as_text(name, as_text)
             cells[name] = pyarrow.array([cell_text(cell) for cell in own], pyarrow.string()) if text else array(own)
         except UnicodeEncodeError:
             raise FormatError(f"a cell of the column {name!r} is not UTF-8", "write it again", place) from None
-    return _narrow(pyarrow.table(cells), as_text, exact)
-
-
-def _is_text(name: str, as_text: Collection[str] | bool) -> bool:
-    return as_text if isinstance(as_text, bool) else name in as_text
-
-
-def _array(cells: list[Any]) -> Any:
-    """Return a column of a database as an Arrow array, as text where its values have several types."""
-    import pyarrow
-
-    try:
-        return pyarrow.array(cells)
-    except (pyarrow.ArrowException, ValueError, TypeError):
-        return pyarrow.array(_texts(cells), pyarrow.string())
-
-
-def _texts(cells: list[Any]) -> list[str | None]:
-    return [None if cell is None else str(cell) for cell in cells]
-
-
-def _loose_array(cells: list[Any]) -> Any:
-    """Return a column of a sheet, where every cell has a type of its own: numbers if all are, else texts."""
-    import pyarrow
-
-    there = [cell for cell in cells if cell is not None]
-    if there and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in there):
-        if all(abs(cell) < EXACT and cell == int(cell) for cell in there):
-            return pyarrow.array([None if cell is None else int(cell) for cell in cells])
-        return pyarrow.array([None if cell is None else float(cell) for cell in cells])
-    return pyarrow.array([cell if isinstance(cell, str) else cell_text(cell) for cell in cells], pyarrow.string())
-
-
-def _narrow(found: Any, as_text: Collection[str] | bool, exact: bool) -> pd.DataFrame:
-    """Turn an Arrow table into a frame: text becomes categorical, text of plain numbers becomes numbers."""
-    import pyarrow
-
-    columns: dict[str, Any] = {}
-    for name, column in zip(found.column_names, found.columns, strict=True):
-        kind = column.type
-        if _is_text(name, as_text):
-            columns[name] = text_column(_one_by_one(column))
-            continue
-        if pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind):
-            column = column.dictionary_encode()
-        elif pyarrow.types.is_decimal(kind):
-            column = column.cast(pyarrow.string()).dictionary_encode() if exact else column.cast(pyarrow.float64())
-        if pyarrow.types.is_integer(kind) and column.null_count and exact:
-            series = column.to_pandas(types_mapper=lambda _: pd.Int64Dtype())
-        else:
-            series = column.to_pandas()
-        if isinstance(series.dtype, pd.CategoricalDtype):
-            series = _numbers(_without_empty(series), exact)
-        columns[name] = series
-    return pd.DataFrame(columns)
-
-
-def _one_by_one(column: Any) -> pd.Series:
-    """Return a column of Arrow so that no cell depends on another one: whole numbers with gaps are no floats."""
-    import pyarrow
-
-    if pyarrow.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pyarrow.types.is_floating(column.type):
-        return column.to_pandas()
-    try:
-        coded = column.dictionary_encode().combine_chunks()
-    except pyarrow.ArrowException:  # lists and structures
-        return pd.Series(_cells(column), dtype=object)
-    if isinstance(coded, pyarrow.ChunkedArray):  # of no chunk, or of several that could not be joined
-        return pd.Series(_cells(column), dtype=object)
-    places = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    distinct = text_column(pd.Series(_cells(coded.dictionary), dtype=object))
-    codes = np.append(distinct.cat.codes.to_numpy(), -1)
-    return pd.Series(pd.Categorical.from_codes(codes[places], distinct.cat.categories))
-
-
-def _cells(column: Any) -> list[Any]:
-    """Return the cells of a column of Arrow; those that Python has no value for, as the year 38504, as texts."""
-    import pyarrow
-
-    def value(cell: Any) -> Any:
-        try:
-            return cell.as_py()
-        except (ValueError, OverflowError):
-            return str(cell.cast(pyarrow.string()))
-
-    try:
-        return column.to_pylist()
-    except (ValueError, OverflowError):
-        return [value(cell) for cell in column]
-
-
-def _without_empty(series: pd.Series) -> pd.Series:
-    return series.cat.remove_categories([""]) if "" in series.cat.categories else series
-
-
-def _numbers(series: pd.Series, exact: bool) -> pd.Series:
-    """Return a categorical column as numbers when every value is written as one would write that number."""
-    texts = list(series.cat.categories)
-    if not texts or not all(isinstance(text, str) and _PLAIN_NUMBER.fullmatch(text) for text in texts):
-        return series
-    codes = series.cat.codes.to_numpy()
-    whole = not any("." in text for text in texts)
-    complete = codes.min(initial=0) >= 0
-    if exact and any((str(int(text)) if whole else repr(float(text))) != text for text in texts):
-        return series
-    if whole and (complete or exact):
-        numbers = pd.Series(np.array([*map(int, texts), 0], dtype=np.int64)[codes], index=series.index)
-        return numbers if complete else numbers.astype("Int64").mask(codes < 0)
-    return pd.Series(np.array([*map(float, texts), np.nan])[codes], index=series.index)
-
-
-def numbers_kept_as_text(frame: pd.DataFrame) -> dict[str, str]:
-    """Return the kind ``numeric`` of every column that `read_table` kept as text only to lose nothing: 2.50."""
-    return {
-        name: "numeric"
-        for name in frame.columns
-        if isinstance(frame[name].dtype, pd.CategoricalDtype)
-        and len(frame[name].cat.categories)
-        and all(isinstance(text, str) and is_plain_number(text) for text in frame[name].cat.categories)
-    }
-
-
-def check_new_table(place: Path | str, source: str | Path | None = None) -> None:
-    """Refuse a place where no table can be written, before work is spent on it.
-
-    Parameters
-    ----------
-    place : Path or str
-        As that of `write_table`.
-    source : str or Path, optional
-        Where the rows come from: a release does not go into the database file of its originals.
-
-    Raises
-    ------
-    OutputError
-        When it has another suffix than `write_table` knows, or cannot be written (`deid.base.files.check_new_file`,
-        `deid.table.database_tables.check_new_rows`).
-    """
-    if "://" in str(place):
-        check_new_rows(str(place), source)
-        return
-    path = Path(place)
-    if path.suffix.lower() not in _WRITTEN:
-        raise OutputError(f"tables are written as {', '.join(_WRITTEN)}", "for example: released.csv", str(path))
-    check_new_file(path)
-
-
-def shown_place(place: Path | str) -> Path:
-    """Return the path of a table that is written, by which what lies beside it is named; see `write_table`."""
-    return shown_table(str(place)) if "://" in str(place) else Path(place)
-
-
-def write_table(frame: pd.DataFrame, place: Path | str, *, replace: bool = False) -> None:
-    """Write a table as CSV, Parquet or a workbook of Excel, by the file's suffix, or into a new table of a database.
-
-    Files are written atomically, with mode 0600, tables in one transaction. Missing values become empty cells. Nothing
-    but the rows is written: categories that no row has any more, as those of suppressed rows, would stand in Parquet's
-    dictionary, and notes of a frame (``attrs``) in its metadata.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-    place : Path or str
-        A file, or a URL with the name of the table behind it: ``sqlite:///release.db/patients``.
-    replace : bool
-        Replace a file that exists; a table never is.
-
-    Raises
-    ------
-    OutputError
-        When the file (unless ``replace``) or the table exists already, cannot be written, or has another suffix.
-    """
-    frame = _rows_alone(frame)
-    if "://" in str(place):
-        write_rows(frame, str(place))
-        return
-    path = Path(place)
-    suffix = path.suffix.lower()
-    if suffix not in _WRITTEN:
-        raise OutputError(f"tables are written as {', '.join(_WRITTEN)}", "for example: released.csv")
-    with atomic_files([path], replace=replace) as (stream,):
-        if suffix in _PARQUET:
-            frame.to_parquet(stream, index=False)
-        elif suffix in workbook.SUFFIXES:
-            workbook.write_workbook(frame, stream)
-        else:
-            _write_csv([frame], stream, suffix)
-
-
-def write_batches(frames: Iterable[pd.DataFrame], path: Path) -> None:
-    """Write a new table as `write_table` does, a frame after the other.
-
-    Parameters
-    ----------
-    frames : iterable of pandas.DataFrame
-        At least one, all with the same columns: texts, whole numbers or floats; texts where the first has no value.
-    path : Path
-        CSV and Parquet are written frame by frame; a workbook is held in memory.
-
-    Raises
-    ------
-    OutputError
-        See `write_table`.
-    """
-    suffix = path.suffix.lower()
-    if suffix not in _WRITTEN or suffix in workbook.SUFFIXES:
-        write_table(pd.concat(frames, ignore_index=True), path)
-        return
-    with atomic_files([path]) as (stream,):
-        if suffix in _PARQUET:
-            _write_parquet(frames, stream)
-        else:
-            _write_csv(frames, stream, suffix)
-
-
-def _write_csv(frames: Iterable[pd.DataFrame], stream: BinaryIO, suffix: str) -> None:
-    text = io.TextIOWrapper(stream, "utf-8", newline="")
-    separator = "\t" if suffix == ".tsv" else ","
-    for number, frame in enumerate(frames):
-        frame.to_csv(text, index=False, header=not number, sep=separator, lineterminator="\n")
-    text.flush()
-    text.detach()
-
-
-def _write_parquet(frames: Iterable[pd.DataFrame], stream: BinaryIO) -> None:
-    import pyarrow
-    import pyarrow.parquet
-
-    frames = iter(frames)
-    first = next(frames)
-    kinds = {"i": pyarrow.int64(), "f": pyarrow.float64()}
-    schema = pyarrow.schema(
-        # a column of texts without any in the first rows looks like floats
-        (str(name), kinds.get(own.dtype.kind, pyarrow.string()) if own.notna().any() else pyarrow.string())
-        for name, own in first.items()
-    )
-    with pyarrow.parquet.ParquetWriter(stream, schema) as writer:
-        for frame in itertools.chain([first], frames):
-            columns = [pyarrow.array(frame[one.name].astype(object), one.type, from_pandas=True) for one in schema]
-            writer.write_table(pyarrow.table(columns, schema=schema))
-
-
-def _rows_alone(frame: pd.DataFrame) -> pd.DataFrame:
-    coded = {}
-    for name in frame.columns:
-        if isinstance(frame[name].dtype, pd.CategoricalDtype):
-            column = frame[name].cat.remove_unused_categories()
-            if not column.cat.ordered:  # nor does their order tell which row of the input came first
-                column = column.cat.reorder_categories(sorted(column.cat.categories, key=str))
-            coded[name] = column
-    frame = frame.assign(**coded)
-    frame.attrs = {}
-    return frame
+    return narrowed(pyarrow.table(cells), as_text, exact)

@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError, DeidError, OutputError
 from deid.cli.main import app
-from deid.table.table_files import check_new_table, read_table, write_table
+from deid.table.table_files import read_table
+from deid.table.table_writing import check_new_table, write_table
 
 FRAME = pd.DataFrame(
     {

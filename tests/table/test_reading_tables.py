@@ -14,7 +14,8 @@ import pytest
 
 from deid.base.errors import ConfigError, DeidError, FormatError, OutputError
 from deid.table.microdata import Microdata
-from deid.table.table_files import read_table, write_table
+from deid.table.table_files import read_table
+from deid.table.table_writing import write_table
 
 
 def _file(folder: Path, text: str | bytes, name: str = "t.csv") -> Path:

@@ -18,7 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deid.base.errors import ConfigError, DeidError, FormatError, OutputError
-from deid.table.table_files import read_table, write_table
+from deid.table.table_files import read_table
+from deid.table.table_writing import write_table
 from deid.table.workbook import write_workbook
 
 
