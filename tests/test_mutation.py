@@ -108,7 +108,8 @@ kept = outer()
     monkeypatch.syspath_prepend(tmp_path)
     module = __import__("some_changed_module")
     one = module.C()
-    new_functions(str(path), text, text.replace("x + 1", "x - 1").replace("return 3", "return 4"))
+    changed = text.replace("x + 1", "x - 1").replace("return 3", "return 4")
+    new_functions(str(path), text, changed, [module.C.f, module.outer, module.kept])
     assert one.f() == [0, 1]
     assert (module.kept(), module.outer()()) == (4, 4)
 

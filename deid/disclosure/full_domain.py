@@ -335,8 +335,7 @@ def greedy_levels(table: CodedTable, constraint: Constraint, max_suppressed: flo
         for c, column in enumerate(search.columns)
     ]
     while not search.enough(search.violating(tuple(levels))):
-        open_columns = [c for c in range(len(levels)) if levels[c] < search.heights[c]]
-        levels[max(open_columns, key=lambda c: (distinct[c][levels[c]], -c))] += 1
+        levels[max(range(len(levels)), key=lambda c: (distinct[c][levels[c]], -c))] += 1
     by_level = search.level_loss()
     best = search.result(tuple(levels))
     for c in sorted(range(len(levels)), key=lambda c: -by_level[c][levels[c]]):

@@ -9,24 +9,24 @@ probability Gamma(theta + alpha + N - 1) Gamma(theta + 1) / (Gamma(theta + alpha
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from deid.base.errors import ConfigError
 
 _DIGITS = 5
 """Significant digits of what is estimated: libraries and processors differ in later ones."""
-_SEARCH = {"xatol": 1e-11}
 
 
-def _negative_likelihood(
-    logit: float, log_theta: float, classes: int, rows: int, sizes: np.ndarray, counts: np.ndarray
-) -> float:
-    from scipy.special import gammaln
+def _slopes(theta: float, alpha: float, rows: int, classes: int, sizes: np.ndarray, counts: np.ndarray) -> list[float]:
+    """Return how the likelihood rises with theta and with alpha."""
+    from scipy.special import digamma
 
-    alpha, theta = 1 / (1 + np.exp(-logit)), np.exp(log_theta)
-    new = (classes - 1) * np.log(alpha) + gammaln(theta / alpha + classes) - gammaln(theta / alpha + 1)
-    joined = (counts * (gammaln(sizes - alpha) - gammaln(1 - alpha))).sum()
-    return float(gammaln(theta + rows) - gammaln(theta + 1) - new - joined)
+    new = np.arange(1, classes)
+    by_theta = (1 / (theta + alpha * new)).sum() - (digamma(theta + rows) - digamma(theta + 1))
+    by_alpha = (new / (theta + alpha * new)).sum() - (counts * (digamma(sizes - alpha) - digamma(1 - alpha))).sum()
+    return [float(by_theta), float(by_alpha)]
 
 
 def fit_pitman(class_sizes: np.ndarray) -> tuple[float, float]:
@@ -42,22 +42,31 @@ def fit_pitman(class_sizes: np.ndarray) -> tuple[float, float]:
     theta, alpha : float
         theta > 0 and 0 < alpha < 1.
     """
-    from scipy.optimize import minimize_scalar
-
     sizes, counts = np.unique(np.asarray(class_sizes, dtype=np.int64), return_counts=True)
-    rows, classes = int((sizes * counts).sum()), int(counts.sum())
-    of = (classes, rows, sizes.astype(float), counts.astype(float))
+    of = (int((sizes * counts).sum()), int(counts.sum()), sizes.astype(float), counts.astype(float))
 
-    # one search inside of the other: searches in two dimensions go by products of matrices, which are other ones on
-    # other processors, and on a flat likelihood they end elsewhere then
-    def best_theta(logit: float) -> tuple[float, float]:
-        found = minimize_scalar(
-            lambda at: _negative_likelihood(logit, at, *of), bounds=(-12, 25), method="bounded", options=_SEARCH
-        )
-        return float(found.fun), float(found.x)
+    # where slopes are 0, one search inside of the other: a likelihood is too flat at its top for five digits, and where
+    # it rises to an end of the range any place near there is as good, so that processors would differ
+    def best_theta(alpha: float) -> float:
+        return float(np.exp(_root(lambda at: _slopes(np.exp(at), alpha, *of)[0], -12, 25)))
 
-    found = minimize_scalar(lambda at: best_theta(at)[0], bounds=(-12, 12), method="bounded", options=_SEARCH)
-    return _told(np.exp(best_theta(found.x)[1])), _told(1 / (1 + np.exp(-found.x)))
+    def slope(logit: float) -> float:
+        alpha = 1 / (1 + np.exp(-logit))
+        return _slopes(best_theta(alpha), alpha, *of)[1]
+
+    alpha = float(1 / (1 + np.exp(-_root(slope, -12, 12))))
+    return _told(best_theta(alpha)), _told(alpha)
+
+
+def _root(slope: Callable[[float], float], low: float, high: float) -> float:
+    """Return where a falling slope is 0, or the end that it points to; the upper one where all is level."""
+    from scipy.optimize import brentq
+
+    if slope(high) >= 0:
+        return high
+    if slope(low) <= 0:
+        return low
+    return float(brentq(slope, low, high, xtol=1e-12))
 
 
 def _told(value: float) -> float:

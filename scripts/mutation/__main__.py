@@ -104,6 +104,7 @@ def main() -> int:
     parser.add_argument("--at-least", type=float, default=90, metavar="PERCENT", help="caught, for exit status 0 (90)")
     parser.add_argument("--seconds", type=float, default=10, help="CPU seconds of tests a fault, fastest first (10)")
     parser.add_argument("--longest", type=float, default=2, help="CPU seconds a test, else it comes last (2)")
+    parser.add_argument("--more", type=float, default=30, help="CPU seconds of those left over, for what survives (30)")
     parser.add_argument("--survivors", type=Path, metavar="FILE", help="write them as JSON lines, too")
     parser.add_argument("--again", type=Path, metavar="FILE", help="try the survivors of an earlier run")
     options = parser.parse_args()
@@ -179,19 +180,18 @@ class _Route:
                     self.lines.setdefault(path, {}).setdefault(int(line), set()).update(begin + n for n in numbers)
 
     def known(self, longest: float) -> Iterable[tuple[str, dict[str, Any]]]:
-        """Yield what is known about each file of tests; kept until it or the code changes."""
+        """Yield what is known about each file of tests; kept until it or a file that it executes changes."""
         folder = ROOT / "build" / "mutation"
         folder.mkdir(parents=True, exist_ok=True)
-        code = hashlib.sha256(f"{longest} {self.kernels} {self.room.code}".encode())
-        for path in sorted(p for top in self.room.code for p in (ROOT / top).rglob("*.py")):
-            code.update(path.read_bytes())
+        route = hashlib.sha256(f"{longest} {self.kernels} {self.room.code}".encode())
         for top in self.files:
             for path in [ROOT / top] if (ROOT / top).is_file() else sorted((ROOT / top).rglob("test_*.py")):
-                digest = code.copy()
+                digest = route.copy()
                 digest.update(path.read_bytes())
                 file = str(path.relative_to(ROOT))
                 kept = folder / f"{digest.hexdigest()[:32]}.json"
-                if not kept.exists():
+                known = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {"code": {"": ""}}
+                if any(_digest(ROOT / executed) != before for executed, before in known["code"].items()):
                     parts: list[dict[str, Any]] = []
                     while not parts or parts[-1]["done"] < parts[-1]["all"]:  # a test that takes too long ends a part
                         done = parts[-1]["done"] if parts else 0
@@ -200,8 +200,10 @@ class _Route:
                         if part is None:
                             raise SystemExit(f"mutate: {file} does not end well:\n{self.output()}")
                         parts.append(part)
-                    kept.write_text(json.dumps(parts), encoding="utf-8")
-                for part in json.loads(kept.read_text(encoding="utf-8")):
+                    code = {p: _digest(ROOT / p) for part in parts for p, lines in part["lines"].items() if lines}
+                    known = {"code": code, "parts": parts}
+                    kept.write_text(json.dumps(known), encoding="utf-8")
+                for part in known["parts"]:
                     yield file, part
 
     def enter(self) -> None:
@@ -224,8 +226,11 @@ class _Route:
         """Return the end of what pytest has written."""
         return (self.place / "output").read_text(encoding="utf-8", errors="replace")[-3000:]
 
-    def turns(self, fault: Fault, text: str, seconds: float) -> list[tuple[str, float]]:
-        """Return the tests to run, in their order, and what each takes: those that execute the line come first."""
+    def turns(self, fault: Fault, text: str, seconds: float, more: float) -> list[list[tuple[str, float]]]:
+        """Return the tests to run, in their order, and what each takes: those that execute the line come first.
+
+        What these seconds leave of them comes in a second list, up to some more seconds.
+        """
         everything = set(range(len(self.tests)))
         groups: list[set[int]]
         if fault.path.endswith(".c"):
@@ -240,15 +245,20 @@ class _Route:
             files = {self.tests[n].partition("::")[0] for n in covering or comers}
             beside = {n for n in everything if self.tests[n].partition("::")[0] in files}
             groups = [covering, comers if not covering else set(), beside, set() if covering else self.spawning]
-        turns, spent, seen = [], 0.0, set()
+        turns: list[tuple[str, float]] = []
+        left: list[tuple[str, float]] = []
+        spent, longer, seen = 0.0, 0.0, set()
         for group in groups:
             for n in sorted(group - seen, key=lambda n: self.seconds[n]):
                 took = self.seconds[n]
                 if took == took and (spent + took <= seconds or not turns):
                     turns.append((self.tests[n], took))
                     spent += took
+                elif took == took and group is groups[0] and longer + took <= more:
+                    left.append((self.tests[n], took))
+                    longer += took
             seen |= group
-        return turns
+        return [turns, left]
 
     def by(self, path: str, lines: Iterable[int]) -> set[int]:
         """Return the tests that execute any of some lines."""
@@ -258,11 +268,13 @@ class _Route:
         """Tell whether the line is executed before any test."""
         return not self.imported.get(fault.path, set()).isdisjoint(range(fault.first, fault.last + 1))
 
-    def passes(self, fault: Fault, text: str, changed: str, seconds: float) -> bool:
+    def passes(self, fault: Fault, text: str, changed: str, seconds: float, more: float = 0) -> bool:
         """Tell whether the tests pass with a fault that lies in the copy already."""
-        turns = [(test, 10 + 5 * took if took < _LONG else 300) for test, took in self.turns(fault, text, seconds)]
-        if not turns:
-            return True
+        return all(self.run(fault, text, changed, turns) for turns in self.turns(fault, text, seconds, more) if turns)
+
+    def run(self, fault: Fault, text: str, changed: str, chosen: list[tuple[str, float]]) -> bool:
+        """Tell whether chosen tests pass."""
+        turns = [(test, 10 + 5 * took if took < _LONG else 300) for test, took in chosen]
         limit = 60 + 5 * sum(longest for _, longest in turns)
         cache = self.place / "cache"
         shutil.rmtree(cache, ignore_errors=True)
@@ -295,6 +307,10 @@ class _Route:
         os.waitpid(self.process, 0)
 
 
+def _digest(path: Path) -> str | None:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+
+
 def _users(text: str, fault: Fault) -> set[int]:
     """Return the lines of functions that name what the lines of a fault define."""
     tree = ast.parse(text)
@@ -323,7 +339,9 @@ class _Result:
     seconds: float
 
 
-def _attempt(fault: Fault, place: Path, routes: list[_Route], builder: Builder, seconds: float) -> _Result | None:
+def _attempt(
+    fault: Fault, place: Path, routes: list[_Route], builder: Builder, seconds: float, more: float
+) -> _Result | None:
     """Run the tests with a fault; None when it does not compile."""
     path = place / fault.path
     text = path.read_text(encoding="utf-8")
@@ -342,7 +360,7 @@ def _attempt(fault: Fault, place: Path, routes: list[_Route], builder: Builder, 
                 return None
         # what the first route does not execute is tried by the other
         tried = [r for r in routes if compiled or r.by(fault.path, range(fault.first, fault.last + 1))][:1] or routes
-        passes = all(r.passes(fault, text, changed, seconds) for r in tried if not (compiled and r.plain))
+        passes = all(r.passes(fault, text, changed, seconds, more) for r in tried if not (compiled and r.plain))
         return _Result(fault, not passes, sum(os.times()[:4]) - begun)
     finally:
         path.write_text(text, encoding="utf-8")
@@ -392,7 +410,7 @@ def _try_room(name: str, room: Room, options: argparse.Namespace) -> bool:
                 break
             if (fault.path, fault.before, fault.after) in listed:
                 equivalent += 1
-            elif result := _attempt(fault, place, routes, builder, options.seconds):
+            elif result := _attempt(fault, place, routes, builder, options.seconds, options.more):
                 results.append(result)
                 if sys.stderr.isatty() or os.environ.get("MUTATE_VERBOSE"):
                     told = f"{len(results)} {name} {'caught' if result.caught else 'SURVIVED'} {result.seconds:.1f} s"

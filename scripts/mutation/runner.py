@@ -11,7 +11,7 @@ import resource
 import signal
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
@@ -56,6 +56,8 @@ class Runner:
     def __init__(self, serve: Callable[[Runner], Any]) -> None:
         self.serve = serve
         self.items: dict[str, pytest.Item] = {}
+        self.functions: list[FunctionType] = []
+        """All that exist; looked for once, as the search makes every process copy the memory of its parent."""
         self.failed = self.skipped = False
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -63,6 +65,7 @@ class Runner:
         if session.testsfailed:
             raise session.Interrupted("what cannot be imported has failed")
         self.items = {item.nodeid: item for item in session.items}
+        self.functions = [found for found in gc.get_objects() if type(found) is FunctionType]
         self.serve(self)
         return True
 
@@ -90,7 +93,7 @@ class Runner:
 
     def tried(self, path: str, old: str, new: str, turns: Sequence[tuple[str, float]]) -> bool:
         """Tell whether tests pass when a module has a changed text."""
-        new_functions(path, old, new)
+        new_functions(path, old, new, self.functions)
         return self.passes(turns)
 
     def measured(self, cover: coverage.Coverage, root: Path, file: str, done: int, longest: float) -> dict[str, Any]:
@@ -182,8 +185,8 @@ class Runner:
         return result()
 
 
-def new_functions(path: str, old: str, new: str) -> None:
-    """Give all functions of a module that is imported the code that a changed text has for them."""
+def new_functions(path: str, old: str, new: str, functions: Iterable[FunctionType]) -> None:
+    """Give those functions that are of a module the code that a changed text has for them."""
     change: dict[tuple[str, int], CodeType] = {}
 
     def pair(before: CodeType, after: CodeType) -> None:
@@ -194,8 +197,8 @@ def new_functions(path: str, old: str, new: str) -> None:
                 pair(one, other)
 
     pair(compile(old, path, "exec"), compile(new, path, "exec"))
-    for function in gc.get_objects():
-        if type(function) is FunctionType and function.__code__.co_filename == path:
+    for function in functions:
+        if function.__code__.co_filename == path:
             code = change.get((function.__code__.co_qualname, function.__code__.co_firstlineno))
             if code is not None:
                 function.__code__ = code

@@ -9,9 +9,9 @@ import pytest
 from commands import attempt
 from small_tables import microdata
 
-from deid.base.errors import DeidError, FormatError
+from deid.base.errors import DeidError, FormatError, InputError
 from deid.base.keys import Key
-from deid.disclosure.expert_report import assumptions, check_report, sign_report
+from deid.disclosure.expert_report import assumptions, check_report, read_report, sign_report
 
 KEY = Key(bytes(range(32)))
 
@@ -77,6 +77,19 @@ def test_any_change_and_any_other_key_is_noticed() -> None:
     for text in ("", "[]", "{}", json.dumps(content), json.dumps({"kind": 1})):
         with pytest.raises(FormatError, match="signed risk report"):
             check_report(text, KEY, {})
+
+
+def test_a_signed_report_is_read_from_its_file_unless_it_was_altered(tmp_path: Path) -> None:
+    content = {"kind": "risk report for an expert determination, 45 CFR 164.514(b)(1)", "sha256": {}, "k": 5}
+    signed, place = sign_report(content, KEY), tmp_path / "report.json"
+    place.write_text(json.dumps(signed), encoding="utf-8")
+    assert read_report(place, KEY) == place.read_bytes()
+    place.write_text(json.dumps(signed | {"k": 6}), encoding="utf-8")
+    with pytest.raises(InputError, match="altered"):
+        read_report(place, KEY)
+    place.write_text("[]", encoding="utf-8")
+    with pytest.raises(FormatError, match=r"report\.json"):
+        read_report(place, KEY)
 
 
 def test_the_expert_policy_takes_the_report_along(folder: Path) -> None:

@@ -8,10 +8,17 @@ import pytest
 from products import by_day
 
 from deid.base.errors import ConfigError
-from deid.disclosure.constraints import All, Constraint, DistinctL, EntropyL, KAnonymity
+from deid.disclosure.constraints import All, AlphaK, BetaLikeness, Constraint, DistinctL, EntropyL, KAnonymity
 from deid.disclosure.cuts import halves
 from deid.disclosure.encoding import CodedTable, encode
-from deid.disclosure.full_domain import greedy_levels, incognito, lattice_size, level_ranges, optimal_levels
+from deid.disclosure.full_domain import (
+    _Search,
+    greedy_levels,
+    incognito,
+    lattice_size,
+    level_ranges,
+    optimal_levels,
+)
 from deid.table.hierarchy import hierarchy_from_rows
 from deid.table.microdata import Microdata
 from tests.disclosure.tables import random_table
@@ -76,24 +83,23 @@ def test_incognito_and_the_optimal_search_agree_with_brute_force(
     assert greedy.loss == pytest.approx(expected[greedy.levels])
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_models_that_extra_rows_can_break_are_searched_without_tags(seed: int) -> None:
-    coded = encode(random_table(40, seed))
-    constraint = All((KAnonymity(2), EntropyL(1.8, "disease")))
-    best = optimal_levels(coded, constraint, 0.2)
-    sizes = [len(column.tree.levels) if column.tree else 7 for column in coded.columns]
-    losses = []
-    for levels in itertools.product(*map(range, sizes)):
-        from deid.disclosure.full_domain import _Search
+EXTRA = [EntropyL(1.8, "disease"), EntropyL(2.6, "disease"), AlphaK(0.45, "disease"), BetaLikeness(0.8, "disease")]
 
-        search = _Search(coded, constraint, 0.2 * 40 + 1e-9)
-        if all(level <= height for level, height in zip(levels, search.heights, strict=True)):
-            violating = search.violating(levels)
-            if search.enough(violating):
-                losses.append(search.loss(levels, violating))
-    assert best.loss == pytest.approx(min(losses))
+
+@pytest.mark.parametrize("constraint", EXTRA, ids=str)
+@pytest.mark.parametrize(("rows", "seed", "allowed"), [(24, 0, 0.3), (24, 1, 0.3), (16, 5, 0.5), (16, 6, 0.5)])
+def test_models_that_extra_rows_can_break_are_searched_without_tags(
+    rows: int, seed: int, allowed: float, constraint: Constraint
+) -> None:
+    coded = encode(random_table(rows, seed))
+    search = _Search(coded, constraint, allowed * rows + 1e-9)
+    vectors = list(itertools.product(*(range(height + 1) for height in search.heights)))
+    losses = [
+        search.loss(levels, violating) for levels in vectors if search.enough(violating := search.violating(levels))
+    ]
+    assert optimal_levels(coded, constraint, allowed).loss == pytest.approx(min(losses))
     with pytest.raises(ConfigError, match="Incognito cannot prune"):
-        incognito(coded, constraint, 0.2)
+        incognito(coded, constraint, allowed)
 
 
 def test_many_columns_are_searched_greedily() -> None:

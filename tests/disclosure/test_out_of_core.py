@@ -252,3 +252,21 @@ def test_a_method_that_were_wrong_releases_nothing(table: Path, monkeypatch: pyt
     with pytest.raises(OutputError, match="not true"):
         anonymize_on_disk(table, SCHEMA, Requirements(k=5), table.with_name("out.parquet"), memory=MEMORY)
     assert not table.with_name("out.parquet").exists()
+
+
+def test_an_interval_is_not_true_of_a_person_whose_day_of_birth_is_missing(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = out_of_core.group_cells
+
+    def hide(columns: Any, *given: Any) -> list[Any]:
+        found = cells(columns, *given)
+        for column, own in zip(columns, found, strict=True):
+            if column.name == "born":
+                own[[cell in ("*", None) for cell in own]] = "[1900-01-01/2100-01-01]"
+        return found
+
+    monkeypatch.setattr(out_of_core, "group_cells", hide)
+    with pytest.raises(OutputError, match="a cell of born is not true"):
+        anonymize_on_disk(table, SCHEMA, Requirements(k=5), table.with_name("out.parquet"), memory=MEMORY)
+    assert not table.with_name("out.parquet").exists()

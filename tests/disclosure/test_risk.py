@@ -126,6 +126,23 @@ def test_population_uniques_are_estimated_from_a_sample() -> None:
         unique_share(sample, 100)
 
 
+@pytest.mark.parametrize("sizes", [[1], [1] * 50])
+def test_a_sample_of_singles_alone_says_that_all_may_be_unique(sizes: list[int]) -> None:
+    assert unique_share(np.array(sizes), 10**6) == pytest.approx(1, abs=1e-3)
+
+
+@given(st.lists(st.integers(1, 30), min_size=2, max_size=60))
+def test_the_fit_to_class_sizes_is_the_likeliest_of_a_grid(sizes: list[int]) -> None:
+    def likelihood(theta: float, alpha: float) -> float:  # of the classes, one person drawn after the other
+        new = np.log(theta + alpha * np.arange(len(sizes))).sum()
+        joined = sum(np.log(np.arange(1, size) - alpha).sum() for size in sizes)
+        return float(new + joined - np.log(theta + np.arange(sum(sizes))).sum())
+
+    best = likelihood(*fit_pitman(np.array(sizes)))
+    grid = ((theta, alpha) for theta in np.geomspace(1e-5, 1e10, 40) for alpha in (1e-5, *np.linspace(0.02, 0.98, 25)))
+    assert best >= max(likelihood(*at) for at in grid) - 1e-4 * abs(best)
+
+
 FIRST = [("[20-39]", "HIV"), ("[20-39]", "Flu"), ("[40-59]", "Flu"), ("[40-59]", "Cancer")]
 SECOND = [("[20-49]", "HIV"), ("[20-49]", "Cancer"), ("[20-49]", "Asthma"), ("[50-59]", "Flu"), ("[50-59]", "TB")]
 

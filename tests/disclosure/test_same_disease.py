@@ -62,6 +62,16 @@ def test_the_risk_is_that_of_what_is_published(least: int) -> None:
     assert found.risk.instance.highest == pytest.approx(max(risks))
 
 
+def test_visits_of_one_person_count_once() -> None:
+    persons = ["a", "a", "b", "c", "d", "e"]  # two visits of one patient
+    roles = ROLES | {"id": "identifier"}
+    frame = pd.DataFrame(PATIENTS, columns=["zip", "birth"]).assign(id=persons)
+    found = recode_same_disease(
+        Microdata(frame, roles, person="id", kinds={"zip": "nominal"}), table(PEOPLE), 3, prefixes=["zip"]
+    )
+    assert found.risk.r.tolist() == [2 / 3, 0.5]  # of three persons two are ill, of six three
+
+
 def test_larger_cells_lower_the_risk_on_average() -> None:
     rng = np.random.default_rng(3)
     risks = []
