@@ -36,6 +36,10 @@ _CATEGORIES = frozenset(LABEL_SETS["i2b2-2014"].names())
 _ORDINARY = classes_of("word", "clinical", "function", "eponym", "device", "month", "section")
 _LEAST_FUZZY = 5
 """Letters that a name must have for a misspelling of it to count."""
+_LEAST_INSIDE = 6
+"""Letters that a name must have to be looked for inside of longer words."""
+_LEAST_WITH_ENDING = 7
+"""Letters and digits of a number whose last four may stand for it."""
 _BESIDE = 20
 """Characters between the beginnings of two words that stand beside each other; not across a column of a form."""
 _REMEMBERED = 1 << 13
@@ -186,14 +190,18 @@ class KnownRecognizer:
         coarse = group(item.category)
         number = sum(map(str.isdigit, characters)) >= 3 and " " not in item.value.strip("()+ ")
         if number or coarse in ("ID", "CONTACT"):
+            ending = _ending(view.text, characters, item.category)
             if len(characters) < 4 or not _may_hold(view.text, characters.lstrip("0"), _SEPARATORS):
-                return []
+                return ending
             expression = _number_expression(characters, r"\(?" if coarse == "CONTACT" else "")
-            return _matches(view.text, expression, item.category, _W["number"])
+            return [*_matches(view.text, expression, item.category, _W["number"]), *ending]
         if not all(_may_hold(view.text, word) for word in item.value.split()):
             return []
         parts = [regex.escape(word, special_only=True) for word in item.value.split()]
-        return _matches(view.text, r"(?<!\w)" + r"\W{1,3}".join(parts) + r"(?!\w)", item.category, _W["words"])
+        body = r"\W{1,3}".join(parts)
+        if item.category == "STREET" and not any(map(str.isdigit, item.value)):  # its house stands in another field
+            body = rf"(?:[0-9]{{1,5}}[A-Za-z]?,? )?{body}(?:,? [0-9]{{1,4}}[A-Za-z]?(?!\w))?"
+        return _matches(view.text, rf"(?<!\w){body}(?!\w)", item.category, _W["words"])
 
 
 def _may_hold(text: str, value: str, without: str = "") -> bool:
@@ -224,6 +232,19 @@ def _number_expression(characters: Sequence[str], bracket: str) -> str:
         lead += 1
     body = r"[ ./()-]{0,2}".join(regex.escape(c) for c in characters[lead:])
     return rf"(?<![0-9A-Za-z]){bracket}(?:0[ ./-]?){{0,{lead}}}{body}(?![0-9A-Za-z])"
+
+
+_LAST = r"(?:ending(?: in| with)?|last (?:4|four)(?: digits?)?(?: of [a-z]{2,12})?(?: is| are| #)?|[x*]{2,})[-: #]{0,3}"
+
+
+def _ending(text: str, characters: str, category: str) -> list[Span]:
+    """Find the last four digits of a long number where the text says what they are: *ending 6789*, *xxx-xx-6789*."""
+    last = characters[-4:]
+    if len(characters) < _LEAST_WITH_ENDING or not last.isdecimal() or last not in text:
+        return []
+    if not any(sign in _plain(text, "") for sign in ("ending", "last", "xx", "**")):
+        return []
+    return _matches(text, rf"(?<=(?<![a-z]){_LAST}){last}(?![0-9A-Za-z])", category, _W["number"])
 
 
 def read_date(value: str) -> datetime.date | None:
@@ -325,7 +346,20 @@ def _names(words: _Words, item: Known, alike: Callable[[str, str], bool]) -> lis
         spans.append(
             Span(view.starts[first], view.ends[end - 1], item.category, source="known:name", score=hits[index])
         )
-    return spans
+    return spans + _user_names(words, name)
+
+
+def _user_names(words: _Words, name: _Name) -> list[Span]:
+    """Find words that are made of a name, an initial before it or digits behind it: *jthornbury*, *thornbury84*."""
+    text = words.view.text
+    found: list[Span] = []
+    for key in name.long:
+        if len(key) >= _LEAST_INSIDE and key.isascii() and _plain(text, "").count(key) > words.keys.count(key):
+            initial = f"[{''.join(sorted(name.initials))}]" if name.initials else "[a-z]"
+            more = r"[0-9]+|[._-][a-z]{0,2}[0-9]+"
+            expression = rf"(?<![\w@.-])(?:{initial}[._]?{key}(?:{more})?|{key}(?:{more}))(?![\w@])"
+            found += _matches(text, expression, "USERNAME", _W["name_word"])
+    return found
 
 
 def _name_score(words: _Words, index: int, key: str, name: _Name, alike: Callable[[str, str], bool]) -> float:

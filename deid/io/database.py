@@ -265,9 +265,7 @@ class TableSource(Source):
         except UnicodeEncodeError:
             raise FormatError("a cell is no valid text", "correct its encoding") from None
         known = tuple(
-            found
-            for place in places
-            if place.kind not in (TEXT, "DATE") and (found := known_of(place.kind, place.text))
+            found for place in places if place.kind not in (TEXT, "DATE") for found in known_of(place.kind, place.text)
         )
         record = assemble(data, f"{source}}}", "utf-8", places, known=known, patient=patient, date=day)
         return Document(identifier, record.text, metadata=fields, record=record)

@@ -300,8 +300,8 @@ class _Document:
         self.given.append((ordered[0].path, given))
 
     def _know(self, kind: str, value: str) -> None:
-        if kind in self.table.facts["known"] and (found := known_of(kind, " ".join(value.split()))):
-            self.known[found] = None
+        if kind in self.table.facts["known"]:
+            self.known |= dict.fromkeys(known_of(kind, " ".join(value.split())))
 
     # text
 

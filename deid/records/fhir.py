@@ -16,7 +16,15 @@ from typing import Any
 
 from deid.base.errors import EncodingError, FormatError
 from deid.records.embedded import unpacked
-from deid.records.fhir_writing import DATE, DocumentWriter, EncodedDocument, write, write_date, write_markup
+from deid.records.fhir_writing import (
+    DATE,
+    DocumentWriter,
+    EncodedDocument,
+    write,
+    write_date,
+    write_markup,
+    write_number,
+)
 from deid.records.json_positions import (
     ARRAY,
     OBJECT,
@@ -37,6 +45,7 @@ from deid.records.json_positions import (
 from deid.records.markup import visible
 from deid.records.record import (
     BLOCKED,
+    LEAST_INSIDE,
     LEAST_NUMBER,
     NAMES,
     OID,
@@ -110,6 +119,8 @@ class _Resource:
         self.links: list[Place] = []
         self.marks: list[ChangeMark] = []
         self.kept: list[tuple[JsonValue, str]] = []
+        self.numbers: list[tuple[JsonValue, str]] = []
+        """Long numbers without quotes."""
         self.known: dict[tuple[str, str], None] = {}
         self.data_at: dict[int, bool] = {}
         """Where an object with a document begins -> whether it is read."""
@@ -150,8 +161,7 @@ class _Resource:
             if place.joins:
                 continue
             if place.kind in facts.get("known", ()):
-                if value := known_of(place.kind, "^".join(parts)):
-                    self.known[value] = None
+                self.known |= dict.fromkeys(known_of(place.kind, "^".join(parts)))
             elif place.kind == "DATE" and place.path.rpartition(".")[2] in facts.get("known_dates", ()):
                 self.known["DATE", place.text] = None
             parts.clear()
@@ -181,6 +191,8 @@ class _Resource:
         """Find the places of a resource, of one that is contained in another with that around it."""
         name = string_of(node, "resourceType")
         rules = self.table.rules(name)
+        if not rules and path:  # one of many: what is inside goes, and the others stay
+            rules = self.table.rules("*")
         if not rules:
             raise FormatError(
                 "the table of places has no such resource",
@@ -285,6 +297,8 @@ class _Resource:
                 return self._resource(node, path, owner if path.rpartition(".")[2].startswith("contained") else None)
             return self._object(node, self.table.parts(Inner("CodeableReference", TEXT)), path, "")
         if node.kind == OTHER:
+            if len(node.value) > LEAST_INSIDE and node.value.isdecimal():
+                self.numbers.append((node, path))
             return 0 if node.value in ("true", "false", "null") or rule in (KEEP, CODE, NUMBER, "size") else 2
         return self._string(node, rule, path, owner)
 
@@ -295,6 +309,8 @@ class _Resource:
             rule = self._beside_codes(node.value, owner)
         elif rule == KEEP and (shape := kept_as(CODE, node.value)) != KEEP and (shape != TEXT or " " in node.value):
             rule = shape  # no code of a closed list
+        elif rule == "name" and sum(map(str.isdigit, node.value)) < LEAST_NUMBER:
+            rule = CODE
         rule = kept_as(rule, node.value)
         if rule == DATA:
             return self._data(node, path, owner)
@@ -314,7 +330,7 @@ class _Resource:
                     for a, b in starts
                 ]
             self._add(path, node, TEXT, text, write_markup, starts)
-        elif rule == "id":
+        elif rule == "id" or rule == "name":
             self.links.append(Place(path, node.start, node.end, "IDNUM", node.value))
         elif rule == "system":
             self._system(node, path)
@@ -533,6 +549,10 @@ class _Resource:
             if node.end - node.start != len(node.value):  # escapes may stand in a name
                 for start, end, category in sweep(node.value, [(0, len(node.value))], self.known):
                     self._leaf(node, category, path, start, end)
+        for node, path in self.numbers:
+            for start, end, category in sweep(node.value, [(0, len(node.value))], self.known):
+                if (start, end) == (0, len(node.value)):
+                    self._add(path, node, category, node.value, write_number)
 
 
 def _may_name(text: str, path: str) -> bool:

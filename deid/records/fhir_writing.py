@@ -35,6 +35,11 @@ def write_date(raw: str, place: Place, changes: Sequence[Change]) -> str:
     return quoted(new) or "-"
 
 
+def write_number(raw: str, place: Place, changes: Sequence[Change]) -> str:
+    """Return a whole number with its changes: the digits of what is to be written."""
+    return "".join(c for c in changed(place.text, changes) if c in "0123456789").lstrip("0") or "0"
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class EncodedDocument:
     """A document in base64: its character set, its text, and what is said of it beside."""

@@ -67,6 +67,8 @@ _SEGMENT = re.compile(r"[A-Z][A-Z0-9]{2}\Z")
 _NOBODY = ("", 0, 0)
 _LONGEST_CODE = 6
 """What is kept and no longer holds no identifier: ``M``, ``2.5.1``, ``OBX``."""
+_LONGEST_KIND = 2
+"""Letters of a code that says of what kind a name is."""
 _NUMBER_OF_PERSON = 6
 """Digits that no code beside a name has."""
 _WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|['. -])*\Z")
@@ -255,6 +257,8 @@ class _Message:
                 here = f"{path}.{first or number}"
                 if inner == LISTED:
                     inner = listed_as(piece, self.table.facts["list_words"])
+                    if inner == KEEP and number == 2 and self._is_given(piece, rule):
+                        inner = str(rule.parts[1][0])
                 elif inner == DISPLAY:
                     inner = self._said(piece, pieces[number] if len(pieces) > number else "")
                 if inner == KEEP and "\n" not in piece and "\r" not in piece:
@@ -279,6 +283,12 @@ class _Message:
                 else:
                     self._leaf(str(inner), piece, at, here)
             at += len(piece) + 1
+
+    def _is_given(self, piece: str, rule: Parts) -> bool:
+        """Tell whether a given name stands behind the name of an organization, where a code says of what kind it is."""
+        kinds = _words(self.table.facts["list_words"])
+        organization = rule.parts.get(1, _NOBODY)[0] in ("ORGANIZATION", "HOSPITAL")
+        return organization and piece.isalpha() and len(piece) > _LONGEST_KIND and piece.lower() not in kinds
 
     def _kept(self, raw: str, at: int, path: str) -> None:
         """Make places of what is no code in a field that is kept."""
@@ -412,8 +422,7 @@ class _Message:
                 if field in days:
                     dated.setdefault(field, place.text)
             elif place.kind in wanted:
-                if value := known_of(place.kind, place.text):
-                    known[value] = None
+                known |= dict.fromkeys(known_of(place.kind, place.text))
                 if place.kind == "PATIENT" and (told := sexes.get(_PLAIN.sub("", _first(place.path)))):
                     self._know_sex(place, int(told), sex)
                 if place.path.startswith("PID-") and (field := _first(place.path)) in keys:
@@ -568,7 +577,7 @@ def _stray(component: str) -> re.Pattern[str]:
     sign = re.escape(component)
     word = r"[^\W\d_](?:[^\W\d_]|['. -])+"
     return re.compile(
-        rf"[0-9]{{3}}-[0-9]{{2}}-[0-9]{{4}}|[0-9]{{3}}\)?[-. ]?[0-9]{{3}}[-.][0-9]{{4}}|@"
+        rf"(?<![0-9])(?:[0-9]{{3}}-[0-9]{{2}}-|[0-9]{{3}}\)?[-. ]?[0-9]{{3}}[-.])[0-9]{{4}}|@"
         rf"|\A(?:[^{sign}]*{sign}{word}{sign}({word})|{word}{sign}{word}{sign}([A-Z])\.?)(?={sign}|\Z)"
     )
 

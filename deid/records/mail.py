@@ -465,8 +465,8 @@ class _Headers:
         encode = functools.partial(_encode_header, form)
         start = self.here(at)
         self.places.append(Place(path, start, start + len(raw), kind, text, encode, starts))
-        if kind == "DOCTOR" and len(re.findall(r"[^\W\d_]+", text)) > 1 and (found := known_of(kind, text)):
-            self.known[found] = None
+        if kind == "DOCTOR" and len(re.findall(r"[^\W\d_]+", text)) > 1:
+            self.known |= dict.fromkeys(known_of(kind, text))
 
 
 def _unfolded(raw: str) -> tuple[str, Sequence[tuple[int, int]] | None]:

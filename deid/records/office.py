@@ -486,8 +486,8 @@ class PackageReader:
 
     def _know(self, kind: str, value: str) -> None:
         """Take note of a person who is named in full, to be found in the text."""
-        if kind in self.table.facts["known"] and len(_WORD.findall(value)) > 1 and (found := known_of(kind, value)):
-            self.known[found] = None
+        if kind in self.table.facts["known"] and len(_WORD.findall(value)) > 1:
+            self.known |= dict.fromkeys(known_of(kind, value))
 
     def _instant(self, path: str, begin: int, end: int, day_at: int, text: str, else_: str = "") -> None:
         """Add a day with its time; where its form cannot be kept it goes with all around it, or is said otherwise."""

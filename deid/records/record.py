@@ -373,14 +373,19 @@ def fit(text: str, charset: str) -> str:
     return text
 
 
-def known_of(kind: str, text: str) -> tuple[str, str] | None:
-    """Return an identifier as notes may write it, of a name family and given name; None for one too short to tell."""
-    value = text.strip()
-    if kind in NAMES and ("^" in value or "&" in value):
-        family, _, given = value.replace("&", " ").partition("^")
-        pair = " ".join(family.split()), " ".join(given.replace("^", " ").split())
-        value = ", ".join(part for part in pair if part)
-    return (kind, value) if len(value) >= LEAST.get(kind, LEAST_NUMBER) else None
+def known_of(kind: str, text: str) -> list[tuple[str, str]]:
+    """Return an identifier as notes may write it, of a name family and given name, of an address its lines; none where
+    it is too short to tell.
+    """
+    values = [text.strip()]
+    if "^" in text or "&" in text:
+        if kind in NAMES:
+            family, _, given = text.replace("&", " ").partition("^")
+            pair = " ".join(family.split()), " ".join(given.replace("^", " ").split())
+            values = [", ".join(part for part in pair if part)]
+        elif kind == "STREET":
+            values = [line.strip() for line in re.split(r"[\^&]", text)]
+    return [(kind, value) for value in values if len(value) >= LEAST.get(kind, LEAST_NUMBER)]
 
 
 def sexes_of(given: str, said: str) -> dict[str, str]:
@@ -403,7 +408,7 @@ def sweep(source: str, kept: Sequence[tuple[int, int]], known: Iterable[tuple[st
     """
     words: dict[str, str] = {}
     for category, value in known:
-        for word in value.replace(",", " ").split() if category in NAMES else [value]:
+        for word in _forms(category, value):
             if len(word) >= LEAST.get(category, LEAST_NUMBER) and not (category in NAMES and word[-1] == "."):  # Mrs.
                 words.setdefault(small(word), category)
     joined = "\0".join([small(source[start:end]) for start, end in kept])
@@ -421,6 +426,16 @@ def sweep(source: str, kept: Sequence[tuple[int, int]], known: Iterable[tuple[st
                     taken[match.start() : match.end()] = b"\1" * len(word)
                     found.append((start, start + len(word), category))
     return found
+
+
+def _forms(category: str, value: str) -> list[str]:
+    """Return the forms in which a known identifier may stand in a code."""
+    if category in NAMES:
+        return value.replace(",", " ").split()
+    if category == "DATE":
+        return [value, value.replace("-", "")] if day_of(value) else []
+    plain = "".join(filter(str.isalnum, value))
+    return [value, plain] if plain.isdecimal() and len(plain) > LEAST_INSIDE else [value]
 
 
 def small(text: str) -> str:

@@ -393,12 +393,8 @@ class _Reader:
             joins = number < len(runs)
             sign = run.behind if joins else behind
             places.append(Place(path, run.start, run.end, kind, chars, encode, starts, behind=sign, joins=joins))
-        if (
-            kind in CATEGORIES
-            and len(re.findall(r"[^\W\d_]+", text)) > 1
-            and (known := known_of(kind, text.strip(" ;")))
-        ):
-            self.known[known] = None
+        if kind in CATEGORIES and len(re.findall(r"[^\W\d_]+", text)) > 1:
+            self.known |= dict.fromkeys(known_of(kind, text.strip(" ;")))
 
 
 def _shorter(run: _Run) -> _Run:

@@ -48,10 +48,20 @@ def found(text: str, patient: str | None = "p1") -> list[str]:
         ("from NEW  HAVEN", ["NEW  HAVEN"]),
         ("61 years, 61 mg", ["61"]),
         ("Foley and Parkinson", []),
+        ("phone ending in 0143, x-0143, xxx-xx-3456, **3456", ["0143", "3456", "3456"]),
+        ("room 0143, last 4 of MRN 3456, for the last 3456 mg", ["3456"]),
+        ("rwexler, rwexler84, wexlerism, zwexler", ["rwexler", "rwexler84"]),
     ],
 )
 def test_forms(text: str, expected: list[str]) -> None:
     assert found(text) == expected
+
+
+def test_a_street_goes_with_its_house_where_the_number_is_known_apart() -> None:
+    recognizer = KnownRecognizer({"n": (Known("STREET", "Grünweg"),)})
+    text = "wohnhaft Grünweg 59, 12 Grünweg, Grünweg 7b/Grünweg"
+    spans = recognizer.find(Document("n", text))
+    assert [text[s.start : s.end] for s in spans] == ["Grünweg 59", "12 Grünweg", "Grünweg 7b", "Grünweg"]
 
 
 _PEOPLE = ("Vance, Eleanor G", "Thornbury, Robert", "Jan Rose", "Anne-Marie O'Neill", "Müller, Will", "Lee, J", "Marie")

@@ -629,6 +629,51 @@ def test_known_names_are_found_in_kept_strings_however_they_are_spelt(hiding: Pi
         assert not re.search("Müller|Zoraida", out), kept
 
 
+def test_known_numbers_do_not_stay_where_no_quotes_stand(hiding: Pipeline, surrogates: Pipeline) -> None:
+    """A telephone number or a birth date can stand as a whole number; one that is nobody's stays."""
+    values = [6175550143, 19470619, 6175550142]
+    answers = [{"valueInteger": value} for value in values]
+    patient = {
+        "resourceType": "Patient",
+        "id": "a",
+        "telecom": [{"system": "phone", "value": "(617) 555-0143"}],
+        "birthDate": "1947-06-19",
+    }
+    form = {"resourceType": "QuestionnaireResponse", "contained": [patient], "subject": {"reference": "#a"}}
+    data = dump({**form, "status": "completed", "item": [{"linkId": "1", "answer": answers}]})
+    for pipeline in (hiding, surrogates):
+        out = json.loads(scrubbed(pipeline, data))["item"][0]["answer"]
+        got = [answer["valueInteger"] for answer in out]
+        assert all(isinstance(value, int) for value in got)
+        assert values[0] not in got
+        assert values[1] not in got
+        assert got[2] == values[2]
+
+
+def test_names_of_elements_hold_no_number_of_the_person(keeping: Pipeline, surrogates: Pipeline) -> None:
+    name = {"id": "CI-2572481-0", "family": "Thornbury", "given": ["Eleanor"]}
+    telecom = {"id": "phone-1", "system": "phone", "value": "617-555-0143"}
+    data = dump({"resourceType": "Patient", "id": "a", "name": [name], "telecom": [telecom]})
+    out = json.loads(scrubbed(surrogates, data))
+    assert out["telecom"][0]["id"] == "phone-1"
+    assert "2572481" not in out["name"][0]["id"]
+    assert out["name"][0]["id"] == json.loads(scrubbed(surrogates, data))["name"][0]["id"]
+    assert scrubbed(keeping, data) == data
+
+
+def test_a_resource_without_lines_among_others_is_emptied(surrogates: Pipeline) -> None:
+    """Alone it is an error; a Bundle with a definition in it goes on without what stands in the definition."""
+    codes = {"resourceType": "CodeSystem", "id": "c", "url": "urn:x", "name": "Thornbury", "concept": [{"code": "T"}]}
+    patient = {"resourceType": "Patient", "id": "a", "name": [{"family": "Thornbury"}]}
+    entries = [{"fullUrl": "urn:oid:1.2.3", "resource": codes}, {"resource": patient}]
+    out = json.loads(scrubbed(surrogates, dump({"resourceType": "Bundle", "type": "collection", "entry": entries})))
+    first, second = (entry["resource"] for entry in out["entry"])
+    assert first.keys() == {"resourceType", "meta", "id"}
+    assert second["name"][0]["family"] != "Thornbury"
+    with pytest.raises(FormatError):
+        one(dump(codes))
+
+
 def test_files_of_resources_are_told_by_content() -> None:
     assert begins(b'\xef\xbb\xbf{ "id": "a",\n "resourceType" : "Patient"}')
     assert begins(b'{"resourceType":"Bundle","entry":[{"re')

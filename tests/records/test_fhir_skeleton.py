@@ -20,7 +20,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_the_table_has_every_element() -> None:
     result = run("--check")
     assert result.returncode == 0, result.stdout + result.stderr
-    assert "96 resources" in result.stdout
+    assert "108 resources" in result.stdout
     assert result.stdout.endswith(" 0 wrong\n")
 
 

@@ -462,6 +462,8 @@ def test_framing_of_messages(around: bytes) -> None:
         ("PID|||||||||||||^PRN^919-447-3199~2241^CLARKSON^DWIGHT", ""),
         ("FT1|1|||||||||||||||||||||BS4473191^CLARKSON^MARY", ""),
         ("PV1|1|I|||||||||||||||||||20190822", "PV1|1|I|||||||||||||||||||"),
+        ("PID|1||123456||Alder^Joan||19470619|F", "PID|1||"),
+        ("PV2|||||||||||||||||||||||CLARKSON^MARY", "PV2|||||||||||||||||||||||"),
     ],
 )
 def test_identifiers_a_field_off_are_found(surrogates: Pipeline, segment: str, left: str) -> None:
@@ -471,6 +473,36 @@ def test_identifiers_a_field_off_are_found(surrogates: Pipeline, segment: str, l
     assert not re.search(
         r"Thornbury|Agatha|WILSON|MARY|CLARKSON|DWIGHT|SMITH|55[25]-[0-9]{2}-|447|alder|20190822", out, re.IGNORECASE
     )
+
+
+def test_instants_with_a_zone_a_field_off_move_as_the_others_do(surrogates: Pipeline) -> None:
+    """``083000-0500`` has the shape of a telephone number."""
+    moved = []
+    for segment in ("SCH|1||||||||||^^15^20180305083000-0500^20180305084500-0500", "OBX|1|TS|X||20180305083000-0500"):
+        out = scrub(surrogates, message(PID, segment)).split("\r")[2]
+        moved.append(re.search(r"(20[0-9]{6})083000-0500", out))
+        assert "20180305" not in out
+    assert moved[0]
+    assert moved[1]
+    assert moved[0][1] == moved[1][1]
+
+
+def test_lines_of_an_address_are_known_each_for_itself(surrogates: Pipeline) -> None:
+    address = "Grünweg 12a&Grünweg&12a^Haus Zorvath^Eutin^^23701"
+    person = f"PID|1||77^^^H^MR||Ovelgoenne^Ute||||||{address}"
+    out = scrub(surrogates, message(person, "NTE|1||lives at Grünweg 12a, Haus Zorvath", "NTE|2||near grünweg 7"))
+    assert not re.search(r"(?i)grünweg|12a|zorvath", out)
+    assert not out.split("\r")[3].endswith(" 7")
+
+
+@pytest.mark.parametrize("said", ["OBX|1|NM|X||19470619", "OBX|1|NM|X||5551234567", "OBX|1|CE|5551234567^X^LN||1"])
+def test_known_numbers_do_not_stay_in_codes_and_measurements_without_their_signs(
+    surrogates: Pipeline, said: str
+) -> None:
+    person = "PID|1||77^^^H^MR||Ovelgoenne^Ute||19470619|F|||||(555) 123-4567"
+    out = scrub(surrogates, message(person, said)).split("\r")[2]
+    assert not re.search("19470619|5551234567", out)
+    assert out.count("|") == said.count("|")
 
 
 @pytest.mark.parametrize(
