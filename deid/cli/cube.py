@@ -12,9 +12,9 @@ from deid.base.late import pd
 from deid.base.options import argument, option
 from deid.cli.common import Summary
 from deid.cli.ledger_options import (
+    GaussianPayingOptions,
     JoinedTableOptions,
     PaidReleaseOptions,
-    PayingOptions,
     PlotOptions,
     ToldUnitOptions,
     release_paid,
@@ -50,14 +50,9 @@ class CubeOptions(DomainOptions):
         (), "Share of epsilon of a level, for a column whose cells lie in others; all is the total.",
         metavar="LEVEL:WEIGHT",
     )  # fmt: skip
-    gaussian: bool = option(
-        False, "Gaussian noise, for named slices and cells: much less for many slices. Needs a budget with --delta."
-    )
     nonnegative: bool = option(True, "Project onto non-negative counts where that is a step of its own.")
 
-    def plan(
-        self, source: JoinedTableOptions, epsilon: float, unit: Any, *, delta: float = 0.0, **whom: Any
-    ) -> CubePlan:
+    def plan(self, source: JoinedTableOptions, epsilon: float, unit: Any, **whom: Any) -> CubePlan:
         """Return the plan; see `plan_cube`."""
         from deid.dp.counting import distinct_cells
         from deid.dp.cube import plan_cube
@@ -71,7 +66,7 @@ class CubeOptions(DomainOptions):
         return plan_cube(
             self.dimensions(dims, found), epsilon, unit, method=self.method, slices=named,
             weights=weights, nonnegative=self.nonnegative, part=self.parts(self.part, found),
-            level_shares=parse_shares(self.level_share), delta=delta, **whom,
+            level_shares=parse_shares(self.level_share), **whom,
         )  # fmt: skip
 
 
@@ -81,7 +76,7 @@ def cube(
     *,
     source: JoinedTableOptions,
     counts: CubeOptions,
-    paying: PayingOptions,
+    paying: GaussianPayingOptions,
     whom: ToldUnitOptions,
     place: PaidReleaseOptions,
     wanted_error: float | None = option(
@@ -102,9 +97,8 @@ def cube(
         whole = plan.person is not None or bool(plan.part)
         return whom.read_batches(source, [] if whole else [own.name for own in plan.dimensions])
 
-    delta = paying.delta() if counts.gaussian else 0.0
     release_paid(
-        told, source, paying, whom, place, functools.partial(counts.plan, source, delta=delta),
+        told, source, paying, whom, place, functools.partial(counts.plan, source),
         lambda plan: forecast_sections(plan, wanted_error), batches, release_cube, write_release,
     )  # fmt: skip
 
@@ -118,6 +112,8 @@ def slice(
     where: tuple[str, ...] = option(
         (), "Condition: A, A,B or A..B; may be given several times.", metavar="COLUMN=CELLS"
     ),
+    share: str | None = option(None, "Tell the cells of this column as shares of their sum.", metavar="COLUMN"),
+    sampling: bool = option(False, "Intervals cover that the rows are a sample of others, not the noise alone."),
     level: float | None = option(None, "Level of the intervals; the release's by default.", metavar="P"),
     drawn: PlotOptions,
 ) -> None:
@@ -131,9 +127,11 @@ def slice(
 
     drawn.check()
     found = read_release(release)
-    frame = found.slice(column_names(dims), dict(map(parse_condition, where)), level)
-    drawn.write(lambda: plot_bins(frame, "count", column_names(dims)))
-    print_csv(frame, "%.2f")
+    conditions = dict(map(parse_condition, where))
+    frame = found.slice(column_names(dims), conditions, level, sampling=sampling, share=share)
+    drawn.write(lambda: plot_bins(frame, "count" if share is None else "share", column_names(dims)))
+    print_csv(frame, "%.2f" if share is None else "%.4f")
+    told.notes += ["intervals cover the noise, and that the rows are a sample of others"] if sampling else []
     tell_release(told, found, level, caveat=bool(found.model.caveat))
     told.extra["cells"] = len(frame)
 

@@ -58,20 +58,30 @@ class PayingOptions:
         place = ledger_place(self.ledger)
         return Ledger.open(place, budget=self.budget) if place else None
 
-    def delta(self) -> float:
-        """Return the delta of the ledger, for Gaussian noise."""
-        ledger = self.open()
-        found = ledger.account().delta if ledger is not None else 0.0
-        if not found:
-            raise ConfigError("Gaussian noise needs a budget with a delta", "run: deid budget init --delta 1e-6")
-        return found
-
     @property
     def noise(self) -> Noise:
         """What draws the noise."""
         from deid.dp.noise import OpenDPNoise, SeededNoise
 
         return OpenDPNoise() if self.not_private_seed is None else SeededNoise(self.not_private_seed)
+
+
+@dataclass(frozen=True)
+class GaussianPayingOptions(PayingOptions):
+    """What pays, where noise may be Gaussian."""
+
+    gaussian: bool = option(
+        False, "Draw Gaussian noise: less for many numbers. Needs a budget with a delta.", panel=_PAYING
+    )
+
+    @property
+    def delta(self) -> float:
+        """The delta of the ledger, where noise is Gaussian; else 0."""
+        ledger = self.open() if self.gaussian else None
+        found = ledger.account().delta if ledger is not None else 0.0
+        if self.gaussian and not found:
+            raise ConfigError("Gaussian noise needs a budget with a delta", "run: deid budget init --delta 1e-6")
+        return found
 
 
 @dataclass(frozen=True)
@@ -208,7 +218,7 @@ def told_payment(told: Summary, paying: PayingOptions, ledger: Ledger | None, wo
 def release_paid(
     told: Summary,
     source: JoinedTableOptions,
-    paying: PayingOptions,
+    paying: GaussianPayingOptions,
     whom: ToldUnitOptions,
     place: PaidReleaseOptions,
     plan_of: Callable[..., Any],
@@ -237,7 +247,7 @@ def release_paid(
     ledger = paying.open()
     target = None if place.dry_run else check_target(place.output)
     own = "" if target is None else request_id(paying.request, target, ledger)
-    plan = plan_of(paying.epsilon, source.protected(ledger), **asdict(whom))
+    plan = plan_of(paying.epsilon, source.protected(ledger), delta=paying.delta, **asdict(whom))
     told.extra["method"] = plan.method
     if target is None:
         told_forecast(told, forecast(plan))

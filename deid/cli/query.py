@@ -10,8 +10,8 @@ from deid.base.options import argument, option
 from deid.cli.common import Summary
 from deid.cli.ledger_options import (
     DraftOptions,
+    GaussianPayingOptions,
     JoinedTableOptions,
-    PayingOptions,
     PlotOptions,
     ToldUnitOptions,
     told_forecast,
@@ -28,7 +28,7 @@ def query(
     *,
     source: JoinedTableOptions,
     query: str = argument("Such as: SELECT COUNT(*) WHERE age >= 60 (docs/dp-queries.md).", metavar="QUERY"),
-    paying: PayingOptions,
+    paying: GaussianPayingOptions,
     domains: DomainOptions,
     output: Path | None = option(
         None,
@@ -57,15 +57,16 @@ def query(
     ledger = paying.open()
     read = functools.cache(lambda: whom.read(source))
     dimensions = domains.dimensions(domains.declared(), read)
+    terms = {"delta": paying.delta, **asdict(whom)}
     if draft.dry_run:
-        empty = QuerySession.rehearsal(dimensions, source.protected(ledger), **asdict(whom))
+        empty = QuerySession.rehearsal(dimensions, source.protected(ledger), **terms)
         told_forecast(told, query_sections(empty.check(query, paying.epsilon)))
         return
     drawn.check()
     if output is not None:
         check_new_table(output)
         told.begin(output)
-    session = QuerySession(read(), dimensions, ledger, noise=paying.noise, **asdict(whom))
+    session = QuerySession(read(), dimensions, ledger, noise=paying.noise, **terms)
     answer = session.query(query, paying.epsilon, request=paying.request)
     told_payment(told, paying, ledger)
     told.notes += say_left_out(answer.left_out)
@@ -77,6 +78,7 @@ def query(
         "left_out": answer.left_out,
         "request": answer.request,
         "level": whom.level,
+        **({"delta": answer.delta} if answer.delta else {}),
         "private": answer.private,
         "rows": len(answer.rows),
     }

@@ -12,7 +12,13 @@ from deid.base.errors import ConfigError
 from deid.base.options import argument, option
 from deid.cli.common import Summary
 from deid.cli.cube import tell_release
-from deid.cli.ledger_options import JoinedTableOptions, PaidReleaseOptions, PayingOptions, ToldUnitOptions, release_paid
+from deid.cli.ledger_options import (
+    GaussianPayingOptions,
+    JoinedTableOptions,
+    PaidReleaseOptions,
+    ToldUnitOptions,
+    release_paid,
+)
 from deid.cli.option_groups import command
 from deid.cli.tables import print_csv
 from deid.dp.domain_options import DomainOptions
@@ -96,7 +102,7 @@ def sequences(
     *,
     source: JoinedTableOptions,
     asked: SequenceOptions,
-    paying: PayingOptions,
+    paying: GaussianPayingOptions,
     whom: ToldUnitOptions,
     place: PaidReleaseOptions,
 ) -> None:

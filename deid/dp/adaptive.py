@@ -22,14 +22,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from deid.base.arrays import FloatArray, IntArray
-from deid.dp.epsilon import split_epsilon
+from deid.dp.costs import Cost, Rho, choosing, draw, split, variance_of
 from deid.dp.forest import single_share
 from deid.dp.marginals import Axes, Marginal
 from deid.dp.mixture import fit_mixture
-from deid.dp.noise import Noise, laplace_variance
+from deid.dp.noise import Noise
 
-Measured = tuple[Axes, FloatArray, float]
-"""Dimensions, noisy counts and epsilon of a table."""
+Measured = tuple[Axes, FloatArray, Cost]
+"""Dimensions, noisy counts and cost of a table."""
 
 _CHOICE = 0.2  # share of a round for the choice
 _PACE = 0.16  # rounds: this times the square root of epsilon times rows
@@ -43,11 +43,20 @@ def adaptive_pairs(shape: Sequence[int], largest: int) -> list[Axes]:
     return [pair for pair in pairs if shape[pair[0]] * shape[pair[1]] <= largest]
 
 
+def _rounds(total: float, distance: int, cost: Cost) -> float:
+    """Return how many pairs to measure: as many as raise a cell's noise to a multiple of the root of rows times the
+    noise of a single table. With n tables Laplace noise grows by n, Gaussian noise by the root of n.
+    """
+    if not isinstance(cost, Rho):
+        return _PACE * math.sqrt(total * cost / distance)
+    return _PACE**2 * math.sqrt(2) * total / math.sqrt(variance_of(distance, cost))
+
+
 def measure_adaptive(
     counts: Callable[[Axes], IntArray],
     shape: Sequence[int],
     pairs: Sequence[Axes],
-    epsilon: float,
+    cost: Cost,
     noise: Noise,
     *,
     distance: int = 1,
@@ -62,15 +71,15 @@ def measure_adaptive(
         Cells of each dimension.
     pairs : sequence of axes
         What may be chosen (`adaptive_pairs`).
-    epsilon : float
-        For all steps together.
+    cost : Cost
+        Of all steps together.
     noise, distance : Noise, int
         Source of noise, and rows between neighbours.
 
     Returns
     -------
-    list of (axes, float array, float)
-        Noisy tables, with the epsilon of each.
+    list of (axes, float array, Cost)
+        Noisy tables, with the cost of each.
 
     Raises
     ------
@@ -78,26 +87,26 @@ def measure_adaptive(
         When a share of epsilon is too small; nothing was drawn.
     """
     single = single_share(len(shape))
-    first, later = split_epsilon(epsilon, (single, 1 - single)) if pairs else (epsilon, 0.0)
-    for each in split_epsilon(later, [1.0] * len(pairs)) if pairs else ():
-        split_epsilon(each, (_CHOICE, 1 - _CHOICE))  # however many rounds there will be
+    first, later = split(cost, (single, 1 - single)) if pairs else (cost, cost)
+    for each in split(later, [1.0] * len(pairs)) if pairs else ():
+        choosing(split(each, (_CHOICE, 1 - _CHOICE))[0])  # however many rounds there will be
     measured: list[Measured] = []
     # the error of a table grows with its cells and falls with its share: square roots make the sum of errors least
-    for axis, share in enumerate(split_epsilon(first, [math.sqrt(size) for size in shape])):
-        measured.append(((axis,), noise.discrete_laplace(counts((axis,)), distance, share).astype(float), share))
-    weights = [1 / (laplace_variance(distance, share) * table.size) for _, table, share in measured]
+    for axis, share in enumerate(split(first, [math.sqrt(size) for size in shape])):
+        measured.append(((axis,), draw(noise, counts((axis,)), distance, share).astype(float), share))
+    weights = [1 / (variance_of(distance, share) * table.size) for _, table, share in measured]
     total = max(float(np.average([table.sum() for _, table, _ in measured], weights=weights)), 1.0)
-    rounds = min(max(round(_PACE * math.sqrt(total * epsilon / distance)), _LEAST_ROUNDS), len(pairs))
+    rounds = min(max(round(_rounds(total, distance, cost)), _LEAST_ROUNDS), len(pairs))
     true = {pair: counts(pair) for pair in pairs}
     left = list(pairs)
-    for each in split_epsilon(later, [1.0] * rounds) if rounds else ():
-        choosing, measuring = split_epsilon(each, (_CHOICE, 1 - _CHOICE))
-        known = [Marginal(axes, table, laplace_variance(distance, share)) for axes, table, share in measured]
+    for each in split(later, [1.0] * rounds) if rounds else ():
+        choice, measuring = split(each, (_CHOICE, 1 - _CHOICE))
+        known = [Marginal(axes, table, variance_of(distance, share)) for axes, table, share in measured]
         model = fit_mixture(known, shape, total=total, rounds=_FITTING, starts=1)
-        deviation = math.sqrt(laplace_variance(distance, measuring) / 2)
+        deviation = math.sqrt(variance_of(distance, measuring) / 2)
         scores = [
             float(np.abs(true[pair] - total * model.table(pair)).sum()) - deviation * true[pair].size for pair in left
         ]
-        pair = left.pop(noise.choose(scores, distance, choosing))
-        measured.append((pair, noise.discrete_laplace(true[pair], distance, measuring).astype(float), measuring))
+        pair = left.pop(noise.choose(scores, distance, choosing(choice)))
+        measured.append((pair, draw(noise, true[pair], distance, measuring).astype(float), measuring))
     return measured

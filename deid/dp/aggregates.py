@@ -15,8 +15,8 @@ import numpy as np
 
 from deid.base.arrays import FloatArray, IntArray
 from deid.base.errors import ConfigError, require
-from deid.dp.epsilon import split_epsilon
-from deid.dp.intervals import discrete_half_width
+from deid.dp.costs import Cost, choosing, draw, half_width_of, laplace_draws, split, variance_of
+from deid.dp.intervals import mean_interval, sampled, standard_half_width
 from deid.dp.noise import Noise
 
 _STEPS = 1 << 20  # of the grid of a sum
@@ -43,32 +43,41 @@ class Bounded(NamedTuple):
     upper: float
 
 
-def noisy_count(rows: int, epsilon: float, noise: Noise, distance: int, level: float) -> Bounded:
+def noisy_count(rows: int, cost: Cost, noise: Noise, distance: int, level: float, *, sampling: int = 0) -> Bounded:
     """Return a noisy count of rows; parameters as those of `noisy_counts`."""
-    return noisy_counts(np.array([rows]), epsilon, noise, distance, level)[0]
+    return noisy_counts(np.array([rows]), cost, noise, distance, level, sampling=sampling)[0]
 
 
-def noisy_counts(counts: IntArray, epsilon: float, noise: Noise, distance: int, level: float) -> list[Bounded]:
+def noisy_counts(
+    counts: IntArray, cost: Cost, noise: Noise, distance: int, level: float, *, sampling: int = 0
+) -> list[Bounded]:
     """Count the rows of disjoint cells with discrete Laplace noise (Ghosh, Roughgarden, Sundararajan 2009).
 
     Parameters
     ----------
     counts : int64 array, shape (cells,)
         True counts.
-    epsilon : float
-        Cost of all cells together; each row is in one of them.
+    cost : Cost
+        What all cells cost together; each row is in one of them.
     noise, distance : Noise, int
         Source of noise, and rows between neighbours.
     level : float
         Level of each interval, 0 to 1.
+    sampling : int
+        Above 0, intervals cover that the rows are a sample, too, with so many rows a person (`deid.dp.intervals`).
 
     Returns
     -------
     list of Bounded
         One a cell; values may be negative, the ends of intervals are not.
     """
-    drawn = noise.discrete_laplace(np.asarray(counts, np.int64), distance, epsilon)
-    half = discrete_half_width(distance, epsilon, 1, level)
+    drawn = draw(noise, np.asarray(counts, np.int64), distance, cost)
+    if sampling:
+        values = drawn.astype(float)
+        spread = np.full(len(values), variance_of(distance, cost))
+        ends = sampled(values, spread, np.full(len(values), laplace_draws(cost)), level, rows=sampling)
+        return [Bounded(*map(float, own)) for own in zip(values, *ends, strict=True)]
+    half = half_width_of(distance, cost, level)
     return [Bounded(float(own), max(float(own) - half, 0.0), max(float(own) + half, 0.0)) for own in drawn]
 
 
@@ -81,7 +90,7 @@ def noisy_sum(
     values: FloatArray,
     low: float,
     high: float,
-    epsilon: float,
+    cost: Cost,
     noise: Noise,
     distance: int,
     level: float,
@@ -96,8 +105,8 @@ def noisy_sum(
         What is added up.
     low, high : float
         Bounds of a value, finite and low < high; the noise grows with the greater absolute one.
-    epsilon : float
-        Cost.
+    cost : Cost
+        What it costs.
     noise, distance : Noise, int
         Source of noise, and rows between neighbours.
     level : float
@@ -120,19 +129,31 @@ def noisy_sum(
     grid = 1.0 if whole and most <= _MOST_WHOLE else most / _STEPS
     units = np.rint(np.clip(values[~np.isnan(values)], low, high) / grid).astype(np.int64)
     sensitivity = math.ceil(most / grid) * distance
-    drawn = int(noise.discrete_laplace(np.array([int(units.sum())]), sensitivity, epsilon)[0])
-    half = discrete_half_width(sensitivity, epsilon, 1, level) * grid
+    drawn = int(draw(noise, np.array([int(units.sum())]), sensitivity, cost)[0])
+    half = half_width_of(sensitivity, cost, level) * grid
     return Bounded(drawn * grid, drawn * grid - half, drawn * grid + half)
 
 
 def noisy_mean(
-    values: FloatArray, low: float, high: float, epsilon: float, noise: Noise, distance: int, level: float
+    values: FloatArray,
+    low: float,
+    high: float,
+    cost: Cost,
+    noise: Noise,
+    distance: int,
+    level: float,
+    *,
+    sampling: int = 0,
+    whole: bool = False,
 ) -> Bounded:
     """Take the mean of values, moved into [low, high]; missing ones (nan) are left out.
 
     Half of epsilon adds up the distances from the middle of the bounds, which is less sensitive than the sum, the other
     half counts. The interval holds for all pairs of sum and count within theirs. Parameters and errors as those of
-    `noisy_sum`.
+    `noisy_sum`, ``sampling`` as that of `noisy_counts`.
+
+    For an interval that covers sampling a third each is spent on the sum, on the squares (`noisy_variance`) and on the
+    count; of values that are one of two whole numbers (a proportion) the variance follows from the mean.
 
     Returns
     -------
@@ -142,12 +163,39 @@ def noisy_mean(
     _checked(low, high)
     present = np.clip(values[~np.isnan(values)], low, high)
     middle, reach = (low + high) / 2, (high - low) / 2
-    for_sum, for_count = split_epsilon(epsilon, (1.0, 1.0))
+    if sampling:
+        return _sampled_mean(present, low, high, cost, noise, distance, level, sampling, two=whole and high - low == 1)
+    for_sum, for_count = split(cost, (1.0, 1.0))
     each = 1 - (1 - level) / 2
     sums = noisy_sum(present - middle, -reach, reach, for_sum, noise, distance, each)
     count = noisy_count(len(present), for_count, noise, distance, each)
     found = _moment(sums, count, middle, reach)
     return Bounded(*(min(max(own, low), high) for own in found))
+
+
+def _sampled_mean(
+    present: FloatArray, low: float, high: float, cost: Cost, noise: Noise, distance: int, level: float, rows: int,
+    *, two: bool,
+) -> Bounded:  # fmt: skip
+    """Return the mean of values within bounds with an interval that covers noise and sampling; see `noisy_mean`."""
+    middle, reach = (low + high) / 2, (high - low) / 2
+    for_sum, for_count, *more = split(cost, (1.0, 1.0) if two else (1.0, 1.0, 1.0))
+    sums = noisy_sum(present - middle, -reach, reach, for_sum, noise, distance, level)
+    count = noisy_count(len(present), for_count, noise, distance, level)
+    value = _moment(sums, count, 0.0, reach).value
+    # of numbers within bounds no variance is greater (Bhatia and Davis 2000); of two whole numbers none is smaller
+    spread = (reach - value) * (reach + value)
+    if not two:
+        away = (present - middle) ** 2 - reach**2 / 2
+        squares = noisy_sum(away, -(reach**2) / 2, reach**2 / 2, more[0], noise, distance, level)
+        square = _moment(squares, count, reach**2 / 2, reach**2 / 2)
+        spread = min(max(square.upper - value**2, 0.0), spread)
+    grid = reach / _STEPS
+    of_sum = variance_of(_STEPS * distance, for_sum) * grid**2
+    of_count = variance_of(distance, for_count)
+    lower, upper = mean_interval(sums.value, count.value, of_sum, of_count, spread, laplace_draws(for_sum), level, rows)
+    ends = max(min(lower, value), -reach), min(max(upper, value), reach)
+    return Bounded(*(middle + own for own in (value, *ends)))
 
 
 def _moment(sums: Bounded, count: Bounded, middle: float, reach: float) -> Bounded:
@@ -163,7 +211,7 @@ def noisy_variance(
     values: FloatArray,
     low: float,
     high: float,
-    epsilon: float,
+    cost: Cost,
     noise: Noise,
     distance: int,
     level: float,
@@ -193,7 +241,7 @@ def noisy_variance(
     middle, reach = (low + high) / 2, (high - low) / 2
     most = reach * reach
     _checked(0.0, most)
-    shares = split_epsilon(epsilon, (1.0, 1.0, 1.0))
+    shares = split(cost, (1.0, 1.0, 1.0))
     each = 1 - (1 - level) / 3
     away = present - middle
     sums = noisy_sum(away, -reach, reach, shares[0], noise, distance, each)
@@ -259,13 +307,14 @@ def noisy_quantiles(
     shares: Sequence[float],
     low: float,
     high: float,
-    epsilon: float,
+    cost: Cost,
     noise: Noise,
     distance: int,
     level: float,
     *,
     whole: bool = False,
     interval: bool = False,
+    sampling: int = 0,
 ) -> list[Estimate]:
     """Choose quantiles of values, moved into [low, high], by noisy scores; missing ones are left out.
 
@@ -283,16 +332,24 @@ def noisy_quantiles(
     2007, lemma 7; a choice by permute-and-flip is never further off). Where values are not whole, the ends lie half a
     step further out, which covers the rounding to candidates.
 
+    An interval that covers sampling, too, spends a tenth of the cost on a count of the rows. Of n independent rows the
+    share of those below the quantile of a share q of all that might have been drawn deviates from q by no more than
+    z sqrt(q (1 - q) / n), so the ends are the quantiles of the shares that lie as far outside; n is the lower end of
+    the count's interval. Half of the chance that an end is on the wrong side is that of the noise, half that of the
+    sample. The shares follow from what was drawn, so the sensitivity is that of their own choice.
+
     Parameters
     ----------
     values : float array, shape (rows,)
         The numbers.
     shares : sequence of float
         Which quantiles, ascending, from 0 to 1 (`check_shares`); 0.5 is the median.
-    low, high, epsilon, noise, distance, level, whole
-        As those of `noisy_sum`; ``epsilon`` pays for everything.
+    low, high, cost, noise, distance, level, whole
+        As those of `noisy_sum`; ``cost`` pays for everything.
     interval : bool
-        Whether to spend half of epsilon on intervals.
+        Whether to spend half of the cost on intervals.
+    sampling : int
+        Above 0, intervals cover that the rows are a sample, too, with so many rows a person.
 
     Returns
     -------
@@ -311,31 +368,41 @@ def noisy_quantiles(
     places = places.astype(np.int64).clip(0, len(candidates) - 1)
     below, upto = _ranks(candidates[places], candidates)
 
-    def choose(share: float, own: float, shift: float = 0.0) -> float:
-        sensitivity = max(share, 1 - share) * distance
+    def choose(share: float, paid: Cost, shift: float = 0.0) -> float:
+        sensitivity, own = max(share, 1 - share) * distance, choosing(paid)
         target = share * len(places) + shift * 2 * sensitivity / own
         scores = -np.maximum(np.maximum(below - target, target - upto), 0.0)
         return float(candidates[noise.choose(scores, sensitivity, own)])
 
-    for_values, ends = (epsilon, 0.0) if not interval else split_epsilon(epsilon, (1.0, 1.0))
+    rows, away = float("inf"), 0.0
+    if sampling:
+        for_values, for_count, ends = split(cost, (5.0, 1.0, 4.0))
+        rows = max(noisy_count(len(places), for_count, noise, distance, level).lower, 1.0) / sampling
+        level, away = (1 + level) / 2, standard_half_width(math.inf, (1 + level) / 2)
+    else:
+        for_values, ends = (cost, cost) if not interval else split(cost, (1.0, 1.0))
     if len(shares) == 1:
         found = [choose(shares[0], for_values)]
     else:
         found = candidates[_split(places, len(candidates), shares, for_values, noise, distance)].tolist()
-    if not interval:
+    if not interval and not sampling:
         return [Estimate(value, None, None) for value in found]
-    parts = iter(split_epsilon(ends, [1.0] * (2 * len(shares))))
+    parts = iter(split(ends, [1.0] * (2 * len(shares))))
     apart = math.log(len(candidates)) - math.log((1 - level) / 2)
     rounding = 0.0 if whole and step == 1 else step / 2
     result = []
     for share, value in zip(shares, found, strict=True):
-        lower, upper = (choose(share, next(parts), sign * apart) + sign * rounding for sign in (-1, 1))
+        further = away * math.sqrt(share * (1 - share) / rows)
+        lower, upper = (
+            choose(min(max(share + sign * further, 0.0), 1.0), next(parts), sign * apart) + sign * rounding
+            for sign in (-1, 1)
+        )
         result.append(Estimate(value, max(min(lower, value), low), min(max(upper, value), high)))
     return result
 
 
 def _split(
-    places: IntArray, number: int, shares: Sequence[float], epsilon: float, noise: Noise, distance: int
+    places: IntArray, number: int, shares: Sequence[float], cost: Cost, noise: Noise, distance: int
 ) -> list[int]:
     """Return the chosen candidate of each share; see `noisy_quantiles`."""
     counts = np.bincount(places, minlength=number)
@@ -345,7 +412,7 @@ def _split(
     for turn, slot in enumerate(order):
         slots[:, slot] = (counts - turn + _SLOTS - 1) // _SLOTS
     ranks = np.concatenate([[0], np.cumsum(slots.ravel())])
-    levels = split_epsilon(epsilon, [1.0] * len(shares).bit_length())
+    levels = split(cost, [1.0] * len(shares).bit_length())
     chosen = [0] * len(shares)
     # a stretch of shares, the cuts between which they are sought, and what these cuts are shares of
     work = [(0, len(shares), 0, len(ranks) - 1, 0.0, 1.0, 0)]
@@ -357,7 +424,7 @@ def _split(
         inside = (shares[middle] - from_share) / (to_share - from_share) if to_share > from_share else 0.5
         rows = ranks[start : stop + 1] - ranks[start]
         place = start + noise.choose(
-            -np.abs(rows - inside * rows[-1]), max(inside, 1 - inside) * distance, levels[depth]
+            -np.abs(rows - inside * rows[-1]), max(inside, 1 - inside) * distance, choosing(levels[depth])
         )
         # a cut between two values belongs to the one on the side of the middle
         chosen[middle] = min(place // _SLOTS if shares[middle] < 0.5 else max(place - 1, 0) // _SLOTS, number - 1)
@@ -367,7 +434,7 @@ def _split(
 
 
 def noisy_top(
-    counts: IntArray, number: int, epsilon: float, noise: Noise, distance: int, level: float
+    counts: IntArray, number: int, cost: Cost, noise: Noise, distance: int, level: float, *, sampling: int = 0
 ) -> list[tuple[int, Bounded]]:
     """Choose the most frequent cells, one by one, by noisy counts with half of epsilon, and count them again.
 
@@ -380,8 +447,8 @@ def noisy_top(
         True counts of disjoint cells.
     number : int
         How many to choose, 1 to the number of cells.
-    epsilon, noise, distance, level
-        As those of `noisy_counts`; half of ``epsilon`` pays for the choices, half for the counts.
+    cost, noise, distance, level, sampling
+        As those of `noisy_counts`; half of ``cost`` pays for the choices, half for the counts.
 
     Returns
     -------
@@ -395,10 +462,10 @@ def noisy_top(
     """
     if not 1 <= number <= len(counts):
         raise ConfigError(f"there are {len(counts)} values to choose from", "ask for fewer: TOP(3, diagnosis)")
-    choosing, counting = split_epsilon(epsilon, (1.0, 1.0))
+    choices, counting = split(cost, (1.0, 1.0))
     left: list[int] = list(range(len(counts)))
     chosen: list[int] = []
-    for own in split_epsilon(choosing, [1.0] * number):
-        chosen.append(left.pop(noise.choose(np.asarray(counts)[left], distance / 2, own)))
-    estimates = noisy_counts(np.asarray(counts)[chosen], counting, noise, distance, level)
+    for own in split(choices, [1.0] * number):
+        chosen.append(left.pop(noise.choose(np.asarray(counts)[left], distance / 2, choosing(own))))
+    estimates = noisy_counts(np.asarray(counts)[chosen], counting, noise, distance, level, sampling=sampling)
     return list(zip(chosen, estimates, strict=True))

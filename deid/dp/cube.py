@@ -26,8 +26,9 @@ from deid.dp.payment import check_payer, mark_of, part_path, row_key
 from deid.dp.plan import Terms
 from deid.dp.release import RESERVED, CubeRelease
 from deid.dp.unit import PrivacyUnit
-from deid.dp.zcdp import check_delta
 
+GAUSSIAN = ("marginals", "topdown", "forest", "adaptive", "cells")
+"""Methods that can draw Gaussian noise."""
 _MAX_DENSE = 20_000_000
 _MAX_RECONCILED = 400_000_000
 _MAX_FOREST = 2_000_000  # the bootstrap of its intervals holds each cell a hundred times
@@ -52,7 +53,6 @@ def plan_cube(
     weights: Sequence[float] = (),
     nonnegative: bool = True,
     part: Sequence[tuple[Dimension, str]] = (),
-    delta: float = 0.0,
     level_shares: Mapping[str, float] | None = None,
     **terms: Any,
 ) -> CubePlan:
@@ -82,14 +82,12 @@ def plan_cube(
         Whether to project onto non-negative counts, for methods where that is a step of its own.
     part : sequence of (Dimension, str)
         Only the rows in these cells.
-    delta : float
-        Above 0 for Gaussian noise, with which the release by itself is (epsilon, delta)-DP; for ``marginals`` and
-        ``cells``, and for a ledger with a delta.
     level_shares : mapping of str to float, optional
         Shares of epsilon of the levels of ``topdown``, in any scale; 1 by default. ``all`` is the total, the cells
         themselves have the name of their column.
     terms
-        Level, person, report and bound: see `deid.dp.plan.Terms.checked`.
+        Level, person, report, bound and delta: see `deid.dp.plan.Terms.checked`. A delta, for Gaussian noise, is for
+        the methods in `GAUSSIAN`.
 
     Returns
     -------
@@ -128,10 +126,9 @@ def plan_cube(
         weights = _level_weights(dimensions, level_shares or {})
     elif level_shares:
         raise ConfigError("only topdown divides epsilon by levels", "leave out --level-share, or use --method topdown")
-    if delta and method not in ("marginals", "cells"):
-        raise ConfigError(f"{method} draws no Gaussian noise", "name slices, or use --method cells")
+    if settled["delta"] and method not in GAUSSIAN:
+        raise ConfigError(f"{method} draws no Gaussian noise", f"name slices, or use {', '.join(GAUSSIAN)}")
     plan = CubePlan(
-        delta=check_delta(delta) if delta else 0.0,
         dimensions=tuple(dimensions),
         epsilon=epsilon,
         method=method,
@@ -228,7 +225,7 @@ def _rehearse(plan: CubePlan) -> None:
     for _, share in plan.measured() if plan.method == "marginals" else ():
         plan.variance(share)
     if plan.method == "privelet":
-        laplace_scale(wavelet_of(plan).sensitivity * distance, plan.measuring)
+        laplace_scale(wavelet_of(plan).sensitivity * distance, plan.pure)
     measure(Rows(np.zeros((0, len(small.shape)), np.int64), small.shape), small, SeededNoise(0))
     plan.rehearse_report()
 
@@ -301,7 +298,6 @@ def release_cube(
     receipt = plan.charge(ledger, noise, request, purpose or f"cube over {columns} by {plan.method}", path)
     model, notes = measure(counted.rows, plan, noise)
     own = {
-        **({"delta": plan.delta} if plan.delta else {}),
         "slices": [[plan.dimensions[axis].name for axis in axes] for axes in plan.slices],
         "part": [[dimension.name, cell] for dimension, cell in plan.part],
         "notes": [*notes, *([model.caveat] if model.caveat else [])],

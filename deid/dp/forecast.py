@@ -21,12 +21,14 @@ import numpy as np
 
 from deid.base.errors import require
 from deid.base.reports import Section
+from deid.dp.costs import Cost, laplace_draws, told, variance_of
 from deid.dp.intervals import discrete_half_width
 from deid.dp.keys import KeysPlan
 from deid.dp.marginals import Axes, query_weights
 from deid.dp.methods import CubePlan
 from deid.dp.models import clamp_bias
 from deid.dp.noise import SeededNoise, laplace_variance
+from deid.dp.plan import Terms
 from deid.dp.prefix_tree import growing_from
 from deid.dp.sequences import SequencePlan
 from deid.dp.session import CheckedQuery
@@ -66,6 +68,10 @@ def expected_deviation(variance: float, draws: float) -> float:
     return math.sqrt(2 * variance / (math.pi * draws)) * math.exp(log_ratio)
 
 
+def _draws(cost: Cost, draws: float) -> float:
+    return draws * laplace_draws(cost)
+
+
 def _marginals(plan: CubePlan, axes: Axes) -> tuple[float, float] | None:
     if not plan.slices:
         return None
@@ -82,7 +88,7 @@ def _marginals(plan: CubePlan, axes: Axes) -> tuple[float, float] | None:
             weight[0] = 1.0
         weights.append(weight)
     variance, draws = query_weights(tables, plan.shape, table, weights)
-    return expected_deviation(variance, math.inf if plan.delta else draws), 0.0
+    return expected_deviation(variance, _draws(plan.measuring, draws)), 0.0
 
 
 def _summed(plan: CubePlan, axes: Axes) -> int:
@@ -92,13 +98,13 @@ def _summed(plan: CubePlan, axes: Axes) -> int:
 def _cells(plan: CubePlan, axes: Axes) -> tuple[float, float]:
     summed = _summed(plan, axes)
     variance = plan.variance(plan.shares([1.0])[0])
-    return expected_deviation(summed * variance, math.inf if plan.delta else summed), 0.0
+    return expected_deviation(summed * variance, _draws(plan.measuring, summed)), 0.0
 
 
 def _cells_clamped(plan: CubePlan, axes: Axes) -> tuple[float, float] | None:
     if plan.delta:
         return None
-    bias = _summed(plan, axes) * clamp_bias(plan.unit.distance, plan.measuring)
+    bias = _summed(plan, axes) * clamp_bias(plan.unit.distance, plan.pure)
     return max(bias, _cells(plan, axes)[0]), bias
 
 
@@ -208,7 +214,7 @@ def forecast_sections(plan: CubePlan, wanted: float | None = None) -> tuple[list
     forms = {"slice": "{0.slice}", "method": "{0.method}", "numbers": "{0.cells}", "error a number": "{0.per_cell:.4g}"}
     sections = [
         Section.of(
-            f"Expected error at epsilon {plan.epsilon:g}{f', delta {plan.delta:g}' if plan.delta else ''}, {plan.unit}",
+            f"Expected error at {_spent(plan.epsilon, plan)}",
             lines,
             forms | {"error of the slice (L1)": "{0.per_slice:.4g}", "bias, at most": "{0.bias:.4g}"},
             f"{_NOTHING} privtree, forest and dpcube depend on the data and have no "
@@ -228,7 +234,8 @@ class LevelForecast:
     """What a depth of a tree costs, and how large its noise will be."""
 
     length: int
-    epsilon: float
+    cost: dict[str, float]
+    """Its epsilon, or its rho."""
     noise: float
     """Standard deviation of the noise of one node."""
     threshold: float
@@ -244,11 +251,11 @@ def forecast_levels(plan: SequencePlan) -> list[LevelForecast]:
     return [
         LevelForecast(
             length,
-            epsilon,
-            laplace_variance(distance, epsilon) ** 0.5,
-            growing_from(plan.threshold, plan.symbols, distance, epsilon, paper=plan.method == "tree-paper"),
+            told(cost),
+            variance_of(distance, cost) ** 0.5,
+            growing_from(plan.threshold, plan.symbols, distance, cost, paper=plan.method == "tree-paper"),
         )
-        for length, epsilon in enumerate(plan.depth_epsilons)
+        for length, cost in enumerate(plan.depth_costs)
     ]
 
 
@@ -256,12 +263,19 @@ def sequence_sections(plan: SequencePlan) -> tuple[list[Section], dict[str, Any]
     """Return `forecast_levels` as a table and as JSON values."""
     lines = forecast_levels(plan)
     section = Section(
-        f"Noise of a tree at epsilon {plan.epsilon:g}, {plan.unit}",
-        ("length", "epsilon", "noise of a count (sd)", "continued from"),
-        [(str(a.length), f"{a.epsilon:.4g}", f"{a.noise:.4g}", f"{a.threshold:.4g}") for a in lines],
+        f"Noise of a tree at {_spent(plan.epsilon, plan)}",
+        ("length", *lines[0].cost, "noise of a count (sd)", "continued from"),
+        [(str(a.length), *(f"{own:.4g}" for own in a.cost.values()), f"{a.noise:.4g}", f"{a.threshold:.4g}")
+         for a in lines],
         f"{_NOTHING} Making the counts consistent lowers the noise further.",
-    )
-    return [section], {"levels": [asdict(line) for line in lines]}
+    )  # fmt: skip
+    levels = [{"length": a.length, **a.cost, "noise": a.noise, "threshold": a.threshold} for a in lines]
+    return [section], {"levels": levels}
+
+
+def _spent(epsilon: float, terms: Terms) -> str:
+    """Return what is spent and whom it protects, for people."""
+    return f"epsilon {epsilon:g}{f', delta {terms.delta:g}' if terms.delta else ''}, {terms.unit}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +340,7 @@ def query_sections(checked: CheckedQuery) -> tuple[list[Section], dict[str, Any]
     ]
     groups = math.prod(len(own) for own in checked.groups)
     section = Section.of(
-        f"Expected error at epsilon {checked.epsilon:g}, {checked.terms.unit}",
+        f"Expected error at {_spent(checked.epsilon, checked.terms)}",
         shown,
         {
             "aggregate": "{aggregate}",
@@ -359,9 +373,9 @@ def fidelity_sections(plan: FidelityPlan) -> tuple[list[Section], dict[str, Any]
 def keys_sections(plan: KeysPlan) -> tuple[list[Section], dict[str, Any]]:
     """Return from how many rows on values are found, as a table and as JSON values."""
     told = {"threshold": plan.threshold, "found_from": plan.found_from}
-    error = expected_deviation(laplace_variance(plan.unit.distance, plan.measuring), 1)
+    error = expected_deviation(laplace_variance(plan.unit.distance, plan.pure), 1)
     section = Section(
-        f"Values found at epsilon {plan.epsilon:g}, delta {plan.delta:g}, {plan.unit}",
+        f"Values found at epsilon {plan.epsilon:g}, delta {plan.keys_delta:g}, {plan.unit}",
         ("threshold", f"found from, with probability {plan.level:g}", "error of a count"),
         [(str(plan.threshold), f"{plan.found_from} rows", f"{error:.4g}")],
         _NOTHING,

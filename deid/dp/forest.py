@@ -20,17 +20,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from deid.base.arrays import FloatArray, IntArray
-from deid.dp.epsilon import split_epsilon
+from deid.dp.costs import Cost, choosing, draw, split, variance_of
 from deid.dp.marginals import Axes, Marginal, fit
-from deid.dp.noise import Noise, laplace_variance
+from deid.dp.noise import Noise
 
 SHARES = (0.25, 0.15, 0.6)
-"""Shares of epsilon for one-ways, choice and pairs of up to nine columns."""
+"""Shares of the cost for one-ways, choice and pairs of up to nine columns."""
 _COLUMNS = 9  # from which single columns get more
 
 
 def single_share(columns: int) -> float:
-    """Return the share of epsilon for single columns, so that each of many does not get less than one of nine does."""
+    """Return the share of the cost for single columns, so that each of many does not get less than one of nine does."""
     first = SHARES[0]
     return max(first, columns / (columns + _COLUMNS * (1 / first - 1)))
 
@@ -96,8 +96,8 @@ class Forest:
 def choose_pairs(
     one_ways: Sequence[FloatArray],
     two_way: Callable[[Axes], IntArray],
-    epsilon: float,
-    measuring: float,
+    cost: Cost,
+    measuring: Cost,
     noise: Noise,
     distance: int,
 ) -> list[Axes]:
@@ -109,9 +109,9 @@ def choose_pairs(
         The noisy one-way marginals.
     two_way : callable
         Returns the true table of a pair.
-    epsilon : float
+    cost : Cost
         For all choices together.
-    measuring : float
+    measuring : Cost
         What there is to measure the pairs with afterwards, for their expected error.
     noise : Noise
         Source of noise.
@@ -121,8 +121,8 @@ def choose_pairs(
     columns = len(one_ways)
     if columns < 2:
         return []
-    each = split_epsilon(epsilon, [1.0] * (columns - 1))[0]
-    deviation = math.sqrt(laplace_variance(distance, measuring / (columns - 1)) / 2)
+    each = choosing(split(cost, [1.0] * (columns - 1))[0])
+    deviation = math.sqrt(variance_of(distance, split(measuring, [1.0] * (columns - 1))[0]) / 2)
     masses = [np.maximum(table, 0.0) for table in one_ways]
     total = max(float(np.mean([table.sum() for table in masses])), 1.0)
     shares = [table / max(float(table.sum()), 1e-300) for table in masses]
@@ -147,11 +147,11 @@ def choose_pairs(
 def measure_forest(
     counts: Callable[[Axes], IntArray],
     columns: int,
-    epsilon: float,
+    cost: Cost,
     noise: Noise,
     *,
     distance: int = 1,
-) -> list[tuple[Axes, FloatArray, float]]:
+) -> list[tuple[Axes, FloatArray, Cost]]:
     """Measure one-ways, choose pairs, measure them.
 
     Parameters
@@ -160,37 +160,37 @@ def measure_forest(
         Returns the true marginal over some axes.
     columns : int
         How many dimensions there are.
-    epsilon : float
-        For all steps together.
+    cost : Cost
+        Of all steps together.
     noise, distance : Noise, int
         Source of noise, and rows between neighbours.
 
     Returns
     -------
-    list of (axes, float array, float)
-        Noisy tables, with the epsilon of each.
+    list of (axes, float array, Cost)
+        Noisy tables, with the cost of each.
     """
     single = single_share(columns)
     later = (1 - single) / (1 - SHARES[0])
-    first, choice, second = split_epsilon(epsilon, (single, SHARES[1] * later, SHARES[2] * later))
-    split_epsilon(second, [1.0] * max(columns - 1, 1))  # whatever is chosen can be measured
-    measured: list[tuple[Axes, FloatArray, float]] = []
-    for axis, share in enumerate(split_epsilon(first, [1.0] * columns)):
-        table = noise.discrete_laplace(counts((axis,)), distance, share)
+    first, choice, second = split(cost, (single, SHARES[1] * later, SHARES[2] * later))
+    split(second, [1.0] * max(columns - 1, 1))  # whatever is chosen can be measured
+    measured: list[tuple[Axes, FloatArray, Cost]] = []
+    for axis, share in enumerate(split(first, [1.0] * columns)):
+        table = draw(noise, counts((axis,)), distance, share)
         measured.append(((axis,), table.astype(float), share))
     pairs = choose_pairs([table for _, table, _ in measured], counts, choice, second, noise, distance)
-    for pair, share in zip(pairs, split_epsilon(second, [1.0] * len(pairs)) if pairs else (), strict=True):
-        measured.append((pair, noise.discrete_laplace(counts(pair), distance, share).astype(float), share))
+    for pair, share in zip(pairs, split(second, [1.0] * len(pairs)) if pairs else (), strict=True):
+        measured.append((pair, draw(noise, counts(pair), distance, share).astype(float), share))
     return measured
 
 
-def fit_forest(measured: Sequence[tuple[Axes, FloatArray, float]], shape: tuple[int, ...], distance: int) -> Forest:
+def fit_forest(measured: Sequence[tuple[Axes, FloatArray, Cost]], shape: tuple[int, ...], distance: int) -> Forest:
     """Make measured tables agree and non-negative (`deid.dp.marginals`).
 
     Parameters
     ----------
-    measured : sequence of (axes, float array, float)
-        Dimensions, noisy counts and epsilon of each table.
+    measured : sequence of (axes, float array, Cost)
+        Dimensions, noisy counts and cost of each table.
     shape : tuple of int
         Cells of each dimension.
     distance : int
@@ -201,5 +201,5 @@ def fit_forest(measured: Sequence[tuple[Axes, FloatArray, float]], shape: tuple[
     Forest
         The tables, all with the same total.
     """
-    marginals = [Marginal(axes, values, laplace_variance(distance, epsilon)) for axes, values, epsilon in measured]
+    marginals = [Marginal(axes, values, variance_of(distance, cost)) for axes, values, cost in measured]
     return Forest(shape, fit(marginals, shape))

@@ -90,29 +90,29 @@ class KeysPlan(ReleasePlan):
     ----------
     column : str
         The column.
-    delta : float
+    keys_delta : float
         With what probability more than epsilon may be lost.
     """
 
     column: str
-    delta: float
+    keys_delta: float
 
     @property
     def threshold(self) -> int:
         """The noisy count from which a value is released."""
-        return threshold_for(self.unit, self.measuring, self.delta)
+        return threshold_for(self.unit, self.pure, self.keys_delta)
 
     @property
     def found_from(self) -> int:
         """How many rows a value needs to be released with the probability ``level``."""
         # a noisy count falls below the true one by as much with half the probability that it lies outside
         return self.threshold + math.ceil(
-            discrete_half_width(self.unit.distance, self.measuring, 1, max(2 * self.level - 1, 0.01))
+            discrete_half_width(self.unit.distance, self.pure, 1, max(2 * self.level - 1, 0.01))
         )
 
     def question(self) -> dict[str, Any]:
         """Return all that defines the release, as JSON values."""
-        return {"keys": self.column, "delta": self.delta, **self.questioned("level", "person")}
+        return {"keys": self.column, "delta": self.keys_delta, **self.questioned("level", "person")}
 
 
 def plan_keys(column: str, epsilon: float, delta: float, unit: PrivacyUnit, **terms: Any) -> KeysPlan:
@@ -137,7 +137,7 @@ def plan_keys(column: str, epsilon: float, delta: float, unit: PrivacyUnit, **te
         When a number is out of its range, or nothing ensures the bound.
     """
     settled = vars(Terms.checked(unit, report_share=0.0, **terms))
-    plan = KeysPlan(column=column, delta=check_delta(delta), epsilon=epsilon, method="threshold", **settled)
+    plan = KeysPlan(column=column, keys_delta=check_delta(delta), epsilon=epsilon, method="threshold", **settled)
     require(plan.threshold > 0, "the threshold is none", "give more epsilon")
     return plan
 
@@ -178,7 +178,9 @@ class FoundKeys:
         """Write the values as a file of domains (`deid.dp.domain`), for `deid cube` and `deid query`."""
         plan, labels = self.plan, [str(row[self.plan.column]) for row in self.rows]
         ledger = "" if self.receipt is None else f", ledger {self.receipt['id']} line {self.receipt['line']}"
-        source = f"found by a threshold of {plan.threshold}, epsilon {plan.epsilon:g}, delta {plan.delta:g}{ledger}"
+        source = (
+            f"found by a threshold of {plan.threshold}, epsilon {plan.epsilon:g}, delta {plan.keys_delta:g}{ledger}"
+        )
         source += "" if self.private else f"; {self.noise}"
         text = "[columns]\n"
         if labels:
@@ -227,10 +229,10 @@ def find_keys(
     try:
         receipt = plan.pay(
             ledger, noise, plan.epsilon, request, purpose=f"values of {plan.column} by a threshold",
-            question=plan.question(), delta=plan.delta,
+            question=plan.question(), keys_delta=plan.keys_delta,
         )  # fmt: skip
-        drawn = noise.discrete_laplace(counts[order], plan.unit.distance, plan.measuring)
-        half = discrete_half_width(plan.unit.distance, plan.measuring, 1, plan.level)
+        drawn = noise.discrete_laplace(counts[order], plan.unit.distance, plan.pure)
+        half = discrete_half_width(plan.unit.distance, plan.pure, 1, plan.level)
         rows = [
             {plan.column: str(texts.cat.categories[place]), "count": int(own), "lower": max(own - half, 0.0),
              "upper": float(own + half)}

@@ -8,15 +8,14 @@ it does not, no epsilon makes it right.
 from __future__ import annotations
 
 import functools
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from deid.base.arrays import FloatArray, IntArray
-from deid.dp.epsilon import split_epsilon
+from deid.dp.costs import Cost, draw, imitate, split, variance_of
 from deid.dp.marginals import Axes, Marginal, fit
-from deid.dp.noise import Noise, laplace_variance
+from deid.dp.noise import Noise
 
 _REPLICATES = 100
 _SEED = 20122  # of the bootstrap, which is post-processing
@@ -30,7 +29,7 @@ class MarkovChain:
     ----------
     symbols : int
         How many symbols there are.
-    epsilons : tuple of float
+    costs : tuple of Cost
         What each table was measured with.
     distance : int
         Rows between neighbours.
@@ -39,7 +38,7 @@ class MarkovChain:
     """
 
     symbols: int
-    epsilons: tuple[float, ...]
+    costs: tuple[Cost, ...]
     distance: int
     noisy: tuple[FloatArray, ...]
 
@@ -58,8 +57,8 @@ class MarkovChain:
         return self._fit(self.noisy)
 
     def _fit(self, noisy: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
-        measured = zip(self._axes, noisy, self.epsilons, strict=True)
-        marginals = [Marginal(axes, table, laplace_variance(self.distance, own)) for axes, table, own in measured]
+        measured = zip(self._axes, noisy, self.costs, strict=True)
+        marginals = [Marginal(axes, table, variance_of(self.distance, own)) for axes, table, own in measured]
         fitted = fit(marginals, (self.symbols,) * self.height)
         return tuple(fitted[axes] for axes in self._axes)
 
@@ -67,17 +66,19 @@ class MarkovChain:
     def replicates(self) -> tuple[tuple[FloatArray, ...], ...]:
         """Tables as they would come out if these were the truth (parametric bootstrap)."""
         generator = np.random.default_rng(_SEED)
-        scales = [math.sqrt(laplace_variance(self.distance, epsilon) / 2) for epsilon in self.epsilons]
         return tuple(
             self._fit(
-                tuple(t + generator.laplace(0.0, scale, t.shape) for t, scale in zip(self.tables, scales, strict=True))
+                tuple(
+                    table + imitate(generator, table.shape, self.distance, cost)
+                    for table, cost in zip(self.tables, self.costs, strict=True)
+                )
             )
             for _ in range(_REPLICATES)
         )
 
 
-def measure_chain(codes: IntArray, symbols: int, epsilon: float, noise: Noise, *, distance: int = 1) -> MarkovChain:
-    """Measure the pairs of neighbouring periods, each with the same share of epsilon.
+def measure_chain(codes: IntArray, symbols: int, cost: Cost, noise: Noise, *, distance: int = 1) -> MarkovChain:
+    """Measure the pairs of neighbouring periods, each with the same share of a cost.
 
     Parameters
     ----------
@@ -85,8 +86,8 @@ def measure_chain(codes: IntArray, symbols: int, epsilon: float, noise: Noise, *
         The symbols of each sequence.
     symbols : int
         How many symbols there are.
-    epsilon : float
-        Cost.
+    cost : Cost
+        Of all tables together.
     noise, distance : Noise, int
         Source of noise, and rows between neighbours.
 
@@ -98,10 +99,10 @@ def measure_chain(codes: IntArray, symbols: int, epsilon: float, noise: Noise, *
     """
     width = min(2, codes.shape[1])
     windows = codes.shape[1] - width + 1
-    shares = split_epsilon(epsilon, [1.0] * windows)
+    shares = split(cost, [1.0] * windows)
     noisy = []
     for start, share in enumerate(shares):
         cells = np.ravel_multi_index(tuple(codes[:, start : start + width].T), (symbols,) * width)
         counts = np.bincount(cells, minlength=symbols**width).reshape((symbols,) * width).astype(np.int64)
-        noisy.append(noise.discrete_laplace(counts, distance, share).astype(float))
+        noisy.append(draw(noise, counts, distance, share).astype(float))
     return MarkovChain(symbols, shares, distance, tuple(noisy))

@@ -25,6 +25,7 @@ from deid.dp.aggregates import (
     noisy_variance,
     quantile_scores,
 )
+from deid.dp.costs import Cost
 from deid.dp.domain import Dimension, count_cells
 from deid.dp.noise import Noise
 from deid.dp.query_columns import QueryColumn, declared_cells, evaluate_value, value_bounds
@@ -32,6 +33,8 @@ from deid.dp.query_language import ColumnRef, Query, Value
 
 PERSON = "\0person"
 """Column of whose a row is; no column of a table is called so."""
+_UNSAMPLED = ("SUM", "VARIANCE", "SD", "DISTINCT")
+"""Aggregates whose intervals cover the noise alone."""
 
 
 @dataclass(frozen=True)
@@ -82,18 +85,21 @@ class Asking:
         Persons between neighbours; None where no column says whose a row is.
     level : float
         Level of the intervals, 0 to 1.
-    epsilon : float
-        Cost of the numbers.
+    cost : Cost
+        Of the numbers.
     noise : Noise
         Source of noise.
+    rows : int
+        Rows of one person, at most.
     """
 
     columns: Mapping[str, QueryColumn]
     distance: int
     apart: int | None
     level: float
-    epsilon: float
+    cost: Cost
     noise: Noise
+    rows: int = 1
 
     def measure(self, query: Query, empty: pd.DataFrame) -> Measure:
         """Check what is asked, and return how to answer it.
@@ -110,23 +116,32 @@ class Asking:
         ConfigError
             When a column, bounds or cells are not declared, or a number is out of its range.
         """
-        epsilon, noise, distance, level = self.epsilon, self.noise, self.distance, self.level
+        cost, noise, distance, level = self.cost, self.noise, self.distance, self.level
+        sampling = self.rows if query.sampling else 0
+        if sampling and query.aggregate in _UNSAMPLED:
+            raise ConfigError(
+                f"{query.label()} has no interval that covers sampling", "COUNT, MEAN, quantiles, HISTOGRAM, TOP have"
+            )
         if query.aggregate == "PERSONS":
             apart = self.apart
             if apart is None:
                 raise ConfigError("no column says whose a row is", "name the column: --person COLUMN")
             return Measure(
                 lambda frame: frame[PERSON].cat.codes.to_numpy() if len(frame) else np.zeros(0, np.int64),
-                lambda persons: [_row(noisy_count(len(np.unique(persons)), epsilon, noise, apart, level))],
+                lambda persons: [
+                    _row(noisy_count(len(np.unique(persons)), cost, noise, apart, level, sampling=min(sampling, 1)))
+                ],
                 1,
                 even=np.arange,
             )
         if query.aggregate == "COUNT":
             return Measure(
                 lambda frame: np.zeros(len(frame)),
-                lambda rows: [_row(noisy_count(len(rows), epsilon, noise, distance, level))],
+                lambda rows: [_row(noisy_count(len(rows), cost, noise, distance, level, sampling=sampling))],
                 1,
-                counted=lambda numbers: [_row(own) for own in noisy_counts(numbers, epsilon, noise, distance, level)],
+                counted=lambda numbers: [
+                    _row(own) for own in noisy_counts(numbers, cost, noise, distance, level, sampling=sampling)
+                ],
             )
         assert query.value is not None
         if query.aggregate in ("HISTOGRAM", "TOP", "DISTINCT"):
@@ -135,7 +150,8 @@ class Asking:
         return self._numeric(query, query.value, empty)
 
     def _cells(self, query: Query, dimension: Dimension) -> Measure:
-        epsilon, noise, distance, level = self.epsilon, self.noise, self.distance, self.level
+        cost, noise, distance, level = self.cost, self.noise, self.distance, self.level
+        sampling = self.rows if query.sampling else 0
 
         def read(frame: pd.DataFrame) -> npt.NDArray[Any]:
             return dimension.codes(frame[dimension.name])
@@ -153,7 +169,7 @@ class Asking:
             # a row more is at most one cell more that occurs
             def distinct(codes: npt.NDArray[Any]) -> list[dict[str, Any]]:
                 found = int((counts(codes) > 0).sum())
-                return [_row(noisy_count(found, epsilon, noise, distance, level))]
+                return [_row(noisy_count(found, cost, noise, distance, level))]
 
             return Measure(read, distinct, 1, even=even)
 
@@ -163,19 +179,20 @@ class Asking:
                 raise ConfigError("how many values are chosen is a whole number", "for example: TOP(3, diagnosis)")
 
             def top(codes: npt.NDArray[Any]) -> list[dict[str, Any]]:
-                chosen = noisy_top(counts(codes), number, epsilon, noise, distance, level)
+                chosen = noisy_top(counts(codes), number, cost, noise, distance, level, sampling=sampling)
                 return [_row(found, label(cell)) for cell, found in chosen]
 
             return Measure(read, top, number, number * len(dimension), True, even=even, by_rows=True)
 
         def histogram(codes: npt.NDArray[Any]) -> list[dict[str, Any]]:
-            found = noisy_counts(counts(codes), epsilon, noise, distance, level)
+            found = noisy_counts(counts(codes), cost, noise, distance, level, sampling=sampling)
             return [_row(own, label(cell)) for cell, own in enumerate(found)]
 
         return Measure(read, histogram, len(dimension), 0, True, even=even)
 
     def _numeric(self, query: Query, value: Value, empty: pd.DataFrame) -> Measure:
-        epsilon, noise, distance, level = self.epsilon, self.noise, self.distance, self.level
+        cost, noise, distance, level = self.cost, self.noise, self.distance, self.level
+        sampling = self.rows if query.sampling else 0
         declared = value_bounds(value, self.columns)
         low, high, whole = query.low, query.high, declared is not None and declared[2]
         if low is None or high is None:
@@ -198,15 +215,16 @@ class Asking:
 
         def answer(values: npt.NDArray[Any]) -> list[dict[str, Any]]:
             if query.aggregate == "SUM":
-                return [_row(noisy_sum(values, *bounds, epsilon, noise, distance, level, whole=whole))]
+                return [_row(noisy_sum(values, *bounds, cost, noise, distance, level, whole=whole))]
             if query.aggregate == "MEAN":
-                return [_row(noisy_mean(values, *bounds, epsilon, noise, distance, level))]
+                return [_row(noisy_mean(values, *bounds, cost, noise, distance, level, sampling=sampling, whole=whole))]
             if not choosing:
                 root = query.aggregate == "SD"
-                return [_row(noisy_variance(values, *bounds, epsilon, noise, distance, level, root=root))]
+                return [_row(noisy_variance(values, *bounds, cost, noise, distance, level, root=root))]
             found = noisy_quantiles(
-                values, shares, *bounds, epsilon, noise, distance, level, whole=whole, interval=query.interval
-            )
+                values, shares, *bounds, cost, noise, distance, level, whole=whole, interval=query.interval,
+                sampling=sampling,
+            )  # fmt: skip
             if not query.shares:
                 return [_row(found[0])]
             return [_row(own, {"share": f"{share:g}"}) for share, own in zip(shares, found, strict=True)]

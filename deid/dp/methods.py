@@ -16,7 +16,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,18 +25,17 @@ import numpy as np
 from deid.base.arrays import FloatArray, IntArray
 from deid.dp.adaptive import Measured, adaptive_pairs, measure_adaptive
 from deid.dp.boxes import Boxes, simplex
+from deid.dp.costs import Cost, draw, split, variance_of
 from deid.dp.diffgen import diffgen
 from deid.dp.domain import Dimension, count_cells
 from deid.dp.dpcube import dpcube
-from deid.dp.epsilon import from_nano, split_epsilon, to_nano
 from deid.dp.forest import fit_forest, measure_forest
 from deid.dp.marginals import Axes, Marginal, choose_cuboids, least_squares, nonnegative
 from deid.dp.models import BoxModel, ForestModel, MarginalTable, Model, NestedModel, TableModel, WaveletModel
-from deid.dp.noise import Noise, gaussian_variance, laplace_variance
+from deid.dp.noise import Noise, laplace_variance
 from deid.dp.plan import ReleasePlan
 from deid.dp.privelet import Wavelet, privelet
 from deid.dp.privtree import privtree
-from deid.dp.zcdp import rho_of, split_rho
 
 LARGEST_PAIR = 100_000
 """Cells of a pair of columns that ``adaptive`` may choose."""
@@ -89,8 +87,6 @@ class CubePlan(ReleasePlan):
         Whether to project onto non-negative counts, for methods where that is a step of its own.
     part : tuple of (Dimension, str)
         Only the rows in these cells; parts of one dimension are disjoint, and paid for as such.
-    delta : float
-        With Gaussian noise: the release by itself is (epsilon, delta)-DP. 0 for Laplace noise.
     """
 
     dimensions: tuple[Dimension, ...]
@@ -98,28 +94,14 @@ class CubePlan(ReleasePlan):
     weights: tuple[float, ...]
     nonnegative: bool
     part: tuple[tuple[Dimension, str], ...]
-    delta: float = 0.0
 
-    @property
-    def rho(self) -> float | None:
-        """What the release costs where its noise is Gaussian."""
-        return rho_of(self.epsilon, self.delta) if self.delta else None
-
-    def _reporting(self) -> float | None:
-        if self.rho is None or not self.report_share:
-            return super()._reporting()
-        # what has a share of rho may lose as a pure epsilon the root of twice that share
-        return from_nano(to_nano(math.sqrt(2 * self.report_share * self.rho), up=False))
-
-    def variance(self, share: float) -> float:
+    def variance(self, share: Cost) -> float:
         """Return the variance of the noise of a table that costs ``share`` (`measured`)."""
-        of = gaussian_variance if self.delta else laplace_variance
-        return of(self.unit.distance, share)
+        return variance_of(self.unit.distance, share)
 
-    def draw(self, noise: Noise, counts: IntArray, share: float) -> FloatArray:
-        """Return true counts with the noise of ``share``: a row touches one cell, d rows move it by at most d in L2."""
-        of = noise.discrete_gaussian if self.delta else noise.discrete_laplace
-        return of(counts, self.unit.distance, share).astype(float)
+    def draw(self, noise: Noise, counts: IntArray, share: Cost) -> FloatArray:
+        """Return true counts with the noise of ``share``: a row touches one cell (`deid.dp.costs`)."""
+        return draw(noise, counts, self.unit.distance, share).astype(float)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -131,22 +113,19 @@ class CubePlan(ReleasePlan):
         """The dimension whose cells lie in outer levels; if there is none the first one, all in the total."""
         return next((axis for axis, own in enumerate(self.dimensions) if own.outer), 0)
 
-    def measured(self) -> list[tuple[Axes, float]]:
+    def measured(self) -> list[tuple[Axes, Cost]]:
         """Return the slices that ``marginals`` measures, each with its share; the other named ones follow by summing.
 
-        Shares are of epsilon, or of rho where noise is Gaussian. Where weights differ, the user has decided, and every
-        named slice is measured.
+        Where weights differ, the user has decided, and every named slice is measured.
         """
         decided = len(set(self.weights)) > 1
         chosen = self.slices if decided else choose_cuboids(self.slices, self.shape)
         weights = self.weights if decided else [1.0] * len(chosen)
         return list(zip(chosen, self.shares(weights), strict=True))
 
-    def shares(self, weights: Sequence[float]) -> tuple[float, ...]:
-        """Divide what there is for measuring: of epsilon, or of rho where noise is Gaussian."""
-        if self.rho is None:
-            return split_epsilon(self.measuring, weights) if len(weights) > 1 else (self.measuring,)
-        return split_rho((1 - self.report_share) * self.rho, weights)
+    def shares(self, weights: Sequence[float]) -> tuple[Cost, ...]:
+        """Divide what there is for measuring."""
+        return split(self.measuring, weights) if len(weights) > 1 else (self.measuring,)
 
     def question(self) -> dict[str, Any]:
         """Return all that defines the release, as JSON values."""
@@ -156,19 +135,13 @@ class CubePlan(ReleasePlan):
             "slices": self.slices,
             "weights": self.weights,
             "nonnegative": self.nonnegative,
-            **self.questioned("level", "person", "report_share", *(["delta"] if self.delta else [])),
+            **self.questioned("level", "person", "report_share"),
             "part": [[own.name, own.declaration, cell] for own, cell in self.part],
         }
 
     def names(self, axes: Axes) -> str:
         """Return a slice as its columns, for people."""
         return " x ".join(self.dimensions[axis].name for axis in axes) or "total"
-
-
-def _table(plan: CubePlan, axes: Axes, unbiased: FloatArray, shown: FloatArray, share: float) -> MarginalTable:
-    return (
-        MarginalTable(axes, unbiased, shown, 0.0, share) if plan.delta else MarginalTable(axes, unbiased, shown, share)
-    )
 
 
 def _reconciled(measured: Sequence[Measured], plan: CubePlan) -> tuple[TableModel, list[str]]:
@@ -179,7 +152,7 @@ def _reconciled(measured: Sequence[Measured], plan: CubePlan) -> tuple[TableMode
     unbiased = {axes: fitted.table(axes) for axes, _, _ in measured}
     variances = [(marginal.axes, marginal.variance) for marginal in marginals]
     shown = nonnegative(fitted, variances) if plan.nonnegative else unbiased
-    tables = tuple(_table(plan, axes, unbiased[axes], shown[axes], own) for axes, _, own in measured)
+    tables = tuple(MarginalTable(axes, unbiased[axes], shown[axes], own) for axes, _, own in measured)
     notes = ["slices were reconciled by inverse-variance least squares, which is unbiased"]
     if plan.nonnegative:
         notes.append(
@@ -211,7 +184,7 @@ def _cells(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
     axes = tuple(range(len(plan.shape)))
     (share,) = plan.shares([1.0])
     drawn = plan.draw(noise, rows.counts(), share)
-    table = _table(plan, axes, drawn, drawn, share)
+    table = MarginalTable(axes, drawn, drawn, share)
     return TableModel(plan.shape, (table,), plan.unit.distance), ["counts are as drawn: unbiased, some are negative"]
 
 
@@ -251,8 +224,8 @@ def wavelet_of(plan: CubePlan) -> Wavelet:
 
 def _privelet(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
     wavelet = wavelet_of(plan)
-    cells = privelet(rows.counts(), wavelet, plan.measuring, noise, distance=plan.unit.distance)
-    model = WaveletModel(wavelet, cells, plan.measuring, plan.unit.distance)
+    cells = privelet(rows.counts(), wavelet, plan.pure, noise, distance=plan.unit.distance)
+    model = WaveletModel(wavelet, cells, plan.pure, plan.unit.distance)
     return model, ["counts are as drawn: unbiased, some are negative"]
 
 
@@ -270,30 +243,30 @@ def _box_model(boxes: Boxes, plan: CubePlan, *, project: bool) -> tuple[Model, l
 
 
 def _privtree(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
-    boxes = privtree(rows.points, rows.shape, plan.measuring, noise, distance=plan.unit.distance, weights=rows.weights)
+    boxes = privtree(rows.points, rows.shape, plan.pure, noise, distance=plan.unit.distance, weights=rows.weights)
     return _box_model(boxes, plan, project=plan.nonnegative)
 
 
 def _diffgen(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
-    boxes = diffgen(rows.points, rows.shape, plan.measuring, noise, distance=plan.unit.distance, weights=rows.weights)
+    boxes = diffgen(rows.points, rows.shape, plan.pure, noise, distance=plan.unit.distance, weights=rows.weights)
     return _box_model(boxes, plan, project=plan.nonnegative)
 
 
 def _dpcube(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
-    boxes = dpcube(rows.counts(), plan.measuring, noise, distance=plan.unit.distance)
+    boxes = dpcube(rows.counts(), plan.pure, noise, distance=plan.unit.distance)
     return _box_model(boxes, plan, project=plan.nonnegative)
 
 
 def _dpcube_paper(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
-    boxes = dpcube(rows.counts(), plan.measuring, noise, distance=plan.unit.distance, mode="paper")
+    boxes = dpcube(rows.counts(), plan.pure, noise, distance=plan.unit.distance, mode="paper")
     return _box_model(boxes, plan, project=False)
 
 
 def _even(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
     distance = plan.unit.distance
-    total = noise.discrete_laplace(np.array([rows.total]), distance, plan.measuring).astype(float)
+    total = noise.discrete_laplace(np.array([rows.total]), distance, plan.pure).astype(float)
     whole = np.zeros((1, len(plan.shape)), np.int64), np.array([plan.shape], np.int64)
-    boxes = Boxes(plan.shape, *whole, total, np.array([laplace_variance(distance, plan.measuring)]))
+    boxes = Boxes(plan.shape, *whole, total, np.array([laplace_variance(distance, plan.pure)]))
     return _box_model(boxes, plan, project=False)
 
 
@@ -307,7 +280,7 @@ def _forest(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]
         "tables were reconciled and projected onto non-negative counts with the total held: nearly empty cells are "
         "biased upwards, the others downwards",
     ]
-    return ForestModel(forest, {axes: epsilon for axes, _, epsilon in measured}, distance), notes
+    return ForestModel(forest, {axes: cost for axes, _, cost in measured}, distance), notes
 
 
 @dataclass(frozen=True)

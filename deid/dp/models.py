@@ -14,15 +14,17 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from deid.base.arrays import FloatArray, IntArray
 from deid.base.errors import ConfigError
 from deid.dp.boxes import Boxes
+from deid.dp.costs import Cost, Rho, imitate, laplace_draws, variance_of
 from deid.dp.forest import Forest, fit_forest
 from deid.dp.intervals import discrete_half_width, half_width, standard_half_width
 from deid.dp.marginals import Axes, query_weights
 from deid.dp.nested import Nesting
-from deid.dp.noise import gaussian_variance, laplace_scale, laplace_variance
+from deid.dp.noise import laplace_scale, laplace_variance
 from deid.dp.privelet import Wavelet, weight_sums
 
 Chosen = Sequence[IntArray | None]
@@ -40,6 +42,29 @@ class IntervalTable(NamedTuple):
     upper: FloatArray
 
 
+class Moments(NamedTuple):
+    """What is known of a table's numbers and their noise; float64 arrays of one shape, as those of `IntervalTable`."""
+
+    counts: FloatArray
+    unbiased: FloatArray
+    """The counts before they were made non-negative."""
+    variance: FloatArray
+    """Of the noise of each."""
+    draws: FloatArray
+    """How many Laplace draws it is like (`deid.dp.intervals.half_width`)."""
+
+    @classmethod
+    def of(cls, counts: FloatArray, unbiased: FloatArray, variance: npt.ArrayLike, draws: npt.ArrayLike) -> Moments:
+        """Return moments whose variance and draws may be one number for all."""
+        whole = (np.array(np.broadcast_to(np.asarray(own, float), counts.shape)) for own in (variance, draws))
+        return cls(counts, unbiased, *whole)
+
+    def interval(self, level: float) -> IntervalTable:
+        """Return the intervals of the noise."""
+        half = half_width(self.variance, self.draws, level)
+        return _between(self.counts, self.unbiased - half, self.unbiased + half)
+
+
 @dataclass(frozen=True, eq=False)
 class MarginalTable:
     """A measured marginal; its arrays have a dimension for each of ``axes``."""
@@ -49,16 +74,12 @@ class MarginalTable:
     """The estimate that intervals are built around."""
     counts: FloatArray
     """What is shown: the same, or its projection onto non-negative counts."""
-    epsilon: float
-    """What it cost; 0 for Gaussian noise."""
-    rho: float | None = None
-    """What Gaussian noise cost (`deid.dp.zcdp`); None for Laplace noise."""
+    cost: Cost
+    """What it cost."""
 
     def variance(self, distance: int) -> float:
         """Return the variance of the noise of its cells, with that many rows between neighbours."""
-        if self.rho is not None:
-            return gaussian_variance(distance, self.rho)
-        return laplace_variance(distance, self.epsilon)
+        return variance_of(distance, self.cost)
 
 
 def clamp_bias(distance: int, epsilon: float) -> float:
@@ -156,28 +177,37 @@ class TableModel:
         table = self._covering({*axes, *(axis for axis, cells in enumerate(chosen) if cells is not None)})
         counts, unbiased = (_chosen_cuboid(own, table.axes, axes, chosen) for own in (table.counts, table.unbiased))
         half, summed = self._half_width(table, axes, chosen, level)
-        surplus = summed * clamp_bias(self.distance, table.epsilon) if self.clamped else 0.0
+        bias = clamp_bias(self.distance, table.cost) if self.clamped and not isinstance(table.cost, Rho) else 0.0
+        surplus = summed * bias
         return _between(counts, unbiased - half - surplus, unbiased + half)
 
-    def estimate(self, axes: Axes, chosen: Chosen) -> tuple[FloatArray, float]:
-        """Return a slice as it was measured, before counts were made non-negative, and the variance of each number.
+    def moments(self, axes: Axes, chosen: Chosen) -> Moments:
+        """Return a slice as it was measured, with the variance of its noise; arguments and errors as those of `answer`.
 
-        Arguments and errors as those of `answer`.
+        Raises
+        ------
+        ConfigError
+            Also when negative cells were set to 0, after which nothing is known of the noise of sums.
         """
+        if self.clamped:
+            raise ConfigError("negative cells were set to 0 one by one", "release by another method than cells-clamped")
         table = self._covering({*axes, *(axis for axis, cells in enumerate(chosen) if cells is not None)})
-        weights = _query(self.shape, axes, table.axes, chosen)
+        counts, unbiased = (_chosen_cuboid(own, table.axes, axes, chosen) for own in (table.counts, table.unbiased))
+        return Moments.of(counts, unbiased, *self._spread(table, axes, chosen))
+
+    def _spread(self, table: MarginalTable, axes: Axes, chosen: Chosen) -> tuple[float, float]:
+        """Return the variance of the noise of each number of a slice, and how many draws it is like."""
         measured = [(own.axes, own.variance(self.distance)) for own in self.tables]
-        variance, _ = query_weights(measured, self.shape, table.axes, weights)
-        return _chosen_cuboid(table.unbiased, table.axes, axes, chosen), float(variance)
+        variance, draws = query_weights(measured, self.shape, table.axes, _query(self.shape, axes, table.axes, chosen))
+        return float(variance), float(draws * laplace_draws(table.cost))
 
     def _half_width(self, table: MarginalTable, axes: Axes, chosen: Chosen, level: float) -> tuple[float, int]:
         weights = _query(self.shape, axes, table.axes, chosen)
         summed = round(math.prod(float(weight.sum()) for weight in weights))
-        if len(self.tables) == 1 and table.rho is None:
-            return discrete_half_width(self.distance, table.epsilon, summed, level), summed
-        measured = [(own.axes, own.variance(self.distance)) for own in self.tables]
-        variance, draws = query_weights(measured, self.shape, table.axes, weights)
-        if table.rho is not None:  # sums of Gaussian draws are Gaussian; whole numbers lie half a step from their law
+        if len(self.tables) == 1 and not isinstance(table.cost, Rho):
+            return discrete_half_width(self.distance, table.cost, summed, level), summed
+        variance, draws = self._spread(table, axes, chosen)
+        if isinstance(table.cost, Rho):  # sums of Gaussian draws are Gaussian, but for half a step of whole numbers
             return standard_half_width(math.inf, level) * math.sqrt(variance) + 0.5, summed
         return float(half_width(variance, draws, level)), summed
 
@@ -241,14 +271,17 @@ class WaveletModel:
 
     def answer(self, axes: Axes, chosen: Chosen, level: float) -> IntervalTable:
         """Return a slice with intervals; arguments as those of `TableModel.answer`."""
+        return self.moments(axes, chosen).interval(level)
+
+    def moments(self, axes: Axes, chosen: Chosen) -> Moments:
+        """Return a slice with the variance of its noise; arguments as those of `TableModel.answer`."""
         every = tuple(range(self.cells.ndim))
         counts = _chosen_cuboid(self.cells, every, axes, chosen)
         # single cells of a transformed dimension have the same weights up to signs, so one stands for all
         second, fourth = weight_sums(self.wavelet, _query(self.shape, axes, every, chosen))
         sensitivity = self.wavelet.sensitivity * self.distance
         variance = second * laplace_variance(sensitivity, self.epsilon)
-        half = half_width(variance, second**2 / fourth, level)
-        return _between(counts, counts - half, counts + half)
+        return Moments.of(counts, counts, variance, second**2 / fourth)
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,7 +296,7 @@ class NestedModel:
         How.
     unbiased, shown : float64 array
         Cells of the cube's shape that agree with all levels, before and after they were made non-negative.
-    epsilons : tuple of float
+    costs : tuple of Cost
         What each level cost, the total first.
     distance : int
         Rows between neighbours.
@@ -273,7 +306,7 @@ class NestedModel:
     nesting: Nesting
     unbiased: FloatArray
     shown: FloatArray
-    epsilons: tuple[float, ...]
+    costs: tuple[Cost, ...]
     distance: int
     caveat = ""
 
@@ -285,7 +318,7 @@ class NestedModel:
     @property
     def tables(self) -> tuple[MarginalTable, ...]:
         """The cells as one table over all dimensions."""
-        return (MarginalTable(tuple(range(self.shown.ndim)), self.unbiased, self.shown, self.epsilons[-1]),)
+        return (MarginalTable(tuple(range(self.shown.ndim)), self.unbiased, self.shown, self.costs[-1]),)
 
     def counts(self, axes: Axes) -> FloatArray:
         """Return the counts over ``axes`` without intervals; a dimension for each axis."""
@@ -293,9 +326,13 @@ class NestedModel:
 
     def answer(self, axes: Axes, chosen: Chosen, level: float) -> IntervalTable:
         """Return a slice with intervals; arguments as those of `TableModel.answer`."""
+        return self.moments(axes, chosen).interval(level)
+
+    def moments(self, axes: Axes, chosen: Chosen) -> Moments:
+        """Return a slice with the variance of its noise; arguments as those of `TableModel.answer`."""
         every = tuple(range(self.shown.ndim))
         counts, unbiased = (_chosen_cuboid(own, every, axes, chosen) for own in (self.shown, self.unbiased))
-        variances = [laplace_variance(self.distance, own) for own in self.epsilons]
+        variances = [variance_of(self.distance, own) for own in self.costs]
         sizes = [self.shape[axis] if (own := chosen[axis]) is None else len(own) for axis in every]
         summed = math.prod(size for axis, size in enumerate(sizes) if axis not in axes and axis != self.axis)
         cells = chosen[self.axis]
@@ -308,8 +345,7 @@ class NestedModel:
             weights = np.zeros(self.shape[self.axis])
             weights[slice(None) if cells is None else cells] = 1.0
             variance = np.full(counts.shape, self.nesting.variance(weights, variances))
-        half = half_width(variance * summed, np.ones(counts.shape), level)
-        return _between(counts, unbiased - half, unbiased + half)
+        return Moments.of(counts, unbiased, variance * summed, laplace_draws(self.costs[-1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,12 +379,15 @@ class BoxModel:
 
     def answer(self, axes: Axes, chosen: Chosen, level: float) -> IntervalTable:
         """Return a slice with intervals; arguments as those of `TableModel.answer`."""
+        return self.moments(axes, chosen).interval(level)
+
+    def moments(self, axes: Axes, chosen: Chosen) -> Moments:
+        """Return a slice with the variance of its noise; arguments as those of `TableModel.answer`."""
         counts = self.boxes.aggregate(axes, chosen, self.boxes.counts)
         unbiased = self.boxes.aggregate(axes, chosen, self.unbiased)
         variance = self.boxes.aggregate(axes, chosen, self.boxes.variances, 2)
         fourth = self.boxes.aggregate(axes, chosen, self.boxes.variances**2, 4)
-        half = half_width(variance, variance**2 / np.maximum(fourth, 1e-300), level)
-        return _between(counts, unbiased - half, unbiased + half)
+        return Moments.of(counts, unbiased, variance, variance**2 / np.maximum(fourth, 1e-300))
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,14 +398,14 @@ class ForestModel:
     ----------
     forest : Forest
         The model that is shown.
-    epsilons : mapping of axes to float
+    costs : mapping of axes to Cost
         What each table was measured with.
     distance : int
         Rows between neighbours.
     """
 
     forest: Forest
-    epsilons: Mapping[Axes, float]
+    costs: Mapping[Axes, Cost]
     distance: int
 
     @property
@@ -377,7 +416,7 @@ class ForestModel:
     @property
     def tables(self) -> tuple[MarginalTable, ...]:
         """The tables of the forest, single columns first; nothing unbiased is left of them."""
-        return tuple(MarginalTable(axes, own, own, self.epsilons[axes]) for axes, own in self.forest.tables.items())
+        return tuple(MarginalTable(axes, own, own, self.costs[axes]) for axes, own in self.forest.tables.items())
 
     @property
     def caveat(self) -> str:
@@ -396,18 +435,26 @@ class ForestModel:
         for _ in range(_REPLICATES):
             measured = []
             for pair, table in self.forest.tables.items():
-                scale = math.sqrt(laplace_variance(self.distance, self.epsilons[pair]) / 2)
-                measured.append((pair, table + generator.laplace(0, scale, table.shape), self.epsilons[pair]))
+                cost = self.costs[pair]
+                measured.append((pair, table + imitate(generator, table.shape, self.distance, cost), cost))
             replicates.append(fit_forest(measured, self.shape, self.distance))
         return replicates
 
     def answer(self, axes: Axes, chosen: Chosen, level: float) -> IntervalTable:
         """Return a slice, with intervals from a parametric bootstrap of the noise; see `TableModel.answer`."""
-        counts = self.forest.aggregate(axes, chosen)
-        errors = [replicate.aggregate(axes, chosen) - counts for replicate in self._replicates]
+        counts, errors = self._errors(axes, chosen)
         # symmetric: non-negativity makes the errors lopsided, and differently so around the unknown truth
-        half = np.quantile(np.abs(np.array(errors)), level, axis=0)
+        half = np.quantile(np.abs(errors), level, axis=0)
         return _between(counts, counts - half, counts + half)
+
+    def moments(self, axes: Axes, chosen: Chosen) -> Moments:
+        """Return a slice with the variance of its noise, from the same bootstrap."""
+        counts, errors = self._errors(axes, chosen)
+        return Moments.of(counts, counts, np.asarray((errors**2).mean(axis=0)), math.inf)
+
+    def _errors(self, axes: Axes, chosen: Chosen) -> tuple[FloatArray, FloatArray]:
+        counts = self.forest.aggregate(axes, chosen)
+        return counts, np.array([replicate.aggregate(axes, chosen) - counts for replicate in self._replicates])
 
 
 Model = TableModel | WaveletModel | NestedModel | BoxModel | ForestModel

@@ -12,11 +12,13 @@ import numpy as np
 from deid.base.arrays import IntArray
 from deid.base.errors import require
 from deid.dp.budget import Ledger, Part
+from deid.dp.costs import Cost, Rho, choosing, split
 from deid.dp.epsilon import payable, split_epsilon
 from deid.dp.intervals import check_level, discrete_half_width
 from deid.dp.noise import Noise, SeededNoise
 from deid.dp.payment import AlreadyReleased, check_payer
 from deid.dp.unit import PrivacyUnit, check_bound
+from deid.dp.zcdp import check_delta, rho_of
 
 REPORT_SHARE = 0.02
 """Share of epsilon that tells what was left out, unless the user says otherwise. A mistyped domain leaves out a lot."""
@@ -38,6 +40,8 @@ class Terms:
         Share of epsilon for telling what was left out; 0 tells nothing.
     bound : str
         How the unit's bound is ensured: ``enforced`` or ``asserted`` (`deid.dp.unit.check_bound`).
+    delta : float
+        With Gaussian noise: what is released or answered is by itself (epsilon, delta)-DP. 0 for Laplace noise.
     """
 
     unit: PrivacyUnit
@@ -45,6 +49,7 @@ class Terms:
     person: str | None = None
     report_share: float = 0.0
     bound: str = "enforced"
+    delta: float = 0.0
 
     @classmethod
     def checked(
@@ -55,6 +60,7 @@ class Terms:
         person: str | None = None,
         report_share: float | None = None,
         assert_bound: bool = False,
+        delta: float = 0.0,
     ) -> Terms:
         """Return the terms that a user asks for.
 
@@ -70,6 +76,8 @@ class Terms:
             Share of epsilon for telling what was left out, `REPORT_SHARE` by default; 0 tells nothing.
         assert_bound : bool
             Vouch for the bound on a unit's rows instead of naming the person.
+        delta : float
+            Above 0 for Gaussian noise, which a budget with a delta pays for.
 
         Raises
         ------
@@ -79,20 +87,41 @@ class Terms:
         share = REPORT_SHARE if report_share is None else report_share
         require(0 <= share < 1, "the share of the report lies between 0 and 1", "for example: --report-share 0.05")
         bound = check_bound(unit, person, assert_bound)
-        return Terms(unit=unit, level=check_level(level), person=person, report_share=share, bound=bound)
+        return Terms(
+            unit=unit,
+            level=check_level(level),
+            person=person,
+            report_share=share,
+            bound=bound,
+            delta=check_delta(delta) if delta else 0.0,
+        )
 
     def questioned(self, *names: str) -> dict[str, Any]:
-        """Return what a question says of the terms of these names, and of a bound that nothing enforces."""
-        return {name: getattr(self, name) for name in names} | (
+        """Return what a question says of the terms of these names, of Gaussian noise, and of a bound not enforced."""
+        told = [*names, *(["delta"] if self.delta else [])]
+        return {name: getattr(self, name) for name in told} | (
             {"bound": "asserted"} if self.bound == "asserted" else {}
         )
 
-    def split(self, epsilon: float) -> tuple[float, float | None]:
-        """Return the epsilon of the measurements, and that of the report on what was left out: None for no report."""
+    def rho(self, epsilon: float) -> float | None:
+        """Return what an epsilon costs where noise is Gaussian (`deid.dp.zcdp`); None where it costs itself."""
+        return rho_of(epsilon, self.delta) if self.delta else None
+
+    def split(self, epsilon: float) -> tuple[Cost, float | None]:
+        """Return the cost of the measurements, and the epsilon of the report on what was left out: None for no report.
+
+        A report is drawn with Laplace noise. Of a rho it has its share, as the pure epsilon which that pays for.
+        """
+        rho = self.rho(epsilon)
+        if rho is None:
+            if not self.report_share:
+                return payable(epsilon), None
+            own, told = split_epsilon(epsilon, (1 - self.report_share, self.report_share))
+            return own, told
         if not self.report_share:
-            return payable(epsilon), None
-        measuring, reporting = split_epsilon(epsilon, (1 - self.report_share, self.report_share))
-        return measuring, reporting
+            return Rho(rho), None
+        measuring, reporting = split(Rho(rho), (1 - self.report_share, self.report_share))
+        return measuring, choosing(reporting)
 
     def left_out(
         self, left_out: IntArray, epsilon: float | None, noise: Noise, *, of_part: bool = False, persons: bool = False
@@ -139,10 +168,9 @@ class Terms:
         purpose: str,
         question: dict[str, Any],
         path: Sequence[Part] = (),
-        rho: float | None = None,
-        delta: float = 0.0,
+        keys_delta: float = 0.0,
     ) -> dict[str, Any] | None:
-        """Charge a ledger for a question; arguments as those of `Ledger.charge`.
+        """Charge a ledger for a question; arguments as those of `Ledger.charge`, ``keys_delta`` as its ``delta``.
 
         Whatever can be known to fail must have been tried before. Draw with `deid.dp.epsilon.payable`, or with parts of
         it.
@@ -166,7 +194,7 @@ class Terms:
             return None
         charge = ledger.charge(
             epsilon, request, unit=self.unit, purpose=purpose, question=question | {"noise": noise.private}, path=path,
-            person=self.person, rho=rho, delta=delta,
+            person=self.person, rho=self.rho(epsilon), delta=keys_delta,
         )  # fmt: skip
         receipt = ledger.receipt(charge)
         if charge.answer is not None:
@@ -192,18 +220,16 @@ class ReleasePlan(Terms, ABC):
     method: str
 
     @property
-    def measuring(self) -> float:
-        """Epsilon of the measurements, without the report on what was left out."""
+    def measuring(self) -> Cost:
+        """What the measurements cost, without the report on what was left out."""
         return self.split(self.epsilon)[0]
 
     @property
-    def rho(self) -> float | None:
-        """What it costs where its noise is Gaussian (`deid.dp.zcdp`); None where it costs a pure epsilon."""
-        return None
-
-    def _reporting(self) -> float | None:
-        """Return the epsilon of the report on what was left out."""
-        return self.split(self.epsilon)[1]
+    def pure(self) -> float:
+        """The same, of a method that draws no Gaussian noise."""
+        measuring = self.measuring
+        assert not isinstance(measuring, Rho)
+        return measuring
 
     @abstractmethod
     def question(self) -> dict[str, Any]:
@@ -211,7 +237,7 @@ class ReleasePlan(Terms, ABC):
 
     def tell_left_out(self, left_out: IntArray, noise: Noise, **about: bool) -> dict[str, Any]:
         """Return what the release says of what it left out; see `Terms.left_out`."""
-        return self.left_out(left_out, self._reporting(), noise, **about)
+        return self.left_out(left_out, self.split(self.epsilon)[1], noise, **about)
 
     def rehearse_report(self) -> None:
         """Draw the report with test noise: an epsilon too small for it is refused here."""
@@ -221,9 +247,7 @@ class ReleasePlan(Terms, ABC):
         self, ledger: Ledger | None, noise: Noise, request: str, purpose: str, path: Sequence[Part] = ()
     ) -> dict[str, Any] | None:
         """Charge a ledger for the release; see `Terms.pay`."""
-        return self.pay(
-            ledger, noise, self.epsilon, request, purpose=purpose, question=self.question(), path=path, rho=self.rho
-        )
+        return self.pay(ledger, noise, self.epsilon, request, purpose=purpose, question=self.question(), path=path)
 
     def metadata(
         self, noise: Noise, receipt: Mapping[str, Any] | None, request: str, own: Mapping[str, Any]
@@ -254,7 +278,7 @@ class ReleasePlan(Terms, ABC):
             "noise": noise.label,
             "level": self.level,
             "request": request,
-            **({} if self.rho is None else {"rho": self.rho}),
+            **({"rho": self.rho(self.epsilon), "delta": self.delta} if self.delta else {}),
             **own,
         }
 

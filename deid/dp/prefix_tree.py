@@ -16,6 +16,13 @@ depth below the height that still carry true counts (here: no node lies below th
 
 ``improved`` draws discrete noise, takes any shares, and uses what a leaf's path has not spent: no sequence of a leaf
 is counted again further down, so the shares of all deeper levels count the leaf a second time, much more precisely.
+
+Privacy of ``improved``. Let d sequences come or go, d_n of them in node n. What a node of depth t is drawn with costs
+its share c_t of a pure epsilon times d_n / d, of a rho times (d_n / d)**2 (`deid.dp.costs`); the second draw of a leaf
+costs the sum of the shares below it, times the same. Count that as what the leaf would spend depth by depth: at every
+depth t the nodes drawn there, and the leaves above it, have no sequence in common, so their d_n add up to d at most and
+depth t costs c_t at most. This holds whatever was drawn before and decided where the tree grows, so all together cost
+the sum of the shares: of epsilons by sequential composition, of rhos as `deid.dp.costs` says.
 """
 
 from __future__ import annotations
@@ -27,8 +34,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from deid.base.arrays import BoolArray, FloatArray, IntArray
-from deid.dp.epsilon import from_nano, to_nano
-from deid.dp.noise import Noise, laplace_scale, laplace_variance
+from deid.dp.costs import Cost, Rho, draw, together, variance_of
+from deid.dp.noise import Noise, laplace_scale
 
 MAX_NODES = 1_000_000
 """Nodes of a depth, at most."""
@@ -74,7 +81,7 @@ class PrefixTree:
         How many symbols there are, the end of a sequence among them.
     ends : bool
         Whether the last symbol is the end, which has no children.
-    epsilons : tuple of float
+    costs : tuple of Cost
         What each depth spent; the root first.
     distance : int
         Rows between neighbours.
@@ -84,7 +91,7 @@ class PrefixTree:
 
     symbols: int
     ends: bool
-    epsilons: tuple[float, ...]
+    costs: tuple[Cost, ...]
     distance: int
     levels: tuple[TreeLevel, ...]
 
@@ -108,11 +115,11 @@ class PrefixTree:
         """Return, for each depth, the best count of each node by itself and its variance, both of shape (nodes,)."""
         values, variances = [], []
         for depth, level in enumerate(self.levels):
-            first = laplace_variance(self.distance, self.epsilons[depth])
+            first = variance_of(self.distance, self.costs[depth])
             value, variance = level.noisy.astype(float), np.full(len(level), first)
             twice = ~np.isnan(level.again)
             if twice.any():
-                second = laplace_variance(self.distance, remaining_epsilon(self.epsilons, depth))
+                second = variance_of(self.distance, together(self.costs[depth + 1 :]))
                 value = np.where(twice, (level.noisy * second + np.nan_to_num(level.again) * first), value)
                 value[twice] /= first + second
                 variance[twice] = first * second / (first + second)
@@ -121,17 +128,12 @@ class PrefixTree:
         return values, variances
 
 
-def remaining_epsilon(epsilons: Sequence[float], depth: int) -> float:
-    """Return what the depths below ``depth`` spend together, rounded down; ``epsilons`` begin with the root's."""
-    nanos = sum(to_nano(epsilon, up=False) for epsilon in epsilons[depth + 1 :])
-    return from_nano(nanos) if nanos else 0.0
-
-
-def growing_from(threshold: float, symbols: int, distance: int, epsilon: float, *, paper: bool = False) -> float:
+def growing_from(threshold: float, symbols: int, distance: int, cost: Cost, *, paper: bool = False) -> float:
     """Return the noisy count from which a node gets children.
 
-    ``threshold`` standard deviations of the noise, as printed; and scale * ln(symbols / 4) more where there are more
-    than four symbols, so that as many children of an empty node pass as with four: .12 at two standard deviations.
+    ``threshold`` standard deviations of the noise, as printed; and more where there are more than four symbols, so
+    that as many children of an empty node pass as with four: .12 at two standard deviations of Laplace noise, whose
+    threshold rises by scale * ln(symbols / 4), and .09 of Gaussian noise.
 
     Parameters
     ----------
@@ -139,13 +141,18 @@ def growing_from(threshold: float, symbols: int, distance: int, epsilon: float, 
         In standard deviations.
     symbols : int
         How many symbols there are.
-    distance, epsilon
-        Those of the depth's noise, whose scale is distance / epsilon.
+    distance, cost
+        Those of the depth's noise.
     paper : bool
         As printed.
     """
+    if isinstance(cost, Rho):
+        from scipy.stats import norm
+
+        passing = norm.logsf(threshold) - math.log(max(symbols, _FEW_SYMBOLS) / _FEW_SYMBOLS)
+        return float(norm.isf(math.exp(passing))) * math.sqrt(variance_of(distance, cost))
     more = 0.0 if paper else math.log(max(symbols, _FEW_SYMBOLS) / _FEW_SYMBOLS)
-    return (threshold * math.sqrt(2) + more) * distance / epsilon
+    return (threshold * math.sqrt(2) + more) * distance / cost
 
 
 def _greatest(passed: BoolArray, noisy: FloatArray, most: int) -> BoolArray:
@@ -159,7 +166,7 @@ def _greatest(passed: BoolArray, noisy: FloatArray, most: int) -> BoolArray:
 def grow(
     codes: IntArray,
     symbols: int,
-    epsilons: Sequence[float],
+    costs: Sequence[Cost],
     noise: Noise,
     *,
     distance: int = 1,
@@ -175,8 +182,8 @@ def grow(
         The symbols of each sequence, 0 to symbols - 1. With ``ends``, the last symbol follows the end of a sequence.
     symbols : int
         How many symbols there are.
-    epsilons : sequence of float
-        What each depth spends, the root first; they add up to the cost.
+    costs : sequence of Cost
+        What each depth spends, the root first; they add up to the cost of the tree.
     noise, distance : Noise, int
         Source of noise, and rows between neighbours.
     threshold : float
@@ -190,19 +197,20 @@ def grow(
     -------
     PrefixTree
     """
-    height = len(epsilons) - 1
+    height = len(costs) - 1
     levels: list[TreeLevel] = []
     # of each sequence: its place in the depth above, -1 when it is in no node
     member = np.zeros(len(codes), np.int64)
     parents, symbol_of = np.array([-1]), np.array([-1])
     counts = np.array([len(codes)], np.int64)
     for depth in range(height + 1):
-        epsilon = epsilons[depth]
+        cost = costs[depth]
         if mode == "paper":
-            noisy = np.floor(noise.laplace(counts, laplace_scale(distance, epsilon)))
+            assert not isinstance(cost, Rho)
+            noisy = np.floor(noise.laplace(counts, laplace_scale(distance, cost)))
         else:
-            noisy = noise.discrete_laplace(counts, distance, epsilon).astype(float)
-        passed = noisy >= growing_from(threshold, symbols, distance, epsilon, paper=mode == "paper")
+            noisy = draw(noise, counts, distance, cost).astype(float)
+        passed = noisy >= growing_from(threshold, symbols, distance, cost, paper=mode == "paper")
         if depth == 0:
             passed[:] = True
         if depth == height:
@@ -212,8 +220,7 @@ def grow(
         passed = _greatest(passed, noisy, MAX_NODES // symbols)
         again = np.full(len(counts), np.nan)
         if mode != "paper" and depth < height and not passed.all():
-            rest = remaining_epsilon(epsilons, depth)
-            again[~passed] = noise.discrete_laplace(counts[~passed], distance, rest)
+            again[~passed] = draw(noise, counts[~passed], distance, together(costs[depth + 1 :]))
         levels.append(TreeLevel(parents, symbol_of, noisy, again, passed))
         if depth == height:
             break
@@ -224,4 +231,4 @@ def grow(
         member = np.where(first >= 0, first + codes[:, depth], -1)
         counts = np.bincount(member[member >= 0], minlength=len(grown) * symbols).astype(np.int64)
         parents, symbol_of = np.repeat(grown, symbols), np.tile(np.arange(symbols), len(grown))
-    return PrefixTree(symbols, ends, tuple(epsilons), distance, tuple(levels))
+    return PrefixTree(symbols, ends, tuple(costs), distance, tuple(levels))

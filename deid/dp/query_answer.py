@@ -38,6 +38,8 @@ class QueryAnswer:
         How many rows have a cell outside the declared domains, with noise (`deid.dp.plan.Terms.left_out`).
     ledger : mapping or None
         Id, budget and line of the charge.
+    delta : float
+        With Gaussian noise: the answer by itself is (epsilon, delta)-DP. 0 for Laplace noise.
     """
 
     rows: tuple[Mapping[str, Any], ...]
@@ -49,6 +51,7 @@ class QueryAnswer:
     bound: str
     left_out: Mapping[str, Any]
     ledger: Mapping[str, Any] | None
+    delta: float = 0.0
 
     def _one(self) -> Mapping[str, Any]:
         if len(self.rows) != 1:

@@ -2,8 +2,8 @@
 
 ::
 
-    query      = SELECT aggregate {, aggregate} [WITH INTERVAL] [FROM name] [WHERE condition] [PER PERSON [how]]
-                 [GROUP BY column {, column}]
+    query      = SELECT aggregate {, aggregate} [WITH INTERVAL | WITH SAMPLING] [FROM name] [WHERE condition]
+                 [PER PERSON [how]] [GROUP BY column {, column}]
     aggregate  = COUNT(*) | COUNT(PERSONS) | COUNT(DISTINCT column) | SUM(value [, low, high]) | MEAN(...)
                | VARIANCE(...) | SD(...) | MEDIAN(...) | QUARTILES(...) | QUANTILE(value, share [, low, high])
                | QUANTILES(value, (share, ...) [, low, high]) | HISTOGRAM(column) | TOP(number, column)
@@ -142,6 +142,8 @@ class Query:
     """Those of QUANTILES."""
     interval: bool = field(default=False, repr=False)
     """Whether quantiles have intervals, which take half of epsilon."""
+    sampling: bool = field(default=False, repr=False)
+    """Whether intervals cover, beside the noise, that the rows are a sample of others; quantiles then have some."""
     others: tuple[Query, ...] = field(default=(), repr=False)
     """Further aggregates of the same rows."""
 
@@ -158,7 +160,7 @@ class Query:
         """Return all that is asked but the condition, in words that tell any two different questions apart."""
         own = [repr(replace(self, where=None))]
         own += [f"shares={self.shares}"] if self.shares else []
-        own += ["interval"] if self.interval else []
+        own += ["sampling"] if self.sampling else ["interval"] if self.interval else []
         return " ".join([*own, *(f"and {other.described()}" for other in self.others)])
 
 
@@ -401,10 +403,12 @@ class _Parser:
         asked = [self.aggregate()]
         while self.take(","):
             asked.append(self.aggregate())
-        interval = False
+        interval = sampling = False
         if self.take("WITH"):
-            self.need("INTERVAL")
+            sampling = self.take("SAMPLING") is not None
             interval = True
+            if not sampling:
+                self.need("INTERVAL")
         if self.take("FROM"):  # there is one table
             self.column()
         where = self.condition() if self.take("WHERE") else None
@@ -418,7 +422,7 @@ class _Parser:
             group.append(self.column())
             while self.take(","):
                 group.append(self.column())
-        first, *others = (replace(own, interval=interval) for own in asked)
+        first, *others = (replace(own, interval=interval, sampling=sampling) for own in asked)
         return replace(first, where=where, per_person=how, group_by=tuple(group), others=tuple(others))
 
     def end(self, wanted: str) -> None:
@@ -436,7 +440,7 @@ def parse_query(text: str) -> Query:
     """
     parser = _Parser(text)
     query = parser.query()
-    parser.end("WITH INTERVAL, WHERE, PER PERSON, GROUP BY or the end")
+    parser.end("WITH INTERVAL or SAMPLING, WHERE, PER PERSON, GROUP BY or the end")
     return query
 
 

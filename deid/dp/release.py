@@ -7,21 +7,33 @@ A release that was made with test noise says so in the metadata and in a column 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from deid.base.arrays import IntArray
+from deid.base.arrays import FloatArray, IntArray
 from deid.base.errors import ConfigError, FormatError, require
 from deid.base.late import pd
 from deid.dp.boxes import Boxes
+from deid.dp.costs import cost_of, told
 from deid.dp.domain import Dimension, OuterLevel, declare
 from deid.dp.forest import Forest
-from deid.dp.intervals import half_width
-from deid.dp.models import BoxModel, ForestModel, MarginalTable, Model, NestedModel, TableModel, WaveletModel
+from deid.dp.intervals import half_width, sampled, shares_interval
+from deid.dp.marginals import Axes
+from deid.dp.models import (
+    BoxModel,
+    ForestModel,
+    IntervalTable,
+    MarginalTable,
+    Model,
+    Moments,
+    NestedModel,
+    TableModel,
+    WaveletModel,
+)
 from deid.dp.privelet import Wavelet
 from deid.dp.release_files import NOT_PRIVATE, ReleaseFacts, read_numbers, write_numbers
 from deid.dp.unit import PrivacyUnit
@@ -31,6 +43,8 @@ _NUMBERS = ("count", "lower", "upper", "unbiased")
 RESERVED = frozenset({*_NUMBERS, "variance", NOT_PRIVATE})
 """Columns of a release that no dimension may be called."""
 _SUFFIXES = (" from", " to")
+_Numbers = Callable[[Axes, list[IntArray | None]], dict[str, FloatArray]]
+"""Of the axes of a slice and the chosen cells the numbers of each cell, by column."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +72,13 @@ class CubeRelease(ReleaseFacts):
         return PrivacyUnit(self.metadata["unit"], self.metadata["relation"], self.metadata["max_rows"])
 
     def slice(
-        self, dims: Sequence[str] = (), where: Mapping[str, str] | None = None, level: float | None = None
+        self,
+        dims: Sequence[str] = (),
+        where: Mapping[str, str] | None = None,
+        level: float | None = None,
+        *,
+        sampling: bool = False,
+        share: str | None = None,
     ) -> pd.DataFrame:
         """Return a table over ``dims``, all other dimensions summed out.
 
@@ -70,39 +90,79 @@ class CubeRelease(ReleaseFacts):
             Conditions ``column: "A"``, ``"A,B"`` or ``"A..B"``, on columns of the table or others.
         level : float, optional
             Level of the intervals; the release's by default.
+        sampling : bool
+            Whether intervals cover, beside the noise, that the rows are a sample of others (`deid.dp.intervals`).
+        share : str, optional
+            One of ``dims``, whose cells are told as shares of their sum, with intervals of the shares.
 
         Returns
         -------
         pandas.DataFrame
-            One row a cell: ``dims``, ``count``, ``lower``, ``upper``.
+            One row a cell: ``dims``, ``count``, ``lower``, ``upper``; where a share is asked, ``share`` before
+            ``lower``, and the ends are those of the share.
 
         Raises
         ------
         ConfigError
             When the release does not have a column or a cell, or cannot answer this slice.
         """
+        require(share is None or share in dims, "a share is of a column of the table", "name it in --dims, too")
+        require(share is None or "share" not in dims, "a column of the table is called 'share'", "ask for its counts")
         chosen: list[IntArray | None] = [None] * len(self.dimensions)
         for name, text in (where or {}).items():
             axis, cells = self._cells(name, text)
             known = chosen[axis]
             chosen[axis] = cells if known is None else np.intersect1d(known, cells)
-        return self.marked(self._slice(list(dims), chosen, self.level(level)))
+        asked = self.level(level)
 
-    def _slice(self, dims: list[str], chosen: list[IntArray | None], level: float) -> pd.DataFrame:
+        def numbers(axes: Axes, chosen: list[IntArray | None]) -> dict[str, FloatArray]:
+            if share is not None:
+                return self._shares(self._axis(share), axes, chosen, asked, sampling=sampling)
+            answer = self._sampled(axes, chosen, asked) if sampling else self.model.answer(axes, chosen, asked)
+            return {name: getattr(answer, field) for name, field in _ANSWER.items()}
+
+        return self.marked(self._slice(list(dims), chosen, numbers))
+
+    def _sampled(self, axes: Axes, chosen: list[IntArray | None], level: float) -> IntervalTable:
+        counts, unbiased, variance, draws = self.model.moments(axes, chosen)
+        lower, upper = sampled(unbiased, variance, draws, level, rows=self.unit.max_rows)
+        return IntervalTable(counts, np.minimum(lower, counts), np.maximum(upper, counts))
+
+    def _shares(
+        self, axis: int, axes: Axes, chosen: list[IntArray | None], level: float, *, sampling: bool
+    ) -> dict[str, FloatArray]:
+        place, others = axes.index(axis), tuple(own for own in axes if own != axis)
+        part, over = self.model.moments(axes, chosen), self.model.moments(others, chosen)
+        whole = Moments(*(np.broadcast_to(np.expand_dims(own, place), part.counts.shape) for own in over))
+        if isinstance(self.model, TableModel):
+            # cells along a column of a table have equal parts in the noise of their sum
+            both = whole.variance / part.counts.shape[place]
+        else:  # the worst of all covariances
+            both = -np.sqrt(part.variance * whole.variance)
+        variances = part.variance, whole.variance, both
+        ends = shares_interval(
+            part.unbiased, whole.unbiased, variances, np.minimum(part.draws, whole.draws), level,
+            rows=self.unit.max_rows, sampling=sampling,
+        )  # fmt: skip
+        shown = np.divide(part.counts, whole.counts, out=np.zeros(part.counts.shape), where=whole.counts > 0)
+        shown = np.clip(shown, 0.0, 1.0)
+        return {"count": part.counts, "share": shown, "lower": np.minimum(ends[0], shown),
+                "upper": np.maximum(ends[1], shown)}  # fmt: skip
+
+    def _slice(self, dims: list[str], chosen: list[IntArray | None], numbers: _Numbers) -> pd.DataFrame:
         rolled = next((name for name in dims if self._outer(name) is not None), None)
         if rolled is not None:
-            return self._rolled_up(rolled, dims, chosen, level)
+            return self._rolled_up(rolled, dims, chosen, numbers)
         axes = tuple(self._axis(name) for name in dims)
         require(len(set(axes)) >= len(axes), "a dimension is named twice", "name each once")
-        answer = self.model.answer(axes, chosen, level)
+        answer = numbers(axes, chosen)
         cells = [np.arange(len(self.dimensions[a])) if (own := chosen[a]) is None else own for a in axes]
         grids = np.meshgrid(*cells, indexing="ij") if axes else []
         columns: dict[str, Any] = {
             self.dimensions[axis].name: np.array(self.dimensions[axis].labels, object)[grid.ravel()]
             for axis, grid in zip(axes, grids, strict=True)
         }
-        columns |= {name: getattr(answer, field).ravel() for name, field in _ANSWER.items()}
-        return pd.DataFrame(columns)
+        return pd.DataFrame(columns | {name: own.ravel() for name, own in answer.items()})
 
     def _outer(self, name: str) -> tuple[int, OuterLevel] | None:
         """Return the dimension whose cells lie in a level of this name, and the level."""
@@ -119,7 +179,7 @@ class CubeRelease(ReleaseFacts):
         asked = Dimension(name, outer.labels, False, {}).select(text)
         return axis, np.flatnonzero(np.isin(outer.of, asked))
 
-    def _rolled_up(self, name: str, dims: list[str], chosen: list[IntArray | None], level: float) -> pd.DataFrame:
+    def _rolled_up(self, name: str, dims: list[str], chosen: list[IntArray | None], numbers: _Numbers) -> pd.DataFrame:
         """Return `_slice` over an outer level: a cell of it at a time, so that its interval is that of its sum."""
         found = self._outer(name)
         assert found is not None
@@ -132,7 +192,7 @@ class CubeRelease(ReleaseFacts):
             cells, known = np.flatnonzero(outer.of == number), chosen[axis]
             inside = cells if known is None else np.intersect1d(known, cells)
             if len(inside):
-                part = self._slice(others, [*chosen[:axis], inside, *chosen[axis + 1 :]], level)
+                part = self._slice(others, [*chosen[:axis], inside, *chosen[axis + 1 :]], numbers)
                 part.insert(dims.index(name), name, label)
                 parts.append(part)
         frame = pd.concat(parts, ignore_index=True)
@@ -199,22 +259,19 @@ _KINDS = {
 
 def _metadata(release: CubeRelease) -> dict[str, Any]:
     model = release.model
-    told: dict[str, Any] = {"kind": _KINDS[type(model)]}
+    about: dict[str, Any] = {"kind": _KINDS[type(model)]}
     if isinstance(model, BoxModel):
-        told["spread"] = model.boxes.spread
+        about["spread"] = model.boxes.spread
     else:
-        told["tables"] = [
-            {"axes": list(table.axes), "epsilon": table.epsilon} | ({} if table.rho is None else {"rho": table.rho})
-            for table in model.tables
-        ]
+        about["tables"] = [{"axes": list(table.axes), **told(table.cost)} for table in model.tables]
     if isinstance(model, TableModel):
-        told["clamped"] = model.clamped
+        about["clamped"] = model.clamped
     if isinstance(model, WaveletModel):
-        told["transformed"] = list(model.wavelet.transformed)
+        about["transformed"] = list(model.wavelet.transformed)
     if isinstance(model, NestedModel):
-        told |= {"axis": model.axis, "epsilons": list(model.epsilons)}
+        about |= {"axis": model.axis, "levels": list(map(told, model.costs))}
     domains = [{"name": own.name, **own.declaration} for own in release.dimensions]
-    return {"deid_cube": _VERSION, **release.metadata, "domains": domains, "model": told}
+    return {"deid_cube": _VERSION, **release.metadata, "domains": domains, "model": about}
 
 
 def write_release(release: CubeRelease, path: Path, *, replace: bool = False) -> None:
@@ -276,16 +333,16 @@ def _model(
         rows = frame.iloc[start : start + int(np.prod(own_shape))]
         start += len(rows)
         counts, unbiased = (rows[name].to_numpy(float).reshape(own_shape) for name in ("count", "unbiased"))
-        rho = float(entry["rho"]) if "rho" in entry else None
-        tables.append(MarginalTable(axes, unbiased, counts, float(entry["epsilon"]), rho))
+        tables.append(MarginalTable(axes, unbiased, counts, cost_of(entry)))
     if model["kind"] == "wavelet":
         wavelet = Wavelet(shape, tuple(map(bool, model["transformed"])))
-        return WaveletModel(wavelet, tables[0].counts, tables[0].epsilon, distance)
+        return WaveletModel(wavelet, tables[0].counts, float(model["tables"][0]["epsilon"]), distance)
     if model["kind"] == "nested":
-        axis, epsilons = int(model["axis"]), tuple(map(float, model["epsilons"]))
-        nesting = dimensions[axis].nesting
-        return NestedModel(axis, nesting, tables[0].unbiased, tables[0].counts, epsilons, distance)
+        axis, nesting = int(model["axis"]), dimensions[int(model["axis"])].nesting
+        # an older release lists the epsilons
+        costs = tuple(map(cost_of, model.get("levels") or [{"epsilon": own} for own in model["epsilons"]]))
+        return NestedModel(axis, nesting, tables[0].unbiased, tables[0].counts, costs, distance)
     if model["kind"] == "tables":
         return TableModel(shape, tuple(tables), distance, bool(model["clamped"]))
     forest = Forest(shape, {table.axes: table.counts for table in tables})
-    return ForestModel(forest, {table.axes: table.epsilon for table in tables}, distance)
+    return ForestModel(forest, {table.axes: table.cost for table in tables}, distance)

@@ -14,6 +14,7 @@ import numpy as np
 from deid.base.arrays import FloatArray
 from deid.base.errors import ConfigError, FormatError, require
 from deid.base.late import pd
+from deid.dp.costs import Cost, Rho
 from deid.dp.domain import Dimension, declare
 from deid.dp.markov_chain import MarkovChain
 from deid.dp.patterns import PatternAutomaton, ever, then
@@ -286,6 +287,18 @@ class SequenceRelease(ReleaseFacts):
         return self.marked(pd.concat(parts, ignore_index=True))
 
 
+def _told(costs: Sequence[Cost]) -> dict[str, list[float]]:
+    """Return what depths or tables cost as JSON values."""
+    rhos = [own.value for own in costs if isinstance(own, Rho)]
+    return {"rhos": rhos} if rhos else {"epsilons": [own for own in costs if not isinstance(own, Rho)]}
+
+
+def _costs(shape: Mapping[str, Any]) -> tuple[Cost, ...]:
+    if "rhos" in shape:
+        return tuple(Rho(float(own)) for own in shape["rhos"])
+    return tuple(map(float, shape["epsilons"]))
+
+
 def write_sequences(release: SequenceRelease, path: Path, *, replace: bool = False) -> None:
     """Write a release as ``.csv`` (with its metadata beside it), ``.json`` or ``.parquet``.
 
@@ -306,9 +319,9 @@ def write_sequences(release: SequenceRelease, path: Path, *, replace: bool = Fal
     model = release.model
     shape: dict[str, Any]
     if isinstance(model, TreeModel):
-        shape = {"kind": "tree", "ends": model.tree.ends, "printed": model.printed, "epsilons": model.tree.epsilons}
+        shape = {"kind": "tree", "ends": model.tree.ends, "printed": model.printed, **_told(model.tree.costs)}
     else:
-        shape = {"kind": "chain", "ends": model.ends, "epsilons": model.chain.epsilons}
+        shape = {"kind": "chain", "ends": model.ends, **_told(model.chain.costs)}
     metadata = {
         "deid_sequences": _VERSION,
         **release.metadata,
@@ -344,11 +357,9 @@ def read_sequences(path: Path) -> SequenceRelease:
             model = TreeModel(tree, bool(shape["printed"]))
         else:
             size = len(labels) ** min(2, len(columns))
-            tables = frame["noisy"].to_numpy(float).reshape(len(shape["epsilons"]), size)
+            tables = frame["noisy"].to_numpy(float).reshape(len(_costs(shape)), size)
             noisy = tuple(table.reshape((len(labels),) * min(2, len(columns))) for table in tables)
-            model = ChainModel(
-                MarkovChain(len(labels), tuple(map(float, shape["epsilons"])), distance, noisy), bool(shape["ends"])
-            )
+            model = ChainModel(MarkovChain(len(labels), _costs(shape), distance, noisy), bool(shape["ends"]))
         return SequenceRelease(dimension, columns, model, metadata)
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
         raise FormatError(
@@ -371,4 +382,4 @@ def _tree(
         noisy, again = rows["noisy"].to_numpy(float), rows["again"].to_numpy(float)
         levels.append(TreeLevel(parents.astype(np.int64), codes.astype(np.int64), noisy, again, expanded))
         grown = np.flatnonzero(expanded)
-    return PrefixTree(len(labels), bool(shape["ends"]), tuple(map(float, shape["epsilons"])), distance, tuple(levels))
+    return PrefixTree(len(labels), bool(shape["ends"]), _costs(shape), distance, tuple(levels))

@@ -22,11 +22,11 @@ from deid.base.arrays import IntArray
 from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.dp.budget import Ledger
+from deid.dp.costs import Cost, split, variance_of
 from deid.dp.domain import Dimension, check_part, rows_in_part
-from deid.dp.epsilon import split_epsilon
 from deid.dp.events import Events, sequences_of
 from deid.dp.markov_chain import measure_chain
-from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, laplace_variance
+from deid.dp.noise import Noise, OpenDPNoise, SeededNoise
 from deid.dp.payment import check_payer, part_path, row_key, table_mark
 from deid.dp.plan import ReleasePlan, Terms
 from deid.dp.prefix_tree import MAX_NODES, grow
@@ -90,17 +90,18 @@ class SequencePlan(ReleasePlan):
         return len(self.dimension) + self.ends
 
     @property
-    def depth_epsilons(self) -> tuple[float, ...]:
+    def depth_costs(self) -> tuple[Cost, ...]:
         """What each depth of a tree spends, the root first.
 
         The printed algorithm shares evenly. Otherwise a length gets a share in proportion to the cube root of its
-        weight, which is what minimizes the weighted sum of the variances.
+        weight, which is what minimizes the weighted sum of the variances; of a rho, whose inverse the variance is, the
+        square root.
         """
         if self.method == "tree-paper":
-            return split_epsilon(self.measuring, [1.0] * (self.height + 1))
-        most = max(self.weights)
-        shares = [max(_UNASKED, (weight / most) ** (1 / 3)) for weight in self.weights]
-        return split_epsilon(self.measuring, [_UNASKED, *shares])
+            return split(self.pure, [1.0] * (self.height + 1))
+        most, root = max(self.weights), 1 / 2 if self.delta else 1 / 3
+        shares = [max(_UNASKED, (weight / most) ** root) for weight in self.weights]
+        return split(self.measuring, [_UNASKED, *shares])
 
     def question(self) -> dict[str, Any]:
         """Return all that defines the release, as JSON values."""
@@ -192,6 +193,8 @@ def plan_sequences(
     if not 0 <= threshold < 1000:
         raise ConfigError("a threshold is a number of standard deviations, 0 or more", "for example: --grow-from 2")
     settled = vars(Terms.checked(unit, **terms))
+    if settled["delta"] and method == "tree-paper":
+        raise ConfigError("the printed tree draws no Gaussian noise", "leave out --gaussian, or use --method tree")
     asked = dict(weights or {}) or dict.fromkeys(range(1, len(columns) + 1), 1.0)
     if any(not 1 <= length <= len(columns) or not 0 < weight < 1e9 for length, weight in asked.items()):
         raise ConfigError(
@@ -243,8 +246,8 @@ def _rehearse(plan: SequencePlan) -> None:
     """Run a plan on no rows and two levels, with test noise: an epsilon too small for what is asked is refused here."""
     small = replace(plan, dimension=replace(plan.dimension, labels=("0", "1")), threshold=_RELUCTANT)
     measure_sequences(np.zeros((0, plan.height), np.int64), small, SeededNoise(0))
-    for epsilon in plan.depth_epsilons:
-        laplace_variance(plan.distance, epsilon)
+    for cost in plan.depth_costs:
+        variance_of(plan.distance, cost)
     plan.rehearse_report()
 
 
@@ -292,8 +295,8 @@ def measure_sequences(codes: IntArray, plan: SequencePlan, noise: Noise) -> Sequ
     if plan.method == "markov":
         return ChainModel(measure_chain(codes, plan.symbols, plan.measuring, noise, distance=distance), plan.ends)
     mode = "paper" if plan.method == "tree-paper" else "improved"
-    epsilons, threshold, ends = plan.depth_epsilons, plan.threshold, plan.ends
-    tree = grow(codes, plan.symbols, epsilons, noise, distance=distance, threshold=threshold, ends=ends, mode=mode)
+    costs, threshold, ends = plan.depth_costs, plan.threshold, plan.ends
+    tree = grow(codes, plan.symbols, costs, noise, distance=distance, threshold=threshold, ends=ends, mode=mode)
     return TreeModel(tree, printed=mode == "paper")
 
 

@@ -27,8 +27,8 @@ from deid.base.arrays import IntArray
 from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.dp.budget import Ledger, Part
+from deid.dp.costs import Cost, split
 from deid.dp.domain import Dimension
-from deid.dp.epsilon import split_epsilon
 from deid.dp.measuring import PERSON, Asking, Measure
 from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, laplace_scale
 from deid.dp.payment import AlreadyReleased, check_payer, partition_name, row_key, table_mark
@@ -73,6 +73,8 @@ class CheckedQuery:
     terms : Terms
         Whom its answer protects, and what it tells beside.
     epsilon : float
+        What is spent on all of it.
+    cost : Cost
         What its numbers cost.
     reporting : float or None
         What it costs to tell how many rows lie outside the domains of ``named``; None where that is not told.
@@ -86,6 +88,7 @@ class CheckedQuery:
     query: Query
     terms: Terms
     epsilon: float
+    cost: Cost
     reporting: float | None
     groups: tuple[Dimension, ...]
     named: frozenset[str]
@@ -95,8 +98,8 @@ class CheckedQuery:
         """All that is asked of the rows, one after the other."""
         return (self.query, *self.query.others)
 
-    def measures(self, noise: Noise, epsilon: float | None = None) -> list[Measure]:
-        """Return how each of the `aggregates` is answered, all together for an epsilon, by default that of the query.
+    def measures(self, noise: Noise, cost: Cost | None = None) -> list[Measure]:
+        """Return how each of the `aggregates` is answered, all together for a cost, by default that of the query.
 
         Raises
         ------
@@ -104,8 +107,8 @@ class CheckedQuery:
             When a column, bounds or cells are not declared, or a number is out of its range.
         """
         asked = [replace(own, group_by=self.query.group_by) for own in self.aggregates]
-        whole = self.epsilon if epsilon is None else epsilon
-        shares = split_epsilon(whole, [1.0] * len(asked)) if self.query.others else (whole,)
+        whole = self.cost if cost is None else cost
+        shares = split(whole, [1.0] * len(asked)) if self.query.others else (whole,)
         measures = [self.view._measure(own, share, noise) for own, share in zip(asked, shares, strict=True)]
         if self.query.others and any(own.labelled for own in measures):
             raise ConfigError("HISTOGRAM and TOP have answers of their own", "ask them in queries of their own")
@@ -131,8 +134,8 @@ class QuerySession:
     unit : PrivacyUnit, optional
         Whom answers without a ledger protect; a row by default.
     **terms
-        Level, bound, and share of the epsilon of each answer that tells how many rows have a cell outside the declared
-        domains of the columns that are asked: see `deid.dp.plan.Terms.checked`.
+        Level, bound, delta, and share of the epsilon of each answer that tells how many rows have a cell outside the
+        declared domains of the columns that are asked: see `deid.dp.plan.Terms.checked`.
 
     Raises
     ------
@@ -512,14 +515,15 @@ class TableView:
         view = self if query.where is None else self._where(query.where)
         return (view if query.per_person is None else view.by_person(query.per_person)), query
 
-    def _measure(self, query: Query, epsilon: float, noise: Noise) -> Measure:
+    def _measure(self, query: Query, cost: Cost, noise: Noise) -> Measure:
         """Check what is asked, without looking at a row, and return how to answer it."""
         session, apart = self._session, None
         if self._person is not None:
             # a person with rows in several parts is counted in each of them
             parted = self._path or query.group_by
             apart = self._distance if parted else min(self._distance, session.terms.unit.unit_distance)
-        asking = Asking(self._columns, self._distance, apart, session.terms.level, epsilon, noise)
+        rows = 1 if self._of_persons else session.terms.unit.max_rows
+        asking = Asking(self._columns, self._distance, apart, session.terms.level, cost, noise, rows)
         return asking.measure(query, self._frame.iloc[:0])
 
     def _check_size(self, parts: int, measures: Sequence[Measure]) -> None:
@@ -553,7 +557,7 @@ class TableView:
             terms = replace(terms, report_share=0.0)
         measuring, reporting = terms.split(epsilon)
         groups = tuple(declared_cells(reference, self._columns) for reference in query.group_by)
-        checked = CheckedQuery(self, query, terms, measuring, reporting, groups, named)
+        checked = CheckedQuery(self, query, terms, epsilon, measuring, reporting, groups, named)
         measures = checked.measures(self._session.noise)
         names = [own.name for own in groups]
         labelled = measures[0].labelled
@@ -600,8 +604,9 @@ class TableView:
                 answer = json.loads(session.ledger.answer(own, json.dumps(answer)))
         rows, noise = tuple(answer["rows"]), session.noise
         return QueryAnswer(
-            rows, epsilon, own, terms.level, noise.label, noise.private, terms.bound, answer["left_out"], receipt
-        )
+            rows, epsilon, own, terms.level, noise.label, noise.private, terms.bound, answer["left_out"], receipt,
+            terms.delta,
+        )  # fmt: skip
 
     def _answers(self, checked: CheckedQuery) -> list[dict[str, Any]]:
         """Answer all aggregates, one after the other; where there are several, rows say of which they are."""

@@ -99,7 +99,8 @@ def survival(
         chosen: list[IntArray | None] = [None] * len(names)
         for own, cell in [*zip(groups, cells, strict=True), *((_of(release, k), v) for k, v in conditions.items())]:
             chosen[names.index(own.name)] = own.select(cell)
-        counts, variance = model.estimate(axes, chosen)
+        _, counts, variances, _ = model.moments(axes, chosen)
+        variance = float(variances.flat[0])  # all cells of a slice have the same
         table = counts if axes[0] == names.index(time) else counts.T
         table = table[: len(times) - (times.missing >= 0)]
         curve = _curve(table[:, deaths].sum(axis=1), table[:, censored].sum(axis=1), variance, int(deaths.sum()),

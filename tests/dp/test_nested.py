@@ -155,7 +155,7 @@ def test_the_forecast_and_shares_of_levels() -> None:
         errors.append(np.abs(made["count"] - table()["year"].value_counts().reindex(list("012")).to_numpy()).mean())
     assert told["year"] == pytest.approx(np.mean(errors), rel=0.2)
     heavy = released(table(), level_shares={"all": 8, "state": 2})
-    assert heavy.model.epsilons == pytest.approx((8 / 12, 1 / 12, 2 / 12, 1 / 12), rel=1e-6)
+    assert heavy.model.costs == pytest.approx((8 / 12, 1 / 12, 2 / 12, 1 / 12), rel=1e-6)
 
 
 @pytest.mark.parametrize("wrong", [

@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 from deid.base.errors import ConfigError
+from deid.dp.costs import together
 from deid.dp.domain import declare
 from deid.dp.epsilon import split_epsilon
 from deid.dp.markov_chain import MarkovChain, measure_chain
 from deid.dp.noise import SeededNoise
-from deid.dp.prefix_tree import PrefixTree, grow, remaining_epsilon
+from deid.dp.prefix_tree import PrefixTree, grow
 from deid.dp.sequence_models import ChainModel, TreeModel
 from deid.dp.sequences import plan_sequences, release_sequences
 from deid.dp.tree_estimate import consistent, nonnegative_tree
@@ -137,9 +138,9 @@ def test_paper_mode_spends_epsilon_and_not_eight_sevenths() -> None:
     plan = plan_sequences(
         declare("level", {"range": [0, 3]}), list("abcdefg"), 1.0, PrivacyUnit(), method="tree-paper", report_share=0
     )
-    assert len(plan.depth_epsilons) == 8
-    assert sum(plan.depth_epsilons) <= 1.0
-    assert plan.depth_epsilons[0] == pytest.approx(1 / 8, abs=1e-8)
+    assert len(plan.depth_costs) == 8
+    assert sum(plan.depth_costs) <= 1.0
+    assert plan.depth_costs[0] == pytest.approx(1 / 8, abs=1e-8)
 
 
 def test_paper_mode_is_floor_of_laplace_and_threshold_two_sd() -> None:
@@ -152,10 +153,10 @@ def test_paper_mode_is_floor_of_laplace_and_threshold_two_sd() -> None:
 
 def test_budget_below_a_leaf_counts_it_again() -> None:
     epsilons = split_epsilon(1.0, [0.1, 1, 1, 1])
-    assert remaining_epsilon(epsilons, 1) == pytest.approx(2 / 3.1, abs=1e-6)
-    assert remaining_epsilon(epsilons, 3) == 0
+    assert together(epsilons[2:]) == pytest.approx(2 / 3.1, abs=1e-6)
+    assert together(epsilons[4:]) == 0
     for depth in range(4):
-        assert sum(epsilons[: depth + 1]) + remaining_epsilon(epsilons, depth) <= 1.0
+        assert sum(epsilons[: depth + 1]) + together(epsilons[depth + 1 :]) <= 1.0
 
 
 def random_tree(seed: int) -> PrefixTree:
@@ -302,7 +303,7 @@ def test_a_markov_chain_is_recovered() -> None:
     assert np.abs(model.distribution(4) - true).mean() < 8
     assert model.distribution(4).sum() == pytest.approx(5000, abs=20)
     assert model.prefix([0, 1], 0.95).count == pytest.approx(float(model.distribution(2)[0, 1]))
-    assert sum(chain.epsilons) <= 5.0
+    assert sum(chain.costs) <= 5.0
 
 
 def test_a_chain_of_one_period_is_a_histogram() -> None:
@@ -333,7 +334,7 @@ def test_bad_plans_are_refused(options: dict[str, Any], match: str) -> None:
 def test_weights_follow_the_asked_lengths() -> None:
     level = declare("level", {"range": [0, 3]})
     plan = plan_sequences(level, list("abcd"), 1.0, PrivacyUnit(), weights={2: 8.0, 3: 1.0})
-    root, one, two, three, four = plan.depth_epsilons
+    root, one, two, three, four = plan.depth_costs
     assert (root / two, one / two, four / two) == pytest.approx((0.1, 0.1, 0.1), rel=1e-6)
     assert three / two == pytest.approx(0.5, rel=1e-6)
 

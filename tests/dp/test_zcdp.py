@@ -27,6 +27,9 @@ from deid.dp.forecast import epsilon_for, forecast
 from deid.dp.methods import Rows, measure
 from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, gaussian_scale
 from deid.dp.release import read_release, write_release
+from deid.dp.sequence_release import read_sequences, write_sequences
+from deid.dp.sequences import plan_sequences, release_sequences
+from deid.dp.survival import survival
 from deid.dp.unit import PrivacyUnit
 from deid.dp.zcdp import epsilon_of, nano_rho_of_pure, rho_of, split_rho
 
@@ -159,7 +162,7 @@ class Entering(SeededNoise):
 @given(
     st.lists(st.tuples(*[st.integers(0, 2)] * 3), max_size=8),
     st.lists(st.tuples(*[st.integers(0, 2)] * 3), max_size=2),
-    st.sampled_from(["add-remove", "replace"]), st.sampled_from(["marginals", "cells"]),
+    st.sampled_from(["add-remove", "replace"]), st.sampled_from(["marginals", "cells", "topdown"]),
 )  # fmt: skip
 def test_neighbours_move_by_the_stated_distance_in_l2_and_the_whole_rho_is_not_exceeded(
     others: list[tuple[int, int, int]], own: list[tuple[int, int, int]], relation: str, method: str
@@ -254,3 +257,110 @@ def test_one_ledger_pays_for_gaussian_cubes_and_pure_questions(
     assert '"rho"' in deid("budget", "history", "l.db")
     columns = [declare("sex", {"values": ["F", "M"]})]
     assert 0 < QuerySession(small[0], columns, ledger).remaining < 1
+
+
+QUESTIONS = (
+    "COUNT(*)", "COUNT(DISTINCT age)", "SUM(age)", "MEAN(age)", "SD(age)", "MEDIAN(age) WITH INTERVAL"
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", QUESTIONS)
+def test_answers_with_gaussian_noise_have_intervals_that_hold(asked: str, small: Small) -> None:
+    frame, dimensions = small
+    ages = frame["age"].astype(int)
+    true = {
+        "COUNT(*)": len(frame), "COUNT(DISTINCT age)": ages.nunique(), "SUM(age)": ages.sum(), "MEAN(age)": ages.mean(),
+        "SD(age)": ages.std(ddof=0), "MEDIAN(age) WITH INTERVAL": ages.median(),
+    }[asked]  # fmt: skip
+    inside, errors = [], []
+    for seed in range(120):
+        session = QuerySession(frame, dimensions, None, noise=SeededNoise(seed), delta=1e-6, report_share=0)
+        answer = session.query(f"SELECT {asked}", 1.0)
+        assert answer.delta == 1e-6
+        inside.append(answer.lower <= true <= answer.upper)
+        errors.append(abs(answer.value - true))
+    assert np.mean(inside) >= 0.9
+    if asked == "COUNT(*)":
+        assert np.mean(errors) == pytest.approx(math.sqrt(1 / rho_of(1.0, 1e-6) / math.pi), rel=0.25)
+
+
+def test_sequences_with_gaussian_noise_hold_and_come_back_from_a_file(tmp_path: Path) -> None:
+    codes = np.random.default_rng(3).integers(0, 3, (3000, 4))
+    frame = pd.DataFrame(codes, columns=["q1", "q2", "q3", "q4"]).astype("string")
+    level = declare("level", {"range": [0, 2]})
+    true = int(((codes[:, 0] == 0) & (codes[:, 1] == 1)).sum())
+    for method in ("tree", "markov"):
+        inside = []
+        plan = plan_sequences(level, list(frame), 1.0, ROW, method=method, delta=1e-6)
+        for seed in range(50):
+            found = release_sequences(frame, plan, ledger=None, noise=SeededNoise(seed))
+            row = found.prefix(["0", "1"]).iloc[0]
+            inside.append(row["lower"] <= true <= row["upper"])
+        assert np.mean(inside) >= 0.85
+        for suffix in (".json", ".parquet", ".csv"):
+            write_sequences(found, tmp_path / f"{method}{suffix}")
+            again = read_sequences(tmp_path / f"{method}{suffix}")
+            pd.testing.assert_frame_equal(again.prefixes(2), found.prefixes(2), check_dtype=False)
+            assert (again.metadata["delta"], again.metadata["rho"]) == (1e-6, rho_of(1.0, 1e-6))
+    with pytest.raises(ConfigError, match="draws no Gaussian noise"):
+        plan_sequences(level, list(frame), 1.0, ROW, method="tree-paper", delta=1e-6)
+
+
+def test_top_down_counts_and_survival_with_gaussian_noise_hold(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    months, event = rng.integers(0, 12, 4000), rng.integers(0, 2, 4000)
+    trees = {f"s{s}": [f"c{s}{n}" for n in range(8)] for s in range(3)}
+    county = np.array([own for family in trees.values() for own in family])[rng.integers(0, 24, 4000)]
+    frame = pd.DataFrame({"county": county, "months": months, "death": event}).astype(str).astype("string")
+    places = declare("county", {"tree": trees, "within": ["state"]})
+    plan = plan_cube([places], 1.0, ROW, method="topdown", delta=1e-6, nonnegative=False)
+    states = np.array([sum(int((county == own).sum()) for own in family) for family in trees.values()])
+    inside = []
+    for seed in range(60):
+        found = release_cube(frame, plan, ledger=None, noise=SeededNoise(seed))
+        shown = found.slice(["state"])
+        inside.append((shown["lower"] <= states) & (states <= shown["upper"]))
+    assert 0.9 <= np.mean(inside) <= 0.99
+    write_release(found, tmp_path / "c.parquet")
+    pd.testing.assert_frame_equal(read_release(tmp_path / "c.parquet").slice(["state"]), shown, check_dtype=False)
+
+    time, died = declare("months", {"range": [0, 11]}), declare("death", {"values": ["0", "1"]})
+    plan = plan_cube([time, died], 1.0, ROW, slices=[["months", "death"]], delta=1e-6)
+    at_risk = np.array([(months >= t).sum() for t in range(12)])
+    events = np.array([((months == t) & (event == 1)).sum() for t in range(12)])
+    curve = np.cumprod(1 - events / at_risk)[:8]
+    covered = []
+    for seed in range(60):
+        cube = release_cube(frame, plan, ledger=None, noise=SeededNoise(seed))
+        found = survival(cube, "months", "death", "1", sampling=False)[:8]
+        covered.append((found["lower"] <= curve) & (curve <= found["upper"]))
+    assert 0.9 <= np.mean(covered) <= 0.99
+
+
+def test_questions_and_sequences_are_paid_in_rhos_on_the_command_line(
+    small: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DEID_LEDGER", raising=False)
+    small[0].assign(q1="0", q2="1").to_csv("t.csv", index=False)
+    ledger = Ledger.create(tmp_path / "l.db", 1.0, ROW, delta=1e-6)
+    Ledger.create(tmp_path / "pure.db", 1.0, ROW)
+
+    def deid(*arguments: str) -> str:
+        result = CliRunner().invoke(app, [*arguments, "--gaussian"])
+        return result.output + str(result.exception)
+
+    query = ("query", "t.csv", "SELECT COUNT(*), MEAN(age) GROUP BY sex", "--domain", "sex=F,M", "--domain",
+             "age=0..11", "--epsilon", "0.1")  # fmt: skip
+    level = ("sequences", "t.csv", "--periods", "q1,q2", "--domain", "level=0..1", "--epsilon", "0.3")
+    assert "needs a budget with a delta" in deid(*query, "--ledger", "pure.db")
+    assert "at epsilon 0.1, delta 1e-06" in deid(*query, "--ledger", "l.db", "--dry-run")
+    assert "rho" in deid(*level, "--ledger", "l.db", "--dry-run")
+    assert ledger.account().spent == 0
+    shown = deid(*query, "--ledger", "l.db", "--request", "a")
+    assert "MEAN(age),F" in shown
+    assert ledger.account().spent == math.ceil(rho_of(0.1, 1e-6) * NANO)
+    assert deid(*query, "--ledger", "l.db", "--request", "a").splitlines()[:5] == shown.splitlines()[:5]
+    deid(*level, "--ledger", "l.db", "-o", "s.json")
+    assert ledger.account().spent == math.ceil(rho_of(0.1, 1e-6) * NANO) + math.ceil(rho_of(0.3, 1e-6) * NANO)
+    assert read_sequences(tmp_path / "s.json").metadata["rho"] == rho_of(0.3, 1e-6)

@@ -1,0 +1,187 @@
+"""Intervals that cover the noise and that the rows are a sample: against other libraries, and by simulation."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest, norm
+from typer.testing import CliRunner
+
+from deid.base.errors import ConfigError
+from deid.cli.main import app
+from deid.dp import QuerySession
+from deid.dp.cube import plan_cube, release_cube
+from deid.dp.domain import declare
+from deid.dp.intervals import mean_interval, sampled, shares_interval
+from deid.dp.noise import SeededNoise
+from deid.dp.release import CubeRelease, write_release
+from deid.dp.unit import PrivacyUnit
+
+Floats = npt.NDArray[np.float64]
+DIMENSIONS = (
+    declare("arm", {"values": ["a", "b", "c"]}),
+    declare("dose", {"values": ["0", "1", "2"]}),
+    declare("age", {"range": [0, 7]}),
+)
+ARMS = np.array([0.6, 0.35, 0.05])
+DOSES = np.array([[0.7, 0.2, 0.1], [0.5, 0.3, 0.2], [0.2, 0.2, 0.6]])
+ZERO, MANY = np.zeros(1), np.full(1, math.inf)
+
+
+def one(value: float) -> Floats:
+    return np.array([value])
+
+
+@pytest.mark.parametrize(("part", "whole"), [(0, 20), (3, 20), (20, 20), (70, 300)])
+def test_without_noise_a_share_has_wilsons_interval(part: int, whole: int) -> None:
+    lower, upper = shares_interval(one(part), one(whole), (ZERO, ZERO, ZERO), MANY, 0.9)
+    known = binomtest(part, whole).proportion_ci(0.9, method="wilson")
+    assert (lower[0], upper[0]) == pytest.approx((known.low, known.high), abs=2e-4)
+    half = sampled(one(part), ZERO, MANY, 0.9)
+    z = norm.ppf(0.95)
+    assert half[0][0] == pytest.approx(part + z**2 / 2 - z * math.sqrt(part + z**2 / 4), abs=5e-3)
+
+
+@settings(max_examples=60)
+@given(
+    st.floats(-20, 300), st.floats(1, 500), st.floats(0, 400), st.floats(0, 400), st.floats(-1, 1), st.integers(1, 4),
+    st.booleans(),
+)  # fmt: skip
+def test_a_share_has_all_values_that_its_law_allows(
+    part: float, whole: float, of_part: float, of_whole: float, correlation: float, rows: int, sampling: bool
+) -> None:
+    """By trying shares on a grid, with normal noise; where the whole may be nothing, any share may be."""
+    both = correlation * math.sqrt(of_part * of_whole)
+    found = shares_interval(
+        one(part), one(whole), (one(of_part), one(of_whole), one(both)), MANY, 0.95, rows=rows, sampling=sampling
+    )
+    lower, upper = float(found[0][0]), float(found[1][0])
+    z = 1.96
+    if whole <= 1.97 * math.sqrt(of_whole):
+        assert (lower, upper) == (0, 1) or whole > 1.95 * math.sqrt(of_whole)
+        return
+    grid = np.linspace(0, 1, 2001)
+    variance = of_part - 2 * grid * both + grid**2 * of_whole + sampling * rows * whole * grid * (1 - grid)
+    inside = grid[(part - grid * whole) ** 2 <= (z - 0.02) ** 2 * np.maximum(variance, 0)]
+    assert all(lower - 1e-3 <= own <= upper + 1e-3 for own in inside)
+    outside = (part - grid * whole) ** 2 > (z + 0.02) ** 2 * np.maximum(variance, 0) + 1e-9
+    assert not (outside & (grid > lower + 1e-3) & (grid < upper - 1e-3)).any()
+
+
+def test_more_rows_of_a_person_noise_and_level_widen_intervals() -> None:
+    def width(rows: int = 1, noise: float = 9.0, level: float = 0.9) -> float:
+        lower, upper = sampled(one(100), one(noise), one(1.0), level, rows=rows)
+        return float(upper[0] - lower[0])
+
+    assert width() < width(rows=3) < width(rows=3, level=0.99)
+    assert width() < width(noise=100)
+    # a mean of many rows is as near as they are many
+    ends = [mean_interval(5.0 * n, n, 0.0, 0.0, 4.0, math.inf, 0.95, 1) for n in (100, 400)]
+    assert [round(upper - lower, 3) for lower, upper in ends] == pytest.approx(
+        [2 * 1.96 * 0.2, 2 * 1.96 * 0.1], abs=2e-3
+    )
+    assert mean_interval(1.0, 3.0, 1.0, 100.0, 1.0, 1.0, 0.95, 1) == (-math.inf, math.inf)
+
+
+def drawn(rows: float, generator: np.random.Generator) -> pd.DataFrame:
+    count = generator.poisson(rows)
+    arm = generator.choice(3, count, p=ARMS)
+    dose = (generator.random(count)[:, None] > np.cumsum(DOSES[arm], axis=1)).sum(axis=1)
+    age = generator.integers(0, 8, count)
+    return pd.DataFrame(
+        {"arm": np.array(list("abc"))[arm], "dose": dose.astype(str), "age": age.astype(str)}, dtype="string"
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "runs"), [("marginals", 80), ("cells", 80), ("topdown", 40), ("privelet", 40), ("forest", 8)]
+)
+def test_slices_hold_what_samples_are_drawn_from(method: str, runs: int) -> None:
+    slices = [["arm", "dose"], ["dose", "age"]] if method == "marginals" else []
+    plan = plan_cube(DIMENSIONS, 0.5, PrivacyUnit(), method=method, slices=slices, report_share=0)
+    generator = np.random.default_rng(5)
+    counts, shares, noise_alone = [], [], []
+    expected = (400 * ARMS[:, None] * DOSES).ravel()
+    for seed in range(runs):
+        release = release_cube(drawn(400, generator), plan, ledger=None, noise=SeededNoise(seed))
+        found = release.slice(["arm", "dose"], sampling=True)
+        counts.append((found["lower"] <= expected) & (expected <= found["upper"]))
+        found = release.slice(["arm", "dose"], sampling=True, share="dose")
+        shares.append((found["lower"] <= DOSES.ravel()) & (DOSES.ravel() <= found["upper"]))
+        assert ((found["lower"] <= found["share"]) & (found["share"] <= found["upper"])).all()
+        found = release.slice(["arm", "dose"])
+        noise_alone.append((found["lower"] <= expected) & (expected <= found["upper"]))
+    assert np.mean(counts) >= (0.9 if method == "forest" else 0.92)
+    assert np.mean(shares) >= 0.9
+    if method in ("marginals", "cells"):
+        assert np.mean(counts) <= 0.98
+        assert np.mean(shares) <= 0.98
+        assert np.mean(noise_alone) < 0.9
+
+
+TRUE = {"COUNT(*)": 800.0, "MEAN(age)": 50.0, "MEAN(dead)": 0.1, "MEDIAN(age)": 50.0, "QUANTILE(age, 0.9)": 65.0}
+
+
+@pytest.mark.parametrize("asked", TRUE)
+def test_answers_hold_what_samples_are_drawn_from(asked: str) -> None:
+    columns = [declare("age", {"range": [0, 99]}), declare("dead", {"range": [0, 1]})]
+    generator, inside, alone = np.random.default_rng(2), [], []
+    for seed in range(80):
+        count = generator.poisson(800)
+        age = np.clip(np.rint(generator.normal(50, 12, count)), 0, 99).astype(int)
+        dead = (generator.random(count) < 0.1).astype(int)
+        frame = pd.DataFrame({"age": age, "dead": dead}).astype(str).astype("string")
+        session = QuerySession(frame, columns, None, noise=SeededNoise(seed), report_share=0)
+        for told, with_what in ((inside, "SAMPLING"), (alone, "INTERVAL")):
+            found = session.query(f"SELECT {asked} WITH {with_what}", 2.0)
+            assert found.lower <= found.value <= found.upper
+            told.append(found.lower <= TRUE[asked] <= found.upper)
+    assert np.mean(inside) >= 0.9
+    if asked in ("COUNT(*)", "MEAN(dead)"):
+        assert np.mean(alone) < 0.8
+        assert np.mean(inside) <= 0.99
+
+
+@pytest.mark.parametrize("asked", ["SUM(age)", "SD(age)", "VARIANCE(age)", "COUNT(DISTINCT age)"])
+def test_what_has_no_such_interval_is_refused_before_it_is_paid(asked: str) -> None:
+    session = QuerySession(
+        pd.DataFrame({"age": ["1"]}, dtype="string"), [declare("age", {"range": [0, 9]})], None, noise=SeededNoise(0)
+    )
+    with pytest.raises(ConfigError, match="no interval that covers sampling"):
+        session.query(f"SELECT {asked} WITH SAMPLING", 1.0)
+
+
+def small_release(**how: Any) -> CubeRelease:
+    plan = plan_cube(DIMENSIONS[:2], 5.0, PrivacyUnit(), **how)
+    return release_cube(drawn(300, np.random.default_rng(1)), plan, ledger=None, noise=SeededNoise(1))
+
+
+def test_shares_are_of_their_group_and_add_up(tmp_path: Path) -> None:
+    release = small_release(slices=[["arm", "dose"]])
+    found = release.slice(["dose", "arm"], share="dose", where={"arm": "a,b"})
+    assert list(found.columns[:6]) == ["dose", "arm", "count", "share", "lower", "upper"]
+    assert found.groupby("arm")["share"].sum().tolist() == pytest.approx([1, 1])
+    assert (found["count"] / found.groupby("arm")["count"].transform("sum")).tolist() == pytest.approx(
+        list(found["share"])
+    )
+    write_release(release, tmp_path / "c.json")
+    said = CliRunner().invoke(
+        app, ["slice", str(tmp_path / "c.json"), "--dims", "arm,dose", "--share", "dose", "--sampling",
+              "--plot", str(tmp_path / "p.svg")]
+    )  # fmt: skip
+    assert said.exit_code == 0
+    assert said.output.startswith("arm,dose,count,share,lower,upper")
+    assert "that the rows are a sample of others" in said.output
+    assert (tmp_path / "p.svg").exists()
+    with pytest.raises(ConfigError, match="a share is of a column of the table"):
+        release.slice(["arm"], share="dose")
+    with pytest.raises(ConfigError, match="were set to 0 one by one"):
+        small_release(method="cells-clamped").slice(["arm"], sampling=True)
