@@ -55,6 +55,7 @@ void labeller_forget_rows(Labeller *self)
 
 void labeller_forget(Labeller *self)
 {
+    Py_CLEAR(self->walked);
     labeller_forget_rows(self);
     names_clear(&self->types);
     if (self->brief)

@@ -163,6 +163,7 @@ static PyObject *borders(const Labeller *self, int side)
 static int read_text(Labeller *self, PyObject *string, int outside)
 {
     const Py_ssize_t size = PyUnicode_GET_LENGTH(string);
+    Py_CLEAR(self->walked);
     if (outside >= self->labels || size >= INT32_MAX) {
         PyErr_SetString(PyExc_ValueError, "no such label, or the text is too long");
         return -1;
@@ -179,6 +180,22 @@ static int read_text(Labeller *self, PyObject *string, int outside)
         labeller_forget(self); /* whatever is half built */
         return -1;
     }
+    return 0;
+}
+
+int labeller_walk(Labeller *self, PyObject *string, int outside, double bias)
+{
+    if (self->walked == string && self->walked_outside == outside && self->walked_bias == bias)
+        return 0;
+    if (read_text(self, string, outside))
+        return -1;
+    if (grow(&self->path, &self->path_room, self->items + 1, 1) || labeller_best(self, self->path, outside, bias)) {
+        labeller_forget(self);
+        return -1;
+    }
+    self->walked = Py_NewRef(string);
+    self->walked_outside = outside;
+    self->walked_bias = bias;
     return 0;
 }
 
@@ -255,13 +272,9 @@ static PyObject *labeller_spans(PyObject *object, PyObject *args)
         return NULL;
     if (kind.len != self->labels || group.len != self->labels)
         PyErr_SetString(PyExc_ValueError, "each label needs a kind and a group");
-    else if (!read_text(self, string, outside)) {
+    else if (!labeller_walk(self, string, outside, bias)) {
         found = PyList_New(0);
-        if (!found || grow(&self->path, &self->path_room, self->items + 1, 1) ||
-            labeller_best(self, self->path, outside, bias)) {
-            Py_CLEAR(found);
-            labeller_forget(self);
-        } else if (add_spans(self, found, self->path, kind.buf, group.buf))
+        if (found && add_spans(self, found, self->path, kind.buf, group.buf))
             Py_CLEAR(found);
     }
     PyBuffer_Release(&kind);
@@ -294,6 +307,9 @@ static PyMethodDef methods[] = {
     {"spans", labeller_spans, METH_VARARGS,
      "spans(text, outside, bias, kinds, groups) -> [(start, end, group)]: what the best labels say is marked; kinds, a "
      "byte a label: 1 opens, 2 continues, 4 closes, 0 is outside"},
+    {"chances", labeller_chances, METH_VARARGS,
+     "chances(text, outside, bias, places) -> [probability]: the least one of the best labels of each place (start, end); "
+     "None where scores lie too far apart"},
     {"frozen", labeller_frozen, METH_NOARGS,
      "frozen() -> bytes: the labeller and all that it has met, for the argument `table` of another one of the same model"},
     {"kept", labeller_kept, METH_NOARGS, "kept() -> (types, rows): what is held between documents"},

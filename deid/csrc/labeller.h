@@ -107,6 +107,13 @@ typedef struct {
     Alive *alive;
     Py_ssize_t alive_count, alive_room, alive_from_room;
     int64_t *alive_from; /* per item: where its labels begin in `alive` */
+    /* probabilities; see chances.c */
+    PyObject *walked; /* the text whose best labels `path` holds, NULL: none */
+    int walked_outside;
+    double walked_bias;
+    double *moves, widest_move; /* exp(transition) */
+    double *chances;
+    Py_ssize_t chances_room;
 } Labeller;
 
 enum { NOT_BUILT = -1 };
@@ -134,6 +141,18 @@ void labeller_release(Labeller *self);
 /* walk.c */
 int labeller_ready(Labeller *self, Py_ssize_t first, Py_ssize_t last);
 int labeller_best(Labeller *self, uint8_t *path, int outside, double bias);
+
+void labeller_sum(const Labeller *self, Py_ssize_t item, int32_t *sum);
+
+/* labeller.c: read a text and walk it, unless that was done last; 0, or -1 with an exception */
+int labeller_walk(Labeller *self, PyObject *string, int outside, double bias);
+
+/* chances.c */
+PyObject *labeller_chances(PyObject *object, PyObject *args);
+
+/* native.c */
+double forward_backward(const double *emissions, const double *moves, Py_ssize_t n, Py_ssize_t l, Py_ssize_t left,
+                        Py_ssize_t right, double *weight, double *alpha, double *beta, double *marginal, double *onto);
 
 /* context.c */
 int labeller_places(Labeller *self, const uint32_t *text);

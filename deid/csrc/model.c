@@ -328,6 +328,7 @@ void labeller_dealloc(PyObject *object)
     PyTypeObject *type = Py_TYPE(object);
     alphabet_free(&self->alphabet);
     labeller_release(self);
+    Py_CLEAR(self->walked);
     names_free(&self->attributes);
     names_free(&self->words);
     names_free(&self->types);
@@ -338,7 +339,8 @@ void labeller_dealloc(PyObject *object)
                      self->scratch.at, self->body.at, self->type_of, self->start,
                      self->row_name.at, self->item, self->counted, self->place, self->fired_head, self->fired_next,
                      self->fired_attribute, self->rank, self->brief, self->seen, self->single_row, self->text,
-                     self->near, self->often, self->path, self->alive, self->alive_from};
+                     self->near, self->often, self->path, self->alive, self->alive_from, self->moves,
+                     self->chances};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     Lined *lined[] = {&self->rows, &self->exact_rows, &self->single_rows, &self->often_rows, &self->walk,

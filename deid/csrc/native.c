@@ -57,12 +57,16 @@ WIDE static void viterbi_path(const double *emissions, const double *transition,
 /* Scaled forward-backward of one stretch of a sequence.
  *
  * left and right are the labels before and behind the stretch, or -1 at an end of the sequence. weight receives
- * exp(emission - its largest), alpha and beta the scaled messages, p(label) the marginals; returns log Z. */
-WIDE static double forward_backward(const double *emissions, const double *moves, Py_ssize_t n, Py_ssize_t l,
-                                    Py_ssize_t left, Py_ssize_t right, double *weight, double *alpha, double *beta,
-                                    double *marginal)
+ * exp(emission - its largest), alpha and beta the scaled messages, p(label) the marginals; returns log Z. onto is
+ * scratch of l*l: moves from target to source, so that both passes run along memory. */
+WIDE double forward_backward(const double *emissions, const double *moves, Py_ssize_t n, Py_ssize_t l, Py_ssize_t left,
+                             Py_ssize_t right, double *restrict weight, double *restrict alpha, double *restrict beta,
+                             double *restrict marginal, double *restrict onto)
 {
     double log_z = 0.0;
+    for (Py_ssize_t i = 0; i < l; i++)
+        for (Py_ssize_t j = 0; j < l; j++)
+            onto[j * l + i] = moves[i * l + j];
     for (Py_ssize_t t = 0; t < n; t++) {
         const double *e = emissions + t * l;
         double *w = weight + t * l, *a = alpha + t * l;
@@ -102,14 +106,16 @@ WIDE static double forward_backward(const double *emissions, const double *moves
         if (t < n - 1) {
             const double *after = b + l, *w = weight + (t + 1) * l;
             double sum = 0.0;
-            for (Py_ssize_t i = 0; i < l; i++) {
-                const double *row = moves + i * l;
-                double through = 0.0;
-                for (Py_ssize_t j = 0; j < l; j++)
-                    through += row[j] * (w[j] * after[j]);
-                b[i] = through;
-                sum += through;
+            for (Py_ssize_t i = 0; i < l; i++)
+                b[i] = 0.0;
+            for (Py_ssize_t j = 0; j < l; j++) {
+                const double through = w[j] * after[j];
+                const double *row = onto + j * l;
+                for (Py_ssize_t i = 0; i < l; i++)
+                    b[i] += row[i] * through;
             }
+            for (Py_ssize_t i = 0; i < l; i++)
+                sum += b[i];
             const double scale = 1.0 / sum;
             for (Py_ssize_t i = 0; i < l; i++)
                 b[i] *= scale;
@@ -169,14 +175,15 @@ WIDE static void add_row(double *score, const float *row, double value, Py_ssize
 }
 
 /* One step of AdaGrad on one stretch of a sequence; returns its negative log likelihood.
- * scratch: 5*n*l + 2*l*l + l doubles; active: l entries; seen: as many as the stretch has attributes. */
+ * scratch: 5*n*l + 3*l*l + l doubles; active: l entries; seen: as many as the stretch has attributes. */
 WIDE static double step(Model *m, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t left, Py_ssize_t right, double *scratch,
                         Py_ssize_t *active, float *seen)
 {
     const Py_ssize_t n = end - begin, l = m->l;
     const int64_t first = m->item_begin[begin];
     double *emissions = scratch, *weight = emissions + n * l, *alpha = weight + n * l, *beta = alpha + n * l,
-           *marginal = beta + n * l, *moves = marginal + n * l, *expected = moves + l * l, *onward = expected + l * l;
+           *marginal = beta + n * l, *moves = marginal + n * l, *expected = moves + l * l, *onto = expected + l * l,
+           *onward = onto + l * l;
     memset(emissions, 0, (size_t)(n * l) * sizeof(double));
     /* what is dropped in this step has the value 0; the rest grows so that sums stay what they are on average */
     const int drops = m->keep < (UINT64_C(1) << 32);
@@ -191,7 +198,7 @@ WIDE static double step(Model *m, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t l
         emissions[t * l + m->label[begin + t]] -= m->margin[m->label[begin + t]];
     for (Py_ssize_t k = 0; k < l * l; k++)
         moves[k] = exp(m->move[k]);
-    double loss = forward_backward(emissions, moves, n, l, left, right, weight, alpha, beta, marginal);
+    double loss = forward_backward(emissions, moves, n, l, left, right, weight, alpha, beta, marginal, onto);
 
     /* expected minus observed transitions; labels that nothing speaks for are passed over */
     memset(expected, 0, (size_t)(l * l) * sizeof(double));
@@ -334,7 +341,7 @@ static PyObject *py_marginals(PyObject *self, PyObject *args)
         refuse("arrays do not have the sizes announced");
         goto done;
     }
-    scratch = malloc((size_t)(3 * n * l + l * l) * sizeof(double));
+    scratch = malloc((size_t)(3 * n * l + 2 * l * l) * sizeof(double));
     if (!scratch) {
         PyErr_NoMemory();
         goto done;
@@ -345,7 +352,8 @@ static PyObject *py_marginals(PyObject *self, PyObject *args)
     const double *t = transition.buf;
     for (Py_ssize_t k = 0; k < l * l; k++)
         moves[k] = exp(t[k]);
-    log_z = forward_backward(emissions.buf, moves, n, l, -1, -1, scratch, scratch + n * l, scratch + 2 * n * l, out.buf);
+    log_z = forward_backward(emissions.buf, moves, n, l, -1, -1, scratch, scratch + n * l, scratch + 2 * n * l, out.buf,
+                             moves + l * l);
     Py_END_ALLOW_THREADS
     result = PyFloat_FromDouble(log_z);
 done:
@@ -409,7 +417,7 @@ static PyObject *py_epoch(PyObject *self, PyObject *args)
         refuse("an index lies outside its array");
         goto done;
     }
-    scratch = malloc((size_t)(5 * longest * l + 2 * l * l + l) * sizeof(double));
+    scratch = malloc((size_t)(5 * longest * l + 3 * l * l + l) * sizeof(double));
     active = malloc((size_t)l * sizeof(Py_ssize_t));
     seen = malloc((size_t)most * sizeof(float));
     if (!scratch || !active || !seen) {

@@ -248,6 +248,35 @@ INLINE void walk(Labeller *self, Py_ssize_t first, Py_ssize_t last, Py_ssize_t s
     }
 }
 
+/* Write the label scores of an item of the document that was walked last, in whole numbers, without the prior; the rows
+ * of its types are ready. */
+WIDE void labeller_sum(const Labeller *self, Py_ssize_t t, int32_t *restrict sum)
+{
+    const Py_ssize_t stride = self->stride;
+    const int32_t *const singles = self->single_rows.at, *const near = self->near + self->reach;
+    const int32_t type = self->type_of[self->item[t]], rank = self->rank[t], after = rank + self->type[type].counted;
+    const int32_t *part[MAX_OFFSETS + PLACES + 1];
+    int count = 0;
+    for (int k = 0; k < self->offsets; k++) {
+        const int offset = self->offset[k];
+        const int32_t stands = offset == 0 ? type : offset < 0 ? near[rank + offset] : near[after + offset - 1];
+        part[count++] = row_of(self, self->row[(Py_ssize_t)stands * self->offsets + k], stride);
+    }
+    if (self->position == OCCURRENCE && self->occurrence >= 0)
+        part[count++] = (const int32_t *)self->often_rows.at + (self->often[self->seen[type]] - 1) * stride;
+    for (int p = 0; self->position == PLACE && p < PLACES; p++)
+        part[count++] = singles + self->place[t * PLACES + p] * stride;
+    memset(sum, 0, (size_t)stride * sizeof(int32_t));
+    for (int c = 0; c < count; c++)
+        for (Py_ssize_t j = 0; j < stride; j++)
+            sum[j] = plus(sum[j], part[c][j]);
+    for (int32_t f = self->lists ? self->fired_head[t] : -1; f >= 0; f = self->fired_next[f]) {
+        const int32_t *fired = singles + self->single_row[self->fired_attribute[f]] * stride;
+        for (Py_ssize_t j = 0; j < stride; j++)
+            sum[j] = plus(sum[j], fired[j]);
+    }
+}
+
 WIDE static void walk_on(Labeller *self, Py_ssize_t first, Py_ssize_t last)
 {
     switch (self->stride / BLOCK) { /* known sizes keep sums in registers */

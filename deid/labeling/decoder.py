@@ -8,7 +8,7 @@ oracle, and what runs where nothing was compiled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from deid.features import Encoded, FeatureSet
 from deid.labeling import kernels
+from deid.labeling.chances import chances
 from deid.labeling.tables import MappedTable, TablePlace, common_words
 from deid.labeling.weights import Weights
 
@@ -108,6 +109,36 @@ class Decoder:
         kinds, groups, names = self._kinds
         found = self._labeller.spans(text, self._outside, bias, kinds, groups)
         return [(start, end, names[group]) for start, end, group in found]
+
+    def chances(self, text: str, places: Iterable[tuple[int, int]], bias: float = 0.0) -> list[float]:
+        """Return how sure the best labels of some places are.
+
+        Parameters
+        ----------
+        text : str
+            Asked right after `marked` has read the same text, the compiled route does not read it again.
+        places : iterable of (int, int)
+            Start and end.
+        bias : float
+            As in `decode`.
+
+        Returns
+        -------
+        list of float
+            The least probability of the labels of each place's items; of one outside spans, that it is not
+            (`deid.labeling.chances`).
+        """
+        places = list(places)
+        if self._labeller is not None:
+            found: list[float] | None = self._labeller.chances(text, self._outside, bias, places)
+            if found is not None:
+                return found
+        emissions, starts, ends = self.scores(text, bias)
+        transition = self.weights.transition
+        firsts = np.searchsorted(ends, [start for start, _ in places], side="right").tolist()
+        stops = np.searchsorted(starts, [end for _, end in places]).tolist()
+        best = kernels.viterbi(emissions, transition)
+        return chances(emissions, transition, best, zip(firsts, stops, strict=True), self._outside)
 
     @cached_property
     def _kinds(self) -> tuple[bytes, bytes, list[str]]:

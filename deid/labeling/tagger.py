@@ -51,7 +51,7 @@ class Tagger:
     """The recall dial: subtracted from the score of the label O at every token. 0 decodes as trained; 0.5 to 2 trades
     precision for recall; negative values do the reverse."""
     scores: bool = False
-    """Whether spans carry the smallest marginal probability of their tokens' labels (twice the time)."""
+    """Whether spans carry the smallest marginal probability of their tokens' labels (`deid.labeling.chances`)."""
 
     doubt: float = 0.0
     """A token that got the label O is flagged all the same where the probability of O is at most this, with the most
@@ -101,7 +101,7 @@ class Tagger:
 
     def _decode(self, text: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
         if not self.doubt or "O" not in self.labels:
-            return self.decoder.decode(text, self.bias, sure=self.scores)
+            return self.decoder.decode(text, self.bias)
         emissions, starts, ends = self.decoder.scores(text, self.bias)
         best = kernels.viterbi(emissions, self.decoder.weights.transition)
         chance = kernels.marginals(emissions, self.decoder.weights.transition)
@@ -121,10 +121,10 @@ class Tagger:
     def _found(self, text: str) -> list[Span]:
         if self.span_probability:
             return self._probable(text)
-        marked = None if self.scores or self.doubt else self.decoder.marked(text, self.bias)
+        source = f"model:{self.name}"
+        marked = None if self.doubt else self.decoder.marked(text, self.bias)
         if marked is not None:
-            source = f"model:{self.name}"
-            return [Span(start, end, category, source=source) for start, end, category in marked]
+            return self._scored(text, [Span(start, end, category, source=source) for start, end, category in marked])
         best, starts, ends, sure = self._decode(text)
         names = self.labels
         matters = best != (names.index("O") if "O" in names else -1)
@@ -140,8 +140,15 @@ class Tagger:
                 score = float(sure[first : last + 1].min())
             # labels that white space alone got (the hide tokenizer labels it) say nothing about PHI
             if not text[span.start : span.end].isspace():
-                found.append(Span(span.start, span.end, span.category, source=f"model:{self.name}", score=score))
-        return found
+                found.append(Span(span.start, span.end, span.category, source=source, score=score))
+        return found if sure is not None else self._scored(text, found)
+
+    def _scored(self, text: str, spans: list[Span]) -> list[Span]:
+        """Return spans of the best labels with their certainty, where it is asked for."""
+        if not self.scores:
+            return spans
+        chances = self.decoder.chances(text, [(span.start, span.end) for span in spans], self.bias)
+        return [span.scored(chance) for span, chance in zip(spans, chances, strict=True)]
 
     def _probable(self, text: str) -> list[Span]:
         if any(label[:2] in ("E-", "S-") for label in self.labels) or "O" not in self.labels:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import cProfile
+import dataclasses
 import gc
 import itertools
 import json
@@ -172,6 +173,8 @@ def stages(pipeline: Pipeline, documents: list[Document], model: str | None) -> 
     if model != "none":
         tagger = load_model(model)
         runs["tagger"] = lambda: [tagger.find(Document("", t)) for t in texts]
+        sure = dataclasses.replace(tagger, scores=True)
+        runs["tagger, chances"] = lambda: [sure.find(Document("", t)) for t in texts]
     size = sum(len(d.text.encode("utf-8", "surrogatepass")) for d in documents)
     best = dict.fromkeys(runs, float("inf"))
     for _ in range(4):  # the first one loads what is loaded on first use

@@ -14,6 +14,7 @@ from deid.base.compiled import native
 from deid.features import FeatureSet
 from deid.labeling import decoder as decoding
 from deid.labeling import reference
+from deid.labeling.chances import REACH, chances
 from deid.labeling.decoder import Decoder
 from deid.labeling.schemes import labels_to_spans
 from deid.labeling.weights import Weights
@@ -135,6 +136,37 @@ def test_spans_are_what_the_labels_say(text, seed, scheme, preset):
     spans = labels_to_spans([tags[i] for i in labels.tolist()], starts, ends)
     expected = [(s.start, s.end, s.category) for s in spans if not text[s.start : s.end].isspace()]
     assert decoder.marked(text, bias=1.0) == expected
+
+
+@settings(max_examples=60)
+@given(TEXTS, st.integers(0, 99), st.sampled_from(sorted(SETS)), st.data())
+def test_chances_equal_the_plain_route_and_in_short_texts_the_whole(text, seed, preset, data):
+    tags = ("O", *(f"{kind}-{name}" for name in ("NAME", "DATE") for kind in "BI"))
+    decoder = decoder_for(SETS[preset], [text], seed, len(tags), 0.5)
+    decoder = Decoder(replace(decoder.weights, labels=tags), decoder.features)
+    emissions, starts, ends = decoder.scores(text, 1.0)
+    best, _, _, sure = decoder.decode(text, 1.0, sure=True)
+    if not np.array_equal(best, decoder.decode(text, 1.0)[0]):
+        return  # another path is as good
+    firsts = data.draw(st.lists(st.integers(0, max(0, len(best) - 1)), max_size=4)) if len(best) else []
+    stretches = [(a, data.draw(st.integers(a + 1, len(best)))) for a in firsts]
+    places = [(int(starts[a]), int(ends[b - 1])) for a, b in stretches]
+    found = decoder.chances(text, places, 1.0)
+    assert found == pytest.approx(chances(emissions, decoder.weights.transition, best, stretches, 0), abs=1e-6)
+    decoder.marked("another text", 1.0)
+    assert found == decoder.chances(text, places, 1.0)  # whatever was read before
+    sure = np.where(best == 0, 1 - sure, sure)
+    if len(best) <= 1 + REACH:
+        assert found == pytest.approx([sure[a:b].min() for a, b in stretches], abs=1e-6)
+
+
+def test_chances_of_no_place_of_nothing_and_of_scores_far_apart():
+    decoder = decoder_for(SETS["hide"], ["a b c d"], 1, 4, 1.0)
+    assert decoder.chances("a b c d", []) == []
+    assert decoder.chances("", [(0, 3)]) == decoder.chances("a b c d", [(2, 2), (90, 99)])[:1] == [1.0]
+    decoder.weights.state[:, 1] = 1e4
+    wide = Decoder(decoder.weights, decoder.features)
+    assert wide.chances("a b c d", [(0, 7)]) == pytest.approx([1.0])
 
 
 TEXTS = ["", "a", " ", "\n", "\0", "\ud800", "x" * 30_000, "- " * 3000, "\n" * 20_000]
