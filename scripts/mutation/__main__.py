@@ -89,7 +89,7 @@ ROOMS = {
 _COPIED = ("deid", "tests")
 _LINKED = ("corpora", "dictionaries", "models", "scripts", "docs", "pyproject.toml", "setup.py", "README.md",
            "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE")  # fmt: skip
-_PYTEST = ("-p", "no:cacheprovider", "-p", "no:randomly", "-q", "--no-header", "-m", "not slow")
+_PYTEST = ("-p", "no:cacheprovider", "-p", "no:randomly", "-q", "--no-header", "-m", "not slow and not night")
 _LONG = 4.0
 """CPU seconds that a test is said to take that was stopped."""
 
@@ -183,7 +183,7 @@ class _Route:
         """Yield what is known about each file of tests; kept until it or a file that it executes changes."""
         folder = ROOT / "build" / "mutation"
         folder.mkdir(parents=True, exist_ok=True)
-        route = hashlib.sha256(f"{longest} {self.kernels} {self.room.code}".encode())
+        route = hashlib.sha256(f"{longest} {self.kernels} {self.room.code} {_PYTEST}".encode())
         for top in self.files:
             for path in [ROOT / top] if (ROOT / top).is_file() else sorted((ROOT / top).rglob("test_*.py")):
                 digest = route.copy()
