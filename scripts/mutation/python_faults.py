@@ -50,7 +50,7 @@ _OPERATORS = {
     ast.BitAnd: ("&", "|"), ast.BitOr: (r"\|", "&"), ast.BitXor: (r"\^", "&"),
 }  # fmt: skip
 _SILENT = {"__repr__", "__all__", "__slots__", "__version__"}
-_SILENT_CALLS = re.compile(r"(^|\.)(warn|debug|info|warning|echo|TypeVar|NewType|kill|killpg)$")
+_SILENT_CALLS = re.compile(r"(^|\.)(warn|debug|info|warning|echo|TypeVar|NewType|kill|killpg|String)$")
 
 
 class _Finder(ast.NodeVisitor):

@@ -189,6 +189,16 @@ def test_lists_of_the_site_and_what_they_did(notes: Path, tmp_path: Path, jobs: 
     assert [t.startswith("[DOCTOR] by Dr. Quartermain on [DATE]") for t in texts] == [True, True]
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_tag_says_what_lists_of_the_site_did(notes: Path, tmp_path: Path, jobs: int) -> None:
+    (tmp_path / "deny.txt").write_text("[DOCTOR]\nSEEN\n")
+    (tmp_path / "allow.txt").write_text("Quartermain\n")
+    lists = ("--deny", tmp_path / "deny.txt", "--allow", tmp_path / "allow.txt", "--jobs", jobs)
+    said = run("tag", notes, tmp_path / "out", *lists, *RULES)
+    assert "deny list of 1 terms: 2 spans added" in said
+    assert "allow list of 1 terms: 2 spans taken out" in said
+
+
 def test_tag_annotates_and_forgets_other_annotations(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text(
         json.dumps({"id": "n1", "text": TEXT, "spans": [{"start": 0, "end": 4, "label": "CITY"}]}) + "\n"

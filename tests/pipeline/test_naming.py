@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from hypothesis import example, given
+from hypothesis import strategies as st
+
 from deid.base.keys import Key
-from deid.pipeline.naming import Naming, pseudonym_of_id
+from deid.pipeline.naming import Naming, mapped_id, pseudonym_of_id
 
 KEY = Key(b"k" * 32)
 
@@ -28,3 +31,26 @@ def test_the_patient_field_links_by_number_or_text() -> None:
     naming = Naming(KEY, patient_field="mrn")
     assert naming.metadata({"mrn": 17}) == naming.metadata({"mrn": "17"})
     assert naming.metadata({"mrn": 17})["mrn"].startswith("patient-")
+
+
+@given(st.integers(0, 2**63 - 1), st.booleans())
+@example(2**31 - 1, False)
+@example(2**31, False)
+@example(2**32 - 1, False)
+@example(2**63 - 1, True)
+def test_a_mapped_id_fits_into_the_column_that_held_it(value: int, negative: bool) -> None:
+    for seed in range(8):
+        new = mapped_id(Key(bytes([seed] * 32)), "note", -value if negative else value)
+        assert isinstance(new, int)
+        if value == 0:
+            assert new == 0
+        else:
+            assert (new < 0) == negative
+            least, most = (1, 2**31 - 1) if value < 2**31 else (2**31, 2**63 - 1)
+            assert least <= abs(new) <= most
+
+
+def test_ids_of_one_kind_are_mapped_one_to_one() -> None:
+    assert len({mapped_id(KEY, "note", value) for value in range(1, 3000)}) == 2999
+    assert mapped_id(KEY, "note", 17) != mapped_id(KEY, "patient", 17)
+    assert mapped_id(KEY, "note", "17") == mapped_id(KEY, "note", "17") != "17"
