@@ -149,6 +149,44 @@ def test_separate_releases_would_not_protect_the_join(tmp_path: Path) -> None:
     assert joined.groupby(["sex", "age"]).size().min() >= 2
 
 
+def two_tables(folder: Path, b: pd.DataFrame) -> Path:
+    """Write a plan of two tables that both have the patients' sex."""
+    a = pd.DataFrame({"mrn": [*"abcd"], "sex": ["F", "F", "M", "M"], "age": [30, 30, 40, 40]})
+    plan = 'model = "none"\nk = 2\n'
+    for name, frame in (("a", a), ("b", b)):
+        frame.to_csv(folder / f"{name}.csv", index=False)
+        columns = ", ".join(f'{column} = "quasi-identifier"' for column in frame.columns[1:])
+        plan += f'[tables.{name}]\npath = "{name}.csv"\npatient = "mrn"\ncolumns = {{ {columns} }}\n'
+    (folder / "plan.toml").write_text(plan)
+    return folder / "plan.toml"
+
+
+def test_what_one_table_lacks_of_a_patient_the_other_says(tmp_path: Path) -> None:
+    plan = two_tables(tmp_path, pd.DataFrame({"mrn": [*"abcef"], "sex": ["F", None, "M", "F", "F"]}))
+    plan.write_text(plan.read_text().replace('age = "quasi-identifier"', 'age = "other"'))
+    release_jointly(read_plan(plan), tmp_path / "out", KEY)
+    assert pd.read_csv(tmp_path / "out" / "b.csv")["sex"].tolist().count("F") == 4
+    assert (pd.read_csv(tmp_path / "out" / "a.csv").groupby("sex").size() == 2).all()
+
+
+def test_tables_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
+    plan = two_tables(tmp_path, pd.DataFrame({"mrn": [*"abcd"], "sex": ["F", "M", "M", "M"]}))
+    with pytest.raises(DeidError, match="1 patients have several values") as refused:
+        release_jointly(read_plan(plan), tmp_path / "out", KEY)
+    assert "sex" in str(refused.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_levels_of_patients_whom_no_column_tells_apart_are_refused(tmp_path: Path) -> None:
+    plan = two_tables(tmp_path, pd.DataFrame({"mrn": [*"abcd"], "sex": ["F", "F", "M", "M"]}))
+    plan.write_text(plan.read_text().replace("quasi-identifier", "other"))
+    with pytest.raises(DeidError, match="no column is a quasi-identifier"):
+        release_jointly(read_plan(plan), tmp_path / "out", KEY)
+    plan.write_text(plan.read_text().replace("k = 2\n", ""))
+    release_jointly(read_plan(plan), tmp_path / "out", KEY)
+    assert pd.read_csv(tmp_path / "out" / "b.csv")["sex"].tolist().count("F") == 2
+
+
 def test_diversity_is_checked_on_patients_with_several_values(tmp_path: Path) -> None:
     report = release_jointly(
         read_plan(write_case(tmp_path, PLAN.replace("k = 2", "k = 2\nl = 2"))), tmp_path / "out", KEY

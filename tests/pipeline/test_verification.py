@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from deid.base.keys import Key
 from deid.document import Document, Span
 from deid.io import scan
 from deid.pipeline import Pipeline, Settings, scrub_files, verify_files
+from deid.pipeline.naming import pseudonym_of_id
 from deid.pipeline.verification import verify_document
 from deid.replacement.policy import load_policy
 
@@ -192,3 +194,48 @@ def test_what_the_policy_lets_stay_hides_nothing_behind_it() -> None:
         verify_document(Document("d", text), Document("d", text), policy=policy, recognizer=WordRecognizer())
     done = text.replace("Zebulon Quartermain", "[NAME]")
     verify_document(Document("d", text), Document("d", done), policy=policy, recognizer=WordRecognizer())
+
+
+def test_a_log_of_other_notes_proves_nothing(notes: Path) -> None:
+    """A note that has grown since, and one that the log lacks."""
+    out, edits = scrub(notes)
+    lines = edits.read_text().splitlines(keepends=True)
+    (notes / "n1.txt").write_text((notes / "n1.txt").read_text() + "Seen again.\n")
+    edits.write_text("".join(line for line in lines if pseudonym_of_id(KEY, "sub/n2") not in line))
+    result = verify_files(scan(notes), scan(out), key=KEY, edit_log=edits)
+    assert len(lines) == 3
+    assert result.documents == 1
+    told = sorted(str(failure.error) for failure in result.failures)
+    assert sum("belongs to another version of the original" in text for text in told) == 1
+    assert sum("the edit log does not have it" in text for text in told) == 1
+
+
+RECORD = {"resourceType": "Patient", "id": "zq-4711203", "gender": "female", "birthDate": "1931-05-06",
+          "name": [{"family": "Quartermain", "given": ["Zebulon"]}]}  # fmt: skip
+
+
+def verified(tmp_path: Path, change: tuple[str, str], policy: str = "surrogate") -> list[str]:
+    """Return what is wrong with a scrubbed record in which something was changed."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "p.json").write_text(json.dumps(RECORD))
+    scrub_files(scan(tmp_path / "in"), tmp_path / "out", Pipeline(WordRecognizer(), load_policy(policy), KEY))
+    (path,) = (tmp_path / "out").iterdir()
+    made = json.loads(path.read_text())
+    path.write_text(path.read_text().replace(change[0].format(**made), change[1]))
+    result = verify_files(scan(tmp_path / "in"), scan(tmp_path / "out"), key=KEY, policy=load_policy(policy))
+    return [str(failure.error) for failure in result.failures]
+
+
+def test_a_scrubbed_record_passes(tmp_path: Path) -> None:
+    assert verified(tmp_path, ("{id}", "another-1")) == []
+
+
+def test_a_record_that_has_its_id_still_is_found(tmp_path: Path) -> None:
+    (told,) = verified(tmp_path, ("{id}", RECORD["id"]))  # type: ignore[arg-type]
+    assert "the record still has an id of the original" in told
+    assert "4711203" not in told
+
+
+def test_a_record_that_differs_elsewhere_is_found(tmp_path: Path) -> None:
+    (told,) = verified(tmp_path, ('"female"', '"male"'))
+    assert "differs outside of what was replaced" in told
