@@ -193,7 +193,7 @@ class _Route:
                 file = str(path.relative_to(ROOT))
                 kept = folder / f"{digest.hexdigest()[:32]}.json"
                 known = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {"code": {"": ""}}
-                if any(_digest(ROOT / executed) != before for executed, before in known["code"].items()):
+                if any(_digest(self.place / executed) != before for executed, before in known["code"].items()):
                     parts: list[dict[str, Any]] = []
                     while not parts or parts[-1]["done"] < parts[-1]["all"]:  # a test that takes too long ends a part
                         done = parts[-1]["done"] if parts else 0
@@ -202,7 +202,7 @@ class _Route:
                         if part is None:
                             raise SystemExit(f"mutate: {file} does not end well:\n{self.output()}")
                         parts.append(part)
-                    code = {p: _digest(ROOT / p) for part in parts for p, lines in part["lines"].items() if lines}
+                    code = {p: _digest(self.place / p) for part in parts for p, lines in part["lines"].items() if lines}
                     known = {"code": code, "parts": parts}
                     kept.write_text(json.dumps(known), encoding="utf-8")
                 for part in known["parts"]:

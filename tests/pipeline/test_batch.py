@@ -12,7 +12,7 @@ from fakes import WordRecognizer
 
 from deid.base.errors import ConfigError
 from deid.base.keys import Key
-from deid.document import Document
+from deid.document import Document, Span
 from deid.io import FORMATS, Options, read, scan
 from deid.pipeline import Pipeline, Report, Settings, scrub_files, tag_files
 from deid.pipeline.edit_log import read_edit_log
@@ -245,3 +245,25 @@ def test_a_field_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -
         with pytest.raises(ConfigError, match=f"--keep {field}") as refused:
             scrub_files(scan(tmp_path / name), tmp_path / "out", pipeline)
         assert refused.value.hint == hint
+
+
+def test_a_file_of_notes_that_cannot_be_completed_is_told_and_its_notes_do_not_count(tmp_path: Path) -> None:
+    """Somebody empties the output's folder while the second of two files is written."""
+    (tmp_path / "in").mkdir()
+    for name in ("first", "second"):
+        lines = [json.dumps({"id": f"{name}{n}", "text": f"Note {n} of {name}"}) + "\n" for n in range(3)]
+        (tmp_path / "in" / f"{name}.jsonl").write_text("".join(lines))
+
+    class Emptying(WordRecognizer):
+        def find(self, document: Document) -> list[Span]:
+            if document.text == "Note 2 of second":
+                (part,) = (tmp_path / "out").glob(".deid-part-*")
+                part.unlink()
+            return super().find(document)
+
+    pipeline = Pipeline(Emptying(), load_policy("redact"), KEY)
+    report = scrub_files(scan(tmp_path / "in"), tmp_path / "out", pipeline)
+    assert report.documents == 3
+    assert len(report.failures) == 1
+    assert report.failures[0].path == "second"
+    assert len(list((tmp_path / "out").iterdir())) == 1
