@@ -16,6 +16,7 @@ from typing import NamedTuple
 from deid.base.errors import FormatError
 from deid.phi import CATEGORIES
 from deid.records.embedded import packed, unpacked
+from deid.records.readings import read_as
 from deid.records.record import (
     BLOCKED,
     INSTANT,
@@ -333,6 +334,7 @@ class _Document:
             self._other(kind, Place(path, start, end, KEEP, stripped, encode), examined=frame.blocked)
             return
         text, starts = (stripped, None) if data else decoded(stripped, SPECIAL)
+        kind = read_as(kind, text)
         place = Place(path, start, end, kind, text, encode, starts)
         above = frame if frame.parts is not None else frames[-2] if len(frames) > 1 else frame
         if above.parts is not None:
@@ -421,7 +423,7 @@ class _Document:
     def _value(self, frame: _Frame, kind: str, path: str, raw: str, at: int, encode: _Encode) -> None:
         """Add free text or an identifier in an attribute."""
         end = at + len(raw)
-        if kind == "DATE" and (found := INSTANT.match(raw)):
+        if kind == "DATE" and (found := INSTANT.match(raw)) and read_as(kind, raw) == kind:
             day = iso(found[1])
             lead = found.start(1)
             write = functools.partial(_encode_date, encode)
@@ -438,6 +440,7 @@ class _Document:
         if kind == TEXT:
             self.last = len(self.places)
         else:
+            kind = read_as(kind, text)
             self._know(kind, text)
         self.places.append(Place(path, at, end, kind, text, encode, starts))
 

@@ -43,6 +43,7 @@ from deid.records.json_positions import (
     strings,
 )
 from deid.records.markup import visible
+from deid.records.readings import read_as
 from deid.records.record import (
     BLOCKED,
     LEAST_INSIDE,
@@ -336,7 +337,7 @@ class _Resource:
             self._system(node, path)
         elif rule == "reference":
             self._reference(node, path)
-        elif rule == "DATE" and (found := DATE.match(node.value)):
+        elif rule == "DATE" and (found := DATE.match(node.value)) and read_as(rule, node.value) == rule:
             self._add(path, node, "DATE", found[1], write_date)
         elif rule in _NUMBERS and (matched := UUID.match(node.value)):
             self._link(node, matched.start(1), matched.end(1), path)
@@ -369,7 +370,7 @@ class _Resource:
             )
         text = node.value[start:end]
         if text and not text.isspace():
-            self.places.append(Place(path, first, last, kind, text, write, starts))
+            self.places.append(Place(path, first, last, read_as(kind, text), text, write, starts))
 
     def _add(self, path: str, node: JsonValue, kind: str, text: str, write: Any, starts: Any = None) -> None:
         if text and not text.isspace():

@@ -16,6 +16,7 @@ from deid.base.errors import DeidError, EncodingError
 from deid.phi import CATEGORIES
 from deid.records.embedded import unpacked
 from deid.records.hl7v2_codec import CHECKS, HINT, Following, codec_of, wrong
+from deid.records.readings import read_as
 from deid.records.record import (
     BLOCKED,
     INSTANT,
@@ -368,14 +369,14 @@ class _Message:
             self.places.append(Place(path, at, end, BLOCKED, examined=kind == BLOCKED))
         elif kind == KEEP:
             raise wrong("a line begins no segment", path)
-        elif kind == "DATE" and (found := INSTANT.match(raw)):
+        elif kind == "DATE" and (found := INSTANT.match(raw)) and read_as(kind, raw) == kind:
             self.places.append(Place(path, at + found.start(1), end, kind, iso(found[1]), self.codec.encode_date))
         else:
             text, starts = self.codec.decode(raw, path)
             if sep != "^":  # what replaces names knows the usual separators
                 text = text.replace(sep, "^") if sep == self.sub else text.replace(sep, "^").replace(self.sub, "&")
             if text and not text.isspace():
-                self.places.append(Place(path, at, end, kind, text, self.codec.encode, starts))
+                self.places.append(Place(path, at, end, read_as(kind, text), text, self.codec.encode, starts))
 
     def _data(self, pieces: Sequence[str], raw: str, at: int, path: str) -> None:
         """Read a document inside a message."""

@@ -25,6 +25,7 @@ from typing import Any
 from deid.base.errors import ConfigError
 from deid.base.resources import resource_folder
 from deid.phi import CATEGORIES
+from deid.records.readings import SHAPES
 from deid.records.record import BLOCKED, TEXT
 
 KEEP, CODE, NUMBER, DATA = "keep", "code", "number", "data"
@@ -35,12 +36,6 @@ _FORMS = {
     NUMBER: re.compile(r"[0-9<>=.,:+\-/^&% *eE]+\Z"),
 }
 """What places of codes and of measurements may hold; all else in them is text."""
-_SHAPES = re.compile(
-    r"\s*(?:(?P<SSN>[0-9]{3}-[0-9]{2}-[0-9]{4})|(?P<PHONE>(?:\+?1[-. ])?\(?[0-9]{3}\)?[-. ]?[0-9]{3}[-.][0-9]{4})"
-    r"|(?P<EMAIL>[^\s@]+@[^\s@]+\.[A-Za-z]{2,})"
-    r"|(?P<DATE>(?:19|20)[0-9]{2}[-/][01]?[0-9][-/][0-3]?[0-9]|[0-3]?[0-9][-/][0-3]?[0-9][-/](?:19|20)[0-9]{2}))\s*\Z"
-)
-"""What is no code and no measurement wherever it stands: records write values a field beside their own."""
 DISPLAY = "display"
 """What a code says; a kind of those standards that have codes."""
 LISTED = "listed"
@@ -243,7 +238,7 @@ def kept_as(kind: str, text: str) -> str:
     """
     if kind not in _FORMS:
         return kind
-    if found := _SHAPES.match(text):
+    if found := SHAPES.match(text):
         return str(found.lastgroup)
     return KEEP if _FORMS[kind].match(text) else TEXT
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
 import sqlite3
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from commands import full_disk
 
 from deid.base.keys import load_key
 from deid.cli.main import main
@@ -98,6 +100,34 @@ def test_rotate_changes_the_key(folder: Path, run: Run) -> None:
     assert (folder / "new.key").stat().st_mode & 0o777 == 0o600
     assert run("audit", folder / "vault.db", "--key-file", folder / "old.key")[0] == 2
     assert run("audit", folder / "vault.db", "--key-file", folder / "new.key")[0] == 0
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="the limit of a file's size is one of POSIX")
+def test_a_disk_that_fills_midway_leaves_the_vault_with_one_key_and_every_entry(folder: Path, run: Run) -> None:
+    """However much of the new rows could be written: the exit status says which key it has, and no entry is lost."""
+    vault, old, new = folder / "vault.db", folder / "old.key", folder / "new.key"
+    with Vault.open(vault, load_key(old, create=False)[0]) as opened:
+        opened.record_all(Entry(f"patient:{n % 7}", "PATIENT", f"Name {n}", f"Other {n}") for n in range(250))
+    whole = vault.read_bytes()
+    seen = set()
+    for part in (0.1, 0.3, 0.6, 0.9, 1.1, 1.5, 3):
+        vault.write_bytes(whole)
+        new.unlink(missing_ok=True)
+        with full_disk(int(part * len(whole))):
+            status, _, error = run("rotate", vault, "--key-file", old, "--new-key-file", new)
+        seen.add(status)
+        assert (status == 0) == (error.startswith("created") and "252 entries have the new key" in error), error
+        fits, fails = (new, old) if status == 0 else (old, new)
+        with Vault.open(vault, load_key(fits, create=False)[0]) as opened:
+            assert opened.verify().entries == 252
+        if fails.exists():
+            assert run("audit", vault, "--key-file", fails)[0] == 2
+        assert {path.name for path in folder.iterdir()} <= {"vault.db", "old.key", "new.key"}
+    assert seen == {0, 2}
+    vault.write_bytes(whole)
+    with full_disk(len(whole) // 2):
+        assert run("rotate", vault, "--key-file", old, "--new-key-file", new)[0] == 2
+    assert run("rotate", vault, "--key-file", old, "--new-key-file", new)[0] == 0  # the same command, with more room
 
 
 def test_audit_fails_when_something_was_altered(folder: Path, run: Run) -> None:

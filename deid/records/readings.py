@@ -1,0 +1,116 @@
+"""Whether what stands in a field reads as what the field is for: messages of the wild are often a field off.
+
+A field of dates, towns or countries may be kept by a policy that forbids names and numbers. So what stands there keeps
+the field's category only where it has a reading as one; what has none is taken for a number or another place, which
+such policies take out.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+
+from deid.base.resources import resource_folder
+
+SHAPES = re.compile(
+    r"\s*(?:(?P<SSN>[0-9]{3}-[0-9]{2}-[0-9]{4})|(?P<PHONE>(?:\+?1[-. ])?\(?[0-9]{3}\)?[-. ]?[0-9]{3}[-.][0-9]{4})"
+    r"|(?P<EMAIL>[^\s@]+@[^\s@]+\.[A-Za-z]{2,})"
+    r"|(?P<DATE>(?:19|20)[0-9]{2}[-/][01]?[0-9][-/][0-3]?[0-9]|[0-3]?[0-9][-/][0-3]?[0-9][-/](?:19|20)[0-9]{2}))\s*\Z"
+)
+"""What is an identifier wherever it stands: records write values a field beside their own."""
+_DAY = re.compile(
+    r"([0-9]{4})(?:-?([0-9]{2})(?:-?([0-9]{2}))?)?(?:[T ]?[0-9]{2}(?::?[0-9]{2}){0,2}(?:[.,][0-9]+)?)?"
+    r" ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?"
+)
+_FIRST_YEAR, _LAST_YEAR = 1800, 2199
+_NEVER = (1, 9999)
+"""Years that systems write for no day."""
+_MONTHS, _DAYS = 12, 31
+_PIECE = (
+    r"(?:[0-9]{1,2}(?:st|nd|rd|th)?|(?:1[89]|2[01])[0-9]{2}|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+    r"|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*|[ap]m|[ecmp][sd]t|gmt|utc|of|t|z)"
+)
+_WRITTEN = re.compile(rf"(?=.*[0-9])\W*{_PIECE}(?:\W+{_PIECE})*\W*\Z", re.IGNORECASE)
+_ZIP = re.compile(
+    r"[0-9]{3,6}|[0-9]{5}-?[0-9]{4}|[0-9]{2,5}[- ][0-9]{2,4}|[0-9]{4} ?[A-Z]{2}|[A-Z]{1,3}-? ?[0-9]{3,6}"
+    r"|[A-Z]{1,2}[0-9][A-Z0-9]?(?: ?[0-9][A-Z]{2})?|[A-Z][0-9][A-Z](?:[ -]?[0-9][A-Z][0-9])?"
+    r"|[A-Z][0-9][0-9W] ?[A-Z0-9]{4}",
+    re.IGNORECASE,
+)
+_CODE_LETTERS = 3
+_LISTS = {
+    "STATE": ("states", "state_old_abbreviations", "provinces_es", "states_de", "states_fr", "states_nl"),
+    "COUNTRY": ("countries", "countries_de", "countries_es", "countries_fr", "countries_nl"),
+}  # fmt: skip
+_LEAST_DIGITS = 3
+"""Digits that no name of a town has."""
+
+
+def read_as(category: str, text: str) -> str:
+    """Return the category of what stands in a field of a category.
+
+    Parameters
+    ----------
+    category : str
+        The field's.
+    text : str
+
+    Returns
+    -------
+    str
+        The field's category where the text has a reading as one; else that of its shape, ``IDNUM`` or, of names of
+        places, ``LOCATION-OTHER``.
+
+    >>> [read_as("DATE", text) for text in ("1947-06-19", "June 1947", "99991231", "MRN 8812345", "47112199")]
+    ['DATE', 'DATE', 'DATE', 'IDNUM', 'IDNUM']
+    >>> [read_as("STATE", text) for text in ("VT", "Vermont", "552-12-3344", "Quillfeather")]
+    ['STATE', 'STATE', 'SSN', 'LOCATION-OTHER']
+    """
+    test = _TESTS.get(category)
+    if test is None or test(text.strip()):
+        return category
+    if (found := SHAPES.match(text)) and found.lastgroup != "DATE":
+        return str(found.lastgroup)
+    return "LOCATION-OTHER" if category in _LISTS else "IDNUM"
+
+
+def _is_date(text: str) -> bool:
+    if shape := SHAPES.match(text):
+        return shape.lastgroup == "DATE"
+    if found := _DAY.fullmatch(text):
+        year, month, day = (int(part) if part else 1 for part in found.groups())
+        known = _FIRST_YEAR <= year <= _LAST_YEAR or year in _NEVER
+        known = known and 0 < min(month, day) <= _MONTHS and 0 < max(month, day) <= _DAYS  # some write the day first
+        return known or not text.strip("0")
+    return _WRITTEN.match(text) is not None
+
+
+def _is_town(text: str) -> bool:
+    return SHAPES.match(text) is None and "@" not in text and sum(map(str.isdigit, text)) < _LEAST_DIGITS
+
+
+def _is_postcode(text: str) -> bool:
+    return _ZIP.fullmatch(text) is not None
+
+
+def _is_listed(category: str, text: str) -> bool:
+    plain = "".join(filter(str.isalnum, text))
+    code = len(plain) <= _CODE_LETTERS or (len(plain) <= 2 * _CODE_LETTERS and "-" in text and plain.isupper())
+    return (code and not plain.isdecimal()) or text.lower() in _listed(category)
+
+
+@functools.cache
+def _listed(category: str) -> frozenset[str]:
+    folder = resource_folder("dictionaries") / "places"
+    texts = ((folder / name / "items.txt").read_text("utf-8").lower() for name in _LISTS[category])
+    return frozenset(line for text in texts for line in text.splitlines())
+
+
+_TESTS: dict[str, Callable[[str], bool]] = {
+    "DATE": functools.lru_cache(maxsize=1 << 12)(_is_date),
+    "CITY": _is_town,
+    "ZIP": functools.lru_cache(maxsize=1 << 12)(_is_postcode),
+    "STATE": functools.lru_cache(maxsize=1 << 10)(functools.partial(_is_listed, "STATE")),
+    "COUNTRY": functools.lru_cache(maxsize=1 << 10)(functools.partial(_is_listed, "COUNTRY")),
+}
