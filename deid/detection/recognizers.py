@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -38,6 +39,7 @@ from deid.reading.vocabulary import languages, load_vocabulary
 _RULE_LABELS = "i2b2-2014"
 _FILLS = 0.8
 """Certainty from which rules fill what a model leaves; at .6 they find more, and half as many again that is none."""
+_EDGES = " \t\r\n.,;:()-/"
 
 
 def build_recognizer(options: RecognizerOptions | None = None, known: KnownRecognizer | None = None) -> LazyRecognizer:
@@ -399,7 +401,10 @@ class _Filled:
         return Trace(first.normal, more.scene, (*first.candidates, *added), tuple(spans))
 
     def _joined(self, text: str, first: Sequence[Span], more: Sequence[Span]) -> list[Span]:
-        """Return all of the first, but where one of the rules begins before it with further numbers."""
+        """Return all of the first, what the rules have beside it, and the numbers that they have beyond it.
+
+        Where one of the rules begins before spans of the same category with further numbers, it is one with them.
+        """
         own = list(first)
         for span in more:
             if score_of(span) < _FILLS:
@@ -413,7 +418,19 @@ class _Filled:
             ):
                 whole = dataclasses.replace(span, end=max([span.end, *(one.end for one in inside)]))
                 own = [*(one for one in own if one not in inside), whole]
+            else:
+                own += _numbers_beyond(text, span, inside)
         return sorted(own, key=by_position)
+
+
+def _numbers_beyond(text: str, span: Span, inside: Sequence[Span]) -> Iterator[Span]:
+    """Yield what of a span others leave, where digits are left: of *34.118.902* a model may have *34.118* alone."""
+    places = [(span.start, span.start), *sorted((one.start, one.end) for one in inside), (span.end, span.end)]
+    for (_, start), (end, _) in itertools.pairwise(places):
+        piece = text[start:end]
+        if any(map(str.isdecimal, piece)):
+            left = piece.lstrip(_EDGES)
+            yield span.moved(end - len(left), start + len(piece.rstrip(_EDGES)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -219,12 +219,15 @@ _ALL = (
     *(nhs, npi, phone, seven_digits, ssn, three_digits, timestamp, vin),
 )
 _STANDARD = {
+    "ar_cuit": "ar.cuit",
     "at_vnr": "at.vnr",
     "be_nn": "be.nn",
     "ch_ahv": "ch.ssn",
+    "cl_rut": "cl.rut",
     "de_idnr": "de.idnr",
     "fr_nir": "fr.nir",
     "iban": "iban",
+    "mx_curp": "mx.curp",
     "nl_bsn": "nl.bsn",
 }
 """Check -> module of python-stdnum."""

@@ -61,3 +61,21 @@ def test_a_date_of_several_days_is_one(date: str) -> None:
     note = f"Ingresado el {date} por dolor."
     spans = build_recognizer(RecognizerOptions(language="es")).find(Document("n", note))
     assert [note[s.start : s.end] for s in spans] == [date]
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        *("34.118.902", "12.531.909-2", "1.028.776.451", "V-19.447.203", "BOXW310820HNERXN09", "20-26756539-3"),
+        "2589 14478 1601",
+    ],
+)
+@pytest.mark.parametrize("label", ["DNI", "C.I.", "RUN:", "Paciente con cédula", "Brunetti, Lucía Belén DNI"])
+def test_of_a_number_that_rules_know_no_digit_is_left(label: str, number: str) -> None:
+    """The model may have a part of it, as part of something else: *34.118* of *34.118.902*."""
+    note = f"Paciente: Marta Ledesma, {label} {number} OS: OSDE 310. Consulta por dolor abdominal.\n"
+    spans = build_recognizer(RecognizerOptions(language="es")).find(Document("n", note))
+    at = note.index(number)
+    seen = [note[i] for i in range(at, at + len(number)) if not any(s.start <= i < s.end for s in spans)]
+    assert not any(map(str.isalnum, seen))
+    assert all(a.end <= b.start for a, b in itertools.pairwise(spans))

@@ -34,6 +34,9 @@ from deid.rules.checks import CHECKS
         ("three_digits", ["A-12-3"], ["A-12"]),
         ("four_digits", ["A12-34"], ["123"]),
         ("mixed", ["ABC1"], ["ABC"]),
+        ("cl_rut", ["12.531.909-2", "125319092"], ["12.531.909-3"]),
+        ("mx_curp", ["BOXW310820HNERXN09"], ["BOXW310820HNERXN08"]),
+        ("ar_cuit", ["20-26756539-3"], ["20-26756539-4"]),
     ],
 )
 def test_check(check: str, good: list[str], bad: list[str]) -> None:
