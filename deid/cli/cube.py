@@ -95,7 +95,7 @@ def cube(
     def batches(plan: CubePlan) -> Iterator[pd.DataFrame]:
         # which rows of a person count, and which table a part is of, all columns tell
         whole = plan.person is not None or bool(plan.part)
-        return whom.read_batches(source, [] if whole else [own.name for own in plan.dimensions])
+        return whom.read_batches(source, [] if whole else [name for own in plan.dimensions for name in own.columns])
 
     release_paid(
         told, source, paying, whom, place, functools.partial(counts.plan, source),

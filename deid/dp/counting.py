@@ -103,8 +103,7 @@ def rows_of(frame: pd.DataFrame, dimensions: Sequence[Dimension]) -> Rows:
     ConfigError
         When the table lacks a column.
     """
-    check_columns(frame, [dimension.name for dimension in dimensions])
-    points = np.stack([dimension.codes(frame[dimension.name]) for dimension in dimensions], axis=1)
+    points = np.stack([dimension.codes(dimension.read(frame)) for dimension in dimensions], axis=1)
     return Rows(points[(points >= 0).all(axis=1)], tuple(len(dimension) for dimension in dimensions))
 
 
@@ -120,9 +119,11 @@ def distinct_cells(batches: Iterable[pd.DataFrame], names: Sequence[str]) -> pd.
 
 def _cells_of(frame: pd.DataFrame, plan: CubePlan, packing: _Packing) -> tuple[Words, BoolArray, BoolArray]:
     """Return the cells of rows, which of them lie in the domains and the part, and which in the part."""
-    asked = [own.name for own in plan.dimensions] + [own.name for own, _ in plan.part]
-    check_columns(frame, [*asked, *([plan.person] if plan.person is not None else [])])
-    codes = {own.name: own.codes(frame[own.name]) for own in plan.dimensions}
+    asked = [*plan.dimensions, *(own for own, _ in plan.part)]
+    check_columns(
+        frame, [*(name for own in asked for name in own.columns), *([plan.person] if plan.person is not None else [])]
+    )
+    codes = {own.name: own.codes(own.read(frame)) for own in plan.dimensions}
     chosen = rows_in_part(frame, plan.part)
     inside = chosen & (np.stack(list(codes.values())) >= 0).all(axis=0)
     return packing.words(list(codes.values()), inside), inside, chosen

@@ -144,13 +144,10 @@ def plan_cube(
 
 
 def _level_weights(dimensions: Sequence[Dimension], shares: Mapping[str, float]) -> tuple[float, ...]:
-    nested = [own for own in dimensions if own.outer]
-    if len(nested) > 1:
-        raise ConfigError(
-            "several columns have outer levels, and topdown measures those of one", "leave out the others"
-        )
-    column = (nested or dimensions)[0]
-    levels = ["all", *column.outer, column.name]
+    nested = [own for own in dimensions if own.outer] or list(dimensions[:1])
+    names = [[*own.outer, own.name] for own in nested]
+    steps = range(max(map(len, names)))
+    levels = ["all", *(" x ".join(own[min(step, len(own) - 1)] for own in names) for step in steps)]
     if not set(shares) <= set(levels):
         raise ConfigError("a share is for a level that there is not", f"the levels are {', '.join(levels)}")
     weights = tuple(float(shares.get(level, 1.0)) for level in levels)
@@ -236,7 +233,7 @@ def _choose_method(dimensions: Sequence[Dimension], named: bool, noise: float) -
         return "marginals"
     if len(dimensions) >= _MANY_COLUMNS:
         return "forest"
-    if sum(bool(own.outer) for own in dimensions) == 1:
+    if any(own.outer for own in dimensions):
         return "topdown"
     cells = math.prod(len(own) for own in dimensions)
     if cells * noise <= _CELLS_TO:

@@ -20,6 +20,7 @@ therefore declared, in a file (TOML) or as a flag::
     [columns.county]                   # cells that lie in one another, as deep as is wanted; rows have the innermost
     tree = { Idaho = ["Ada", "Boise"], Utah = ["Cache", "Rich"] }
     within = ["state"]                 # what the outer ones are called, outermost first
+    paired = true                      # these are columns of the table, too; names are unique in their outer cell alone
 
     [columns.clinic]                   # read from the data: only where the values are public anyway
     from_data = true
@@ -68,9 +69,10 @@ _OPTIONS = {
     "range": {"width", "outside", "source"} | _MISSING,
     "edges": {"outside", "source"} | _MISSING,
     "dates": {"by", "outside", "source"} | _MISSING,
-    "tree": {"within", "source"},
+    "tree": {"within", "paired", "source"},
     "from_data": {"public_source", "values"} | _MISSING,
 }
+_PATH = "/"  # between the cells of a path
 _MONTHS = {"year": 12, "quarter": 3, "month": 1}
 _MAX_CELLS = 10_000_000
 _MAX_WHOLE = 2**53  # whole numbers are floats somewhere on their way
@@ -142,6 +144,31 @@ class Dimension:
             of = np.array([places[path[: depth + 1]] for path in paths], np.int64)
             result[name] = OuterLevel(tuple(label[-1] for label in labels), of)
         return result
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of a table that say in which cell a row lies: its own, and outer ones where it is paired."""
+        return (*(self.declaration["within"] if self.declaration.get("paired") else ()), self.name)
+
+    def read(self, frame: pd.DataFrame) -> pd.Series:
+        """Return of each row what `codes` takes: the column, or the outer cells and its own, ``Idaho/Ada``.
+
+        Raises
+        ------
+        ConfigError
+            When the table lacks a column.
+        """
+        check_columns(frame, self.columns)
+        if len(self.columns) == 1:
+            return frame[self.name]
+        return _joined([text_column(frame[name]) for name in self.columns])
+
+    def unread(self, labels: pd.Series) -> dict[str, pd.Series]:
+        """Return the columns of a table of which `read` makes labels of cells."""
+        if len(self.columns) == 1:
+            return {self.name: labels}
+        paths = dict(zip(self.labels, _paths(self.declaration["tree"]), strict=True))
+        return {name: labels.map(lambda label, at=at: paths[label][at]) for at, name in enumerate(self.columns)}
 
     @property
     def nesting(self) -> Nesting:
@@ -342,11 +369,25 @@ def _tree(name: str, declaration: Mapping[str, Any], _: object) -> Dimension:
         raise ConfigError(
             f"the tree of {name!r} is not {len(within) + 1} levels deep everywhere", "write as many as within names"
         )
-    made = Dimension(name, _labels(name, [path[-1] for path in paths]), False, dict(declaration))
+    if not isinstance(declaration.get("paired", False), bool):
+        raise ValueError
+    cells = [_PATH.join(path) if declaration.get("paired") else path[-1] for path in paths]
+    made = Dimension(name, _labels(name, cells), False, dict(declaration))
     for level, own in made.outer.items():
         if len(set(own.labels)) < len(own.labels):
             raise ConfigError(f"the level {level!r} of {name!r} has a value twice", "write every value once")
     return made
+
+
+def _joined(columns: Sequence[pd.Series]) -> pd.Series:
+    """Return the texts of columns, row by row, with a slash between; missing where one is."""
+    texts = pd.DataFrame({place: column.cat.codes for place, column in enumerate(columns)})
+    there = (texts >= 0).all(axis=1)
+    found = texts[there].drop_duplicates()
+    parts = [[own.cat.categories[code] for code in found[place]] for place, own in enumerate(columns)]
+    found["text"] = [_PATH.join(path) for path in zip(*parts, strict=True)]
+    whole = texts.merge(found, how="left", on=list(range(len(columns))))["text"]
+    return pd.Series(whole.to_numpy(object), index=columns[0].index, dtype="string")
 
 
 def _paths(tree: object) -> list[tuple[str, ...]]:
@@ -494,8 +535,7 @@ def check_part(part: Sequence[tuple[Dimension, str]]) -> tuple[tuple[Dimension, 
 
 def rows_in_part(frame: pd.DataFrame, part: Sequence[tuple[Dimension, str]]) -> BoolArray:
     """Say which rows lie in all cells of a part, bool array of shape (rows,); `ConfigError` for a missing column."""
-    check_columns(frame, [own.name for own, _ in part])
     inside = np.ones(len(frame), bool)
     for own, cell in part:
-        inside &= own.codes(frame[own.name]) == own.place(cell)
+        inside &= own.codes(own.read(frame)) == own.place(cell)
     return inside

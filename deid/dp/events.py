@@ -105,7 +105,9 @@ def sequences_of(
     ConfigError
         When a column is missing.
     """
-    check_columns(frame, [events.person, events.dates.name, events.value, *(own.name for own, _ in part)])
+    check_columns(
+        frame, [events.person, events.dates.name, events.value, *(name for own, _ in part for name in own.columns)]
+    )
     owners = text_column(frame[events.person], key=True).cat.codes.to_numpy().astype(np.int64)
     known = owners >= 0
     frame = frame[known]
@@ -123,7 +125,7 @@ def sequences_of(
     belongs = np.ones(len(persons), bool)
     for own, cell in part:
         first = np.full(len(persons), len(own))
-        cells = own.codes(frame[own.name])
+        cells = own.codes(own.read(frame))
         np.minimum.at(first, who[cells >= 0], cells[cells >= 0])
         belongs &= first == own.place(cell)
     return PersonSequences(codes, belongs, outside)

@@ -26,7 +26,7 @@ from deid.dp.intervals import discrete_half_width
 from deid.dp.keys import KeysPlan
 from deid.dp.marginals import Axes, query_weights
 from deid.dp.methods import CubePlan
-from deid.dp.models import clamp_bias
+from deid.dp.models import NestedModel, clamp_bias
 from deid.dp.noise import SeededNoise, laplace_variance
 from deid.dp.plan import Terms
 from deid.dp.prefix_tree import growing_from
@@ -111,13 +111,11 @@ def _cells_clamped(plan: CubePlan, axes: Axes) -> tuple[float, float] | None:
 def _topdown(plan: CubePlan, axes: Axes) -> tuple[float, float] | None:
     if plan.method != "topdown":
         return None
-    nesting = plan.dimensions[plan.nested].nesting
-    variances = [plan.variance(share) for share in plan.shares(plan.weights)]
-    summed = _summed(plan, axes)
-    if plan.nested in axes:
-        return expected_deviation(float(nesting.cell_variances(variances).mean()) * summed, math.inf), 0.0
-    cells = len(plan.dimensions[plan.nested])
-    return expected_deviation(nesting.variance(np.ones(cells), variances) * (summed / cells), math.inf), 0.0
+    model = NestedModel(
+        plan.nested, plan.nesting, *[np.zeros(plan.shape)] * 2, plan.shares(plan.weights), plan.unit.distance
+    )
+    variance = float(model.moments(axes, [None] * len(plan.shape)).variance.mean())
+    return expected_deviation(variance, math.inf), 0.0
 
 
 FORECASTS: dict[str, Callable[[CubePlan, Axes], tuple[float, float] | None]] = {

@@ -32,6 +32,7 @@ from deid.dp.dpcube import dpcube
 from deid.dp.forest import fit_forest, measure_forest
 from deid.dp.marginals import Axes, Marginal, choose_cuboids, least_squares, nonnegative
 from deid.dp.models import BoxModel, ForestModel, MarginalTable, Model, NestedModel, TableModel, WaveletModel
+from deid.dp.nested import Nesting, chained
 from deid.dp.noise import Noise, laplace_variance
 from deid.dp.plan import ReleasePlan
 from deid.dp.privelet import Wavelet, privelet
@@ -109,9 +110,14 @@ class CubePlan(ReleasePlan):
         return tuple(len(dimension) for dimension in self.dimensions)
 
     @property
-    def nested(self) -> int:
-        """The dimension whose cells lie in outer levels; if there is none the first one, all in the total."""
-        return next((axis for axis, own in enumerate(self.dimensions) if own.outer), 0)
+    def nested(self) -> Axes:
+        """The dimensions whose cells lie in outer levels; if there is none the first one, all in the total."""
+        return tuple(axis for axis, own in enumerate(self.dimensions) if own.outer) or (0,)
+
+    @property
+    def nesting(self) -> Nesting:
+        """How the cells of `nested` lie in one another."""
+        return chained([self.dimensions[axis].nesting for axis in self.nested])
 
     def measured(self) -> list[tuple[Axes, Cost]]:
         """Return the slices that ``marginals`` measures, each with its share; the other named ones follow by summing.
@@ -189,23 +195,22 @@ def _cells(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
 
 
 def _topdown(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
-    axis, shares = plan.nested, plan.shares(plan.weights)
-    nesting = plan.dimensions[axis].nesting
-    true = np.moveaxis(rows.counts(), axis, 0)
-    levels = nesting.levels(true.reshape(len(true), -1).astype(float))
+    axes, shares, nesting = plan.nested, plan.shares(plan.weights), plan.nesting
+    true = np.moveaxis(rows.counts(), axes, range(len(axes)))
+    levels = nesting.levels(true.reshape(nesting.sizes[-1], -1).astype(float))
     measured = [
         plan.draw(noise, np.rint(own).astype(np.int64), share) for own, share in zip(levels, shares, strict=True)
     ]
     found = nesting.estimate(measured, [plan.variance(share) for share in shares])
     shown = nesting.nonnegative(found) if plan.nonnegative else found
-    tables = [np.moveaxis(own.reshape(true.shape), 0, axis) for own in (found, shown)]
+    tables = [np.moveaxis(own.reshape(true.shape), range(len(axes)), axes) for own in (found, shown)]
     notes = ["levels were reconciled by inverse-variance least squares, which is unbiased"]
     if plan.nonnegative:
         notes.append(
             "counts were projected onto non-negative ones from the top down: cells that are nearly empty are biased "
             "upwards, the others downwards; the column unbiased is before this step"
         )
-    return NestedModel(axis, nesting, tables[0], tables[1], shares, plan.unit.distance), notes
+    return NestedModel(axes, nesting, tables[0], tables[1], shares, plan.unit.distance), notes
 
 
 def _cells_clamped(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:

@@ -8,6 +8,7 @@ that a forest cannot show) is in no interval; `caveat` says so.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -286,14 +287,14 @@ class WaveletModel:
 
 @dataclass(frozen=True, eq=False)
 class NestedModel:
-    """Cells of which one dimension lies in outer levels, all of which were measured; answers every slice.
+    """Cells of which some dimensions lie in outer levels, all of which were measured; answers every slice.
 
     Parameters
     ----------
-    axis : int
-        The dimension whose cells lie in one another.
+    axes : tuple of int
+        The dimensions whose cells lie in one another.
     nesting : Nesting
-        How.
+        How; cells of several dimensions are in the order of the first one's, then the next.
     unbiased, shown : float64 array
         Cells of the cube's shape that agree with all levels, before and after they were made non-negative.
     costs : tuple of Cost
@@ -302,7 +303,7 @@ class NestedModel:
         Rows between neighbours.
     """
 
-    axis: int
+    axes: Axes
     nesting: Nesting
     unbiased: FloatArray
     shown: FloatArray
@@ -334,17 +335,24 @@ class NestedModel:
         counts, unbiased = (_chosen_cuboid(own, every, axes, chosen) for own in (self.shown, self.unbiased))
         variances = [variance_of(self.distance, own) for own in self.costs]
         sizes = [self.shape[axis] if (own := chosen[axis]) is None else len(own) for axis in every]
-        summed = math.prod(size for axis, size in enumerate(sizes) if axis not in axes and axis != self.axis)
-        cells = chosen[self.axis]
-        if self.axis in axes:
-            single = self.nesting.cell_variances(variances)
-            single = single if cells is None else single[cells]
-            own_shape = [-1 if axis == self.axis else 1 for axis in axes]
-            variance = single.reshape(own_shape) * np.ones(counts.shape)
-        else:
-            weights = np.zeros(self.shape[self.axis])
-            weights[slice(None) if cells is None else cells] = 1.0
-            variance = np.full(counts.shape, self.nesting.variance(weights, variances))
+        summed = math.prod(size for axis, size in enumerate(sizes) if axis not in axes and axis not in self.axes)
+        asked = [axis for axis in self.axes if axis in axes]
+        wanted = [np.arange(self.shape[axis]) if (own := chosen[axis]) is None else own for axis in self.axes]
+        whole = [self.shape[axis] for axis in self.axes]
+        if len(asked) == len(self.axes):
+            single = self.nesting.cell_variances(variances).reshape(whole)[np.ix_(*wanted)]
+        else:  # each number adds up cells of its own
+            places = [range(len(own)) if axis in asked else [...] for axis, own in zip(self.axes, wanted, strict=True)]
+            found = []
+            for cells in itertools.product(*places):
+                weights = np.zeros(whole)
+                weights[np.ix_(*(np.atleast_1d(own[at]) for own, at in zip(wanted, cells, strict=True)))] = 1.0
+                found.append(self.nesting.variance(weights.ravel(), variances))
+            single = np.array(found).reshape([len(wanted[self.axes.index(axis)]) for axis in asked])
+        # the dimensions of ``single`` are those of ``asked``, ascending; the slice's stand in its own order
+        order = np.argsort([axes.index(axis) for axis in asked], kind="stable")
+        own_shape = [counts.shape[place] if axis in asked else 1 for place, axis in enumerate(axes)]
+        variance = single.transpose(order).reshape(own_shape)
         return Moments.of(counts, unbiased, variance * summed, laplace_draws(self.costs[-1]))
 
 

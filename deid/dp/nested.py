@@ -120,3 +120,22 @@ class Nesting:
                     below[family, cell] = simplex(levels[depth][family, cell], float(total))
             shown = below
         return shown
+
+
+def chained(nestings: Sequence[Nesting]) -> Nesting:
+    """Return how the cells of several columns together lie in one another, all columns a level finer at each step.
+
+    Of counties in states and of codes in chapters the levels are the total, states x chapters, and counties x codes; a
+    column with fewer levels stays at its cells. Nodes of a level are in the order of the first column's, then the next.
+    """
+    depth = max(len(own.parents) for own in nestings)
+    levels = []
+    for at in range(depth):
+        parents, size = np.zeros(1, np.int64), 1
+        for own in nestings:
+            last = at >= len(own.parents)
+            mine = np.arange(own.sizes[-1]) if last else own.parents[at]
+            above = own.sizes[-1] if last else own.sizes[at]
+            parents, size = (parents[:, None] * above + mine).ravel(), size * above
+        levels.append(parents)
+    return Nesting(tuple(levels))

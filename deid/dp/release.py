@@ -34,6 +34,7 @@ from deid.dp.models import (
     TableModel,
     WaveletModel,
 )
+from deid.dp.nested import chained
 from deid.dp.privelet import Wavelet
 from deid.dp.release_files import NOT_PRIVATE, ReleaseFacts, read_numbers, write_numbers
 from deid.dp.unit import PrivacyUnit
@@ -269,7 +270,7 @@ def _metadata(release: CubeRelease) -> dict[str, Any]:
     if isinstance(model, WaveletModel):
         about["transformed"] = list(model.wavelet.transformed)
     if isinstance(model, NestedModel):
-        about |= {"axis": model.axis, "levels": list(map(told, model.costs))}
+        about |= {"axes": list(model.axes), "levels": list(map(told, model.costs))}
     domains = [{"name": own.name, **own.declaration} for own in release.dimensions]
     return {"deid_cube": _VERSION, **release.metadata, "domains": domains, "model": about}
 
@@ -338,10 +339,11 @@ def _model(
         wavelet = Wavelet(shape, tuple(map(bool, model["transformed"])))
         return WaveletModel(wavelet, tables[0].counts, float(model["tables"][0]["epsilon"]), distance)
     if model["kind"] == "nested":
-        axis, nesting = int(model["axis"]), dimensions[int(model["axis"])].nesting
-        # an older release lists the epsilons
+        # an older release has one such column, and lists the epsilons
+        axes = tuple(map(int, model["axes"] if "axes" in model else [model["axis"]]))
+        nesting = chained([dimensions[axis].nesting for axis in axes])
         costs = tuple(map(cost_of, model.get("levels") or [{"epsilon": own} for own in model["epsilons"]]))
-        return NestedModel(axis, nesting, tables[0].unbiased, tables[0].counts, costs, distance)
+        return NestedModel(axes, nesting, tables[0].unbiased, tables[0].counts, costs, distance)
     if model["kind"] == "tables":
         return TableModel(shape, tuple(tables), distance, bool(model["clamped"]))
     forest = Forest(shape, {table.axes: table.counts for table in tables})

@@ -187,6 +187,8 @@ def plan_sequences(
     assert not isinstance(columns, Events)
     if not columns or len(set(columns)) < len(columns):
         raise ConfigError("periods are missing or named twice", "name each once, in order: --periods q1,q2,q3")
+    if len(dimension.columns) > 1:
+        raise ConfigError("levels of a period stand in one column", "leave out paired from the declaration")
     if END in dimension.labels:
         raise ConfigError(f"a level may not be called {END}", "name it differently")
     require(method in METHODS, "unknown method", f"use one of {', '.join(METHODS)}")

@@ -163,8 +163,8 @@ class QuerySession:
         clash = NUMBERS & set(names)
         if clash:
             raise ConfigError(f"a column may not be called {min(clash)!r}", "the numbers of an answer are; rename it")
-        check_columns(frame, names)
-        kept = frame[names]
+        check_columns(frame, [name for own in dimensions for name in own.columns])
+        kept = frame[names].assign(**{own.name: own.read(frame) for own in dimensions if len(own.columns) > 1})
         if person is not None:
             keep = bounded_rows(frame, person, whom.max_rows, row_key(ledger)).keep
             kept = kept.assign(**{PERSON: text_column(frame[person], key=True)})[keep]
@@ -180,7 +180,7 @@ class QuerySession:
 
         Arguments and errors as those of a session.
         """
-        names = {*(own.name for own in dimensions), *(() if person is None else (person,))}
+        names = {*(name for own in dimensions for name in own.columns), *(() if person is None else (person,))}
         empty = pd.DataFrame({name: pd.Series([], dtype="string") for name in sorted(names)})
         return cls(empty, dimensions, None, person=person, noise=SeededNoise(0), unit=unit, **terms)
 

@@ -242,12 +242,11 @@ def synthesize(
     if isinstance(release, CubeRelease):
         zeros = _never(release, never)
         codes = _without(_cube_drawing(release), number, generator, zeros)
-        return pd.DataFrame(
-            {
-                release.dimensions[axis].name: np.array(release.dimensions[axis].labels, object)[codes[axis]]
-                for axis in sorted(codes)
-            }
-        )
+        columns: dict[str, pd.Series] = {}
+        for axis in sorted(codes):
+            own = release.dimensions[axis]
+            columns |= own.unread(pd.Series(np.array(own.labels, object)[codes[axis]]))
+        return pd.DataFrame(columns)
     require(not never, "structural zeros are for rows of a cube", "leave out --never")
     sequences = _sequence_codes(release, number, generator)
     labels = np.array([None if label == END else label for label in release.labels], object)
@@ -285,7 +284,7 @@ def release_distances(release: CubeRelease, synthetic: pd.DataFrame) -> list[Rel
     """
     by_name = {own.name: own for own in release.dimensions}
     result = []
-    codes = {name: _label_codes(synthetic[name], own) for name, own in by_name.items() if name in synthetic}
+    codes = {name: _label_codes(own.read(synthetic), own) for name, own in by_name.items() if name in synthetic}
     for axes in _tables(release):
         names = [release.dimensions[axis].name for axis in axes]
         shown = np.maximum(release.model.counts(axes), 0.0)
@@ -406,12 +405,12 @@ def check_fidelity(
     check_payer(ledger, noise)
     plan = plan_fidelity(dimensions, slices, epsilon, unit, **terms)
     by_name, agreed, asked = plan.dimensions, plan.terms, plan.columns
-    check_columns(frame, asked)
-    check_columns(synthetic, asked)
+    for table in (frame, synthetic):
+        check_columns(table, [name for own in asked for name in by_name[own].columns])
     if agreed.person is not None:
         frame = frame[bounded_rows(frame, agreed.person, unit.max_rows, row_key(ledger)).keep]
-    true = {name: by_name[name].codes(frame[name]) for name in asked}
-    made = {name: _label_codes(synthetic[name], by_name[name]) for name in asked}
+    true = {name: by_name[name].codes(by_name[name].read(frame)) for name in asked}
+    made = {name: _label_codes(by_name[name].read(synthetic), by_name[name]) for name in asked}
     question: dict[str, Any] = {
         "fidelity": [list(one) for one in slices],
         "domains": [{"name": name, **by_name[name].declaration} for name in asked],

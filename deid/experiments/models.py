@@ -3,6 +3,11 @@
 A classifier or a regression for every target, and a proportional-hazards model of survival, trained on each table and
 tried on the same original rows. A generalized cell is a distribution: a word counts by its share of the cell's words, a
 number is the cell's middle. What is kept is the share of the original model's gain over knowing nothing.
+
+By how much a score changes has an interval, which covers that the rows on which models are tried are a sample: both
+models are tried on the same ones, so each row's part in the difference of the scores is known to first order
+(`Scored`), and the difference is normal with the variance of their mean (of AUC: DeLong, DeLong and Clarke-Pearson
+1988).
 """
 
 from __future__ import annotations
@@ -13,8 +18,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.stats import norm
 
-from deid.base.arrays import FloatArray, IndexArray
+from deid.base.arrays import BoolArray, FloatArray, IndexArray
 from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.base.options import option, place_of
@@ -31,6 +37,56 @@ _RIDGE = 1e-3
 _YES = ("yes", "y", "true", "1", "dead", "died")
 _NOTHING = {"AUC": 0.5, "R2": 0.0, "concordance": 0.5}
 """What a model scores that knows nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """A score, and the part that each row has in it.
+
+    Parameters
+    ----------
+    value : float
+        The score.
+    parts : float array, shape (rows,)
+        By how much, to first order, the score lies above that of all rows on average where rows are drawn like this
+        one (its influence); their mean is 0.
+    """
+
+    value: float
+    parts: FloatArray
+
+    def change_to(self, other: Scored, level: float = 0.95) -> tuple[float, float, float]:
+        """Return by how much another model's score on the same rows differs, and the ends of its interval."""
+        change = other.value - self.value
+        far = float(norm.ppf((1 + level) / 2)) * float(np.sqrt(((other.parts - self.parts) ** 2).sum()))
+        half = far / max(len(self.parts), 1)
+        return change, change - half, change + half
+
+
+def area(chance: FloatArray, truth: BoolArray) -> Scored:
+    """Return the area under the curve of chances, and each row's part in it (DeLong and others 1988).
+
+    Parameters
+    ----------
+    chance : float array, shape (rows,)
+    truth : bool array, shape (rows,)
+        Some rows are true, some not.
+    """
+    parts = np.empty(len(truth))
+    for own, sign in ((truth, 1.0), (~truth, -1.0)):
+        others = np.sort(chance[~own])
+        below = np.searchsorted(others, chance[own], "left") + np.searchsorted(others, chance[own], "right")
+        won = below / (2 * len(others))
+        parts[own] = won if sign > 0 else 1 - won
+    value = float(parts[truth].mean())
+    parts -= value
+    for own in (truth, ~truth):
+        parts[own] *= len(truth) / own.sum()
+    return Scored(value, parts)
+
+
+def _mean(values: FloatArray) -> Scored:
+    return Scored(float(values.mean()), values - values.mean())
 
 
 @dataclass(frozen=True)
@@ -141,7 +197,7 @@ def hazards(predictors: FloatArray, time: FloatArray, event: FloatArray) -> Floa
     return np.asarray(weights)
 
 
-def concordance(risk: FloatArray, time: FloatArray, event: FloatArray) -> float:
+def concordance(risk: FloatArray, time: FloatArray, event: FloatArray) -> Scored:
     """Return Harrell's concordance: the share of the pairs of known order in which the earlier one has more risk.
 
     Parameters
@@ -152,21 +208,27 @@ def concordance(risk: FloatArray, time: FloatArray, event: FloatArray) -> float:
     events = np.flatnonzero(event > 0)
     if len(events) > 2_000:
         events = events[:: len(events) // 2_000 + 1]
-    right = pairs = 0.0
+    right, pairs = np.zeros(len(risk)), np.zeros(len(risk))  # of each row, as the earlier and as the later one
     for row in events.tolist():
-        later = time > time[row]
-        pairs += float(later.sum())
-        right += float((risk[row] > risk[later]).sum()) + 0.5 * float((risk[row] == risk[later]).sum())
-    return right / pairs if pairs else float("nan")
+        later = np.flatnonzero(time > time[row])
+        won = (risk[row] > risk[later]) + 0.5 * (risk[row] == risk[later])
+        right[later] += won
+        right[row] += won.sum()
+        pairs[later] += 1
+        pairs[row] += len(later)
+    total = float(pairs.sum()) / 2
+    if not total:
+        return Scored(float("nan"), np.zeros(len(risk)))
+    value = float(right.sum()) / 2 / total
+    return Scored(value, (right - value * pairs) * len(risk) / total)
 
 
 def _classify(
     train: FloatArray, shares: FloatArray, tried: FloatArray, truth: IndexArray
-) -> Mapping[str, Mapping[str, float]]:
+) -> Mapping[str, Mapping[str, Scored]]:
     """Return what classifiers score that learn shares of classes [rows, classes]."""
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
-    from sklearn.metrics import roc_auc_score
 
     rows, classes = np.nonzero(shares)
     x, weight = train[rows], shares[rows, classes]
@@ -184,15 +246,16 @@ def _classify(
         scored = [c for c in range(shares.shape[1]) if 0 < (truth == c).sum() < len(truth)]
         if shares.shape[1] == 2:
             scored = scored[:1]
-        auc = [float(roc_auc_score(truth == c, chance[:, c])) for c in scored]
+        areas = [area(chance[:, c], truth == c) for c in scored]
+        mean = np.mean([own.parts for own in areas], axis=0) if areas else np.zeros(len(truth))
         found[name] = {
-            "AUC": float(np.mean(auc)) if auc else float("nan"),
-            "accuracy": float((chance.argmax(axis=1) == truth).mean()),
+            "AUC": Scored(float(np.mean([own.value for own in areas])) if areas else float("nan"), np.asarray(mean)),
+            "accuracy": _mean((chance.argmax(axis=1) == truth).astype(float)),
         }
     return found
 
 
-def _regress(train: FloatArray, line: FloatArray, tried: FloatArray, truth: FloatArray) -> dict[str, dict[str, float]]:
+def _regress(train: FloatArray, line: FloatArray, tried: FloatArray, truth: FloatArray) -> dict[str, dict[str, Scored]]:
     from sklearn.ensemble import HistGradientBoostingRegressor
     from sklearn.linear_model import Ridge
 
@@ -202,8 +265,10 @@ def _regress(train: FloatArray, line: FloatArray, tried: FloatArray, truth: Floa
         ("boosted trees", HistGradientBoostingRegressor(max_iter=100, random_state=0)),
     ):
         wrong = truth - model.fit(train, line).predict(tried)
-        around = float(((truth - truth.mean()) ** 2).sum())
-        found[name] = {"R2": 1 - float((wrong**2).sum()) / around, "mean error": float(np.abs(wrong).mean())}
+        around, left = (truth - truth.mean()) ** 2, float((wrong**2).mean())
+        of_all = float(around.mean())
+        parts = left / of_all**2 * (around - of_all) - (wrong**2 - left) / of_all
+        found[name] = {"R2": Scored(1 - left / of_all, parts), "mean error": _mean(np.abs(wrong))}
     return found
 
 
@@ -223,7 +288,8 @@ def compare_models(pair: TablePair, said: ModelOptions, test: Microdata | None =
     -------
     pandas.DataFrame
         target, model, measure, original, released, and ``kept``: the share of the original model's gain over knowing
-        nothing that the released one has; NaN where the measure has no such point, or the original gains nothing.
+        nothing that the released one has; NaN where the measure has no such point, or the original gains nothing;
+        ``change``, released less original, with the ends ``lower`` and ``upper`` of its 95 % interval.
 
     Raises
     ------
@@ -261,7 +327,7 @@ def compare_models(pair: TablePair, said: ModelOptions, test: Microdata | None =
     return pd.DataFrame(rows)
 
 
-def _of_target(design: _Design, table: _Rows, tried: _Rows, target: str) -> Mapping[str, Mapping[str, float]]:
+def _of_target(design: _Design, table: _Rows, tried: _Rows, target: str) -> Mapping[str, Mapping[str, Scored]]:
     original = design.original
     x, test = design.of(table), design.of(tried)
     if original.kind(target) != "nominal":
@@ -287,22 +353,26 @@ def _line(table: _Rows, name: str) -> FloatArray:
     return np.asarray(table.words(name) @ np.array(yes, dtype=float))
 
 
-def _rows(target: str, found: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[dict[str, object]]:
+def _rows(target: str, found: Mapping[str, Mapping[str, Mapping[str, Scored]]]) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for model, scores in found["original"].items():
         for measure, score in scores.items():
             other = found["released"][model][measure]
             nothing = _NOTHING.get(measure, float("nan"))
-            gain = score - nothing
-            kept = (other - nothing) / gain if gain > 0.005 else float("nan")
+            gain = score.value - nothing
+            kept = (other.value - nothing) / gain if gain > 0.005 else float("nan")
+            change, lower, upper = score.change_to(other)
             rows.append(
                 {
                     "target": target,
                     "model": model,
                     "measure": measure,
-                    "original": score,
-                    "released": other,
+                    "original": score.value,
+                    "released": other.value,
                     "kept": float(kept),
+                    "change": change,
+                    "lower": lower,
+                    "upper": upper,
                 }
             )
     return rows
@@ -322,7 +392,10 @@ def models_section(found: pd.DataFrame, settings: Mapping[str, Any]) -> Section:
         if settings["test"]
         else "Both were tried on the original's own rows, which they have seen: --test TABLE names others."
     )
-    note = f"{where} Kept: the share of the original model's gain over knowing nothing."
+    note = (
+        f"{where} Kept: the share of the original model's gain over knowing nothing. Lower, upper: 95 % interval of the "
+        "change, were other such rows tried."
+    )
     return frame_section("Models trained on each table", found, note, digits=4)
 
 

@@ -108,7 +108,7 @@ def short_fits(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_cubes(method: str, others: Rowed, own: Rowed, seed: int, relation: str, gaussian: bool) -> None:
     dimensions = [
         declare("a", {"tree": {"x": ["0", "1"], "y": ["2"], "z": ["3"]}, "within": ["outer"]}),
-        declare("b", {"range": [0, 3]}),
+        declare("b", {"tree": {"p": ["0"], "q": ["1", "2", "3"]}, "within": ["wider"]}),
         declare("c", {"range": [0, 3]}),
     ]
 

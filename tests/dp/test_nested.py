@@ -16,15 +16,17 @@ from odds import upper_log_ratio
 from test_dp_commands import deid
 
 from deid.base.errors import ConfigError
+from deid.dp import QuerySession
 from deid.dp.boxes import simplex
 from deid.dp.cube import plan_cube, release_cube
 from deid.dp.domain import declare
 from deid.dp.forecast import forecast
 from deid.dp.methods import CubePlan
-from deid.dp.nested import Nesting
+from deid.dp.nested import Nesting, chained
 from deid.dp.noise import SeededNoise
 from deid.dp.release import read_release, write_release
-from deid.dp.synthetic import synthesize
+from deid.dp.sequences import plan_sequences
+from deid.dp.synthetic import check_fidelity, release_distances, synthesize
 from deid.dp.unit import PrivacyUnit
 
 TREE = {"North": {"Idaho": ["Ada", "Boise", "Custer"], "Utah": ["Rich"]}, "South, deep": {"Ohio": ["Adams", 'Al"len']}}
@@ -174,9 +176,6 @@ def test_what_cannot_be_asked() -> None:
                 {"level_shares": {"state": 1.0}, "method": "cells"}, {"epsilon": 1e-9}):  # fmt: skip
         with pytest.raises(ConfigError):
             plan_cube([COUNTY], **{"epsilon": 1.0, **how}, unit=PrivacyUnit())
-    other = declare("c", {"tree": {"a": ["x"]}, "within": ["b"]})
-    with pytest.raises(ConfigError, match="several columns"):
-        plan_cube([COUNTY, other], 1.0, PrivacyUnit(), method="topdown")
     with pytest.raises(ConfigError, match="may not be called"):
         plan_cube([declare("c", {"tree": {"a": ["x"]}, "within": ["count"]})], 1.0, PrivacyUnit())
 
@@ -235,3 +234,118 @@ def test_odds_of_neighbours_stay_within_epsilon(epsilon: float, broken: bool) ->
             answers[int(np.clip(np.rint(made.unbiased[3] * 2), -3, 5))] += 1
         seen.append(answers)
     assert (upper_log_ratio(*seen, 8000) > 1.0) == broken
+
+
+PAIRS = {"tree": {"Idaho": ["Adams", "Ada"], "Ohio": ["Adams", "Lake"]}, "within": ["state"], "paired": True}
+
+
+def test_a_pair_of_columns_is_one_column_of_cells(tmp_path: Path) -> None:
+    """Adams is a county of both states: rows count where state and county together say so."""
+    county = declare("county", PAIRS)
+    assert county.labels == ("Idaho/Adams", "Idaho/Ada", "Ohio/Adams", "Ohio/Lake")
+    rows = [("Idaho", "Adams"), ("Ohio", "Adams"), ("Ohio", " Adams"), ("Ohio", "Ada"), ("Idaho", None), (None, "Lake")]
+    frame = pd.DataFrame(rows * 50, columns=["state", "county"], dtype="string")
+    assert county.codes(county.read(frame))[:6].tolist() == [0, 2, 2, -1, -1, -1]
+    for method in ("topdown", "cells"):
+        plan = plan_cube([county], 50.0, PrivacyUnit(), method=method, report_share=0.01)
+        release = release_cube(frame, plan, ledger=None, noise=SeededNoise(1))
+        assert release.slice(["county"])["count"].round().tolist() == [50, 0, 100, 0]
+        assert release.slice(["state"])["count"].round().tolist() == [50, 100]
+        assert abs(release.metadata["left_out"]["rows_outside_domains"] - 150) < 40
+        write_release(release, tmp_path / f"{method}.json")
+        again = read_release(tmp_path / f"{method}.json")
+        assert again.slice(["county"], {"state": "Ohio"})["county"].tolist() == ["Ohio/Adams", "Ohio/Lake"]
+        made = synthesize(again)
+        assert list(made.columns) == ["state", "county"]
+        assert set(map(tuple, made.itertuples(index=False))) == {("Idaho", "Adams"), ("Ohio", "Adams")}
+        assert max(own.share for own in release_distances(again, made)) < 0.02
+    session = QuerySession(frame, [county], None, noise=SeededNoise(1))
+    assert session.query("SELECT HISTOGRAM(county)", 50.0).to_frame()["value"].round().tolist() == [50, 0, 100, 0]
+    (found,) = check_fidelity(frame, made, [county], [["county"]], 50.0, ledger=None, unit=PrivacyUnit(),
+                              noise=SeededNoise(1))  # fmt: skip
+    assert found.share < 0.05
+    with pytest.raises(ConfigError, match="no column 'state'"):
+        release_cube(frame[["county"]], plan, ledger=None, noise=SeededNoise(1))
+    with pytest.raises(ConfigError, match="stand in one column"):
+        plan_sequences(county, ["a", "b"], 1.0, PrivacyUnit())
+    with pytest.raises(ConfigError, match="not of the form"):
+        declare("county", {**PAIRS, "paired": "yes"})
+    with pytest.raises(ConfigError, match="a value twice"):
+        declare("county", {**PAIRS, "paired": False})
+
+
+def test_pairs_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame({"state": ["Idaho", "Ohio"] * 40, "county": "Adams", "id": range(80)}).to_csv("t.csv", index=False)
+    Path("d.toml").write_text(
+        '[columns.county]\ntree = { Idaho = ["Adams", "Ada"], Ohio = ["Adams"] }\nwithin = ["state"]\npaired = true\n'
+    )
+    deid("cube", "t.csv", "--dims", "county", "--domains", "d.toml", "--epsilon", "20", "--not-private-seed", "1",
+         "-o", "c.csv")  # fmt: skip
+    said = deid("slice", "c.csv", "--dims", "state").splitlines()
+    assert [line.split(".")[0] for line in said[1:3]] == ["Idaho,40", "Ohio,40"]
+    deid("synthesize", "c.csv", "-o", "s.csv")
+    assert Path("s.csv").read_text().startswith("state,county\n")
+
+
+CODE = declare("code", {"tree": {"I": {"I1": ["I10", "I11"]}, "J": {"J1": ["J10"], "J2": ["J20", "J21"]}},
+                        "within": ["chapter", "block"]})  # fmt: skip
+PLACE = declare("county", {"tree": {"a": ["a1", "a2", "a3"], "b": ["b1"]}, "within": ["state"]})
+
+
+def test_columns_that_are_nested_go_finer_together() -> None:
+    nesting = chained([PLACE.nesting, CODE.nesting])
+    assert nesting.sizes == (1, 4, 12, 20)  # total, state x chapter, county x block, county x code
+    cells = np.arange(20.0).reshape(4, 5)
+    total, first, second, third = nesting.levels(cells.ravel()[:, None])
+    assert total.sum() == cells.sum()
+    states = np.stack([cells[:3].sum(axis=0), cells[3]])
+    assert first.ravel().tolist() == np.stack([states[:, :2].sum(1), states[:, 2:].sum(1)], axis=1).ravel().tolist()
+    assert (
+        second.ravel().tolist()
+        == np.stack([cells[:, :2].sum(1), cells[:, 2], cells[:, 3:].sum(1)], axis=1).ravel().tolist()
+    )
+    assert third.ravel().tolist() == cells.ravel().tolist()
+
+
+def test_two_nested_columns_are_one_release(tmp_path: Path) -> None:
+    """Variances of every slice are those of dense algebra; sums agree over all levels; intervals hold."""
+    shares = {"all": 1.0, "state x chapter": 3.0, "county x block": 1.0, "county x code": 2.0}
+    plan = plan_cube([YEAR, PLACE, CODE], 1.0, PrivacyUnit(), level_shares=shares, nonnegative=False, report_share=0)
+    assert plan.method == "topdown"
+    assert plan.weights == (1.0, 3.0, 1.0, 2.0)
+    generator = np.random.default_rng(2)
+    codes = [generator.integers(0, size, 3000) for size in (3, 4, 5)]
+    frame = pd.DataFrame(
+        {own.name: np.array(own.labels)[code] for own, code in zip((YEAR, PLACE, CODE), codes, strict=True)},
+        dtype="string",
+    )
+    nesting = chained([PLACE.nesting, CODE.nesting])
+    sums = [np.array(own) for own in nesting.levels(np.eye(20))]
+    shares_of = zip(sums, plan.shares(plan.weights), strict=True)
+    weight = np.concatenate([np.full(len(own), plan.variance(share)) for own, share in shares_of]) ** -0.5
+    design = np.concatenate(sums) * weight[:, None]
+    covariance = np.linalg.inv(design.T @ design).reshape(4, 5, 4, 5)
+    release = release_cube(frame, plan, ledger=None, noise=SeededNoise(0))
+    none: list[Any] = [None, None, None]
+    by_code = covariance.sum(axis=(0, 2))
+    found = release.model.moments((2, 0), [np.array([1, 2]), None, None])
+    np.testing.assert_allclose(found.variance, np.repeat(np.diag(by_code)[:, None], 2, axis=1))
+    found = release.model.moments((2, 1), [np.array([0]), np.array([1, 3]), None])
+    np.testing.assert_allclose(found.variance, covariance.diagonal(0, 0, 2).diagonal(0, 0, 1)[[1, 3]].T)
+    np.testing.assert_allclose(release.model.moments((), none).variance, 3 * covariance.sum())
+    inside = []
+    for seed in range(40):
+        release = release_cube(frame, plan, ledger=None, noise=SeededNoise(seed))
+        shown = release.slice(["chapter", "state"], {"year": "0"})
+        true = [
+            int(((codes[0] == 0) & ((codes[2] >= 2) == (chapter == "J")) & ((codes[1] < 3) == (state == "a"))).sum())
+            for chapter, state in zip(shown["chapter"], shown["state"], strict=True)
+        ]
+        inside.append((shown["lower"] <= true) & (true <= shown["upper"]))
+    assert np.mean(inside) >= 0.9
+    write_release(release, tmp_path / "c.parquet")
+    again = read_release(tmp_path / "c.parquet")
+    pd.testing.assert_frame_equal(again.slice(["state", "block"]), release.slice(["state", "block"]), check_dtype=False)
+    with pytest.raises(ConfigError, match="the levels are all, state x chapter, county x block, county x code"):
+        plan_cube([PLACE, CODE], 1.0, PrivacyUnit(), level_shares={"state": 1.0})
