@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.stats import norm
 
 from deid.base.arrays import BoolArray, FloatArray, IndexArray
 from deid.base.errors import ConfigError, require
@@ -57,6 +56,8 @@ class Scored:
 
     def change_to(self, other: Scored, level: float = 0.95) -> tuple[float, float, float]:
         """Return by how much another model's score on the same rows differs, and the ends of its interval."""
+        from scipy.stats import norm
+
         change = other.value - self.value
         far = float(norm.ppf((1 + level) / 2)) * float(np.sqrt(((other.parts - self.parts) ** 2).sum()))
         half = far / max(len(self.parts), 1)
@@ -393,8 +394,8 @@ def models_section(found: pd.DataFrame, settings: Mapping[str, Any]) -> Section:
         else "Both were tried on the original's own rows, which they have seen: --test TABLE names others."
     )
     note = (
-        f"{where} Kept: the share of the original model's gain over knowing nothing. Lower, upper: 95 % interval of the "
-        "change, were other such rows tried."
+        f"{where} Kept: the share of the original model's gain over knowing nothing. "
+        "Lower, upper: 95 % interval of the change, were other such rows tried."
     )
     return frame_section("Models trained on each table", found, note, digits=4)
 
