@@ -6,26 +6,38 @@ lie between the bounds. What a row publishes covers the members of its group too
 member matches the rows of its own group alone, and both models survive merging: members add up, and a ratio of sums
 lies between the ratios.
 
+For k-map alone groups need not be disjoint: a row whose cells speak of members of other groups, too, matches more than
+the k of its own. So local recoding (`deid.disclosure.local_recoding`) of rows and members together satisfies k-map, and
+a row may take the least general cells of any group of k members that covers it. Presence, a ratio, both may break, and
+it is not searched for so.
+
 What is found is proved by `deid.disclosure.consistency`, which matches published cells with the population and knows
 nothing of groups.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from deid.base.arrays import BoolArray, FloatArray, IndexArray
 from deid.base.errors import ConfigError, InputError, require
 from deid.base.late import pd
-from deid.disclosure.constraints import Constraint
-from deid.disclosure.encoding import CodedColumn, CodedTable, encode
+from deid.disclosure.constraints import All, Constraint
+from deid.disclosure.encoding import CodedColumn, CodedTable, boxes, class_ids, encode
 from deid.disclosure.groups import Groups
+from deid.disclosure.local_recoding import group_loss, local_recoding
 from deid.disclosure.mondrian import mondrian
 from deid.disclosure.recoding import publish
 from deid.table.microdata import NA_CODE, Microdata, check_columns
 
+Search = Literal["mondrian", "local"]
+"""How rows and members are divided."""
+_MOST_PAIRS = 500_000_000  # of rows and groups
+_AT_ONCE = 1 << 22
 _MEMBERSHIP = ""
 """Name of the column that tells rows of the table (1) from members of the population (0); no other column has it."""
 
@@ -153,8 +165,8 @@ def joined(data: Microdata, population: Microdata) -> tuple[Microdata, CodedTabl
 
 
 def recode_with_population(
-    data: Microdata, population: Microdata, constraint: Constraint
-) -> tuple[pd.DataFrame, IndexArray]:
+    data: Microdata, population: Microdata, constraint: Constraint, searches: Sequence[Search]
+) -> tuple[pd.DataFrame, str]:
     """Recode the quasi-identifiers of a table so that its rows and its population satisfy a constraint.
 
     Parameters
@@ -163,13 +175,15 @@ def recode_with_population(
         As for `joined`.
     constraint : Constraint
         Made of `KMap`, `Presence` and `OfRows`.
+    searches : sequence of Search
+        What is tried; the result whose rows lose least is taken, the first one of equals.
 
     Returns
     -------
     frame : pandas.DataFrame
         The table with general quasi-identifiers.
-    classes : intp array, shape (rows,)
-        Group of each row.
+    str
+        Which of the searches it is from.
 
     Raises
     ------
@@ -177,8 +191,58 @@ def recode_with_population(
         When not even all rows and members as one group satisfy the constraint.
     """
     both, coded = joined(data, population)
-    small, ids = coded.collapse()
-    classes = mondrian(small, constraint)[ids]
-    frame = publish(both, coded, classes).iloc[: len(data)]
+    count, parts = len(data), constraint.parts if isinstance(constraint, All) else (constraint,)
+    found = {search: _classes(coded, constraint, search) for search in searches}
+    if "local" in searches:
+        _require_members(coded, count)
+        if all(isinstance(own, KMap) for own in parts):
+            least = max(own.k for own in parts if isinstance(own, KMap))
+            found = {search: _least_general(coded, classes, count, least) for search, classes in found.items()}
+    best = min(searches, key=lambda search: float(_losses(coded, found[search], count).sum()))
+    frame = publish(both, coded, found[best]).iloc[:count]
     cells = {name: pd.Categorical(frame[name].to_numpy(dtype=object)) for name in data.quasi_identifiers}
-    return data.frame.assign(**cells), classes[: len(data)]
+    return data.frame.assign(**cells), best
+
+
+def _classes(coded: CodedTable, constraint: Constraint, search: Search) -> IndexArray:
+    """Return the group of each row and member."""
+    if search == "local":
+        return np.unique(local_recoding(coded, constraint), return_inverse=True)[1].astype(np.intp)
+    small, ids = coded.collapse()
+    return mondrian(small, constraint)[ids]
+
+
+def _losses(coded: CodedTable, classes: IndexArray, rows: int) -> FloatArray:
+    """Return the certainty penalty of the first rows."""
+    return group_loss(coded, classes)[classes[:rows]]
+
+
+def _least_general(coded: CodedTable, classes: IndexArray, rows: int, k: int) -> IndexArray:
+    """Move each of the first rows into the least general group of k members or more that covers it, its own at worst.
+
+    For k-map alone: whom else a group has does not matter, and its members stay where they are.
+    """
+    groups = int(classes.max()) + 1
+    if rows * groups > _MOST_PAIRS:
+        return classes
+    low, high = boxes(coded.codes, classes, groups)
+    penalty = group_loss(coded, classes)
+    enough = np.bincount(classes[rows:], minlength=groups) >= k
+    order = np.flatnonzero(enough)[np.argsort(penalty[enough], kind="stable")]
+    covered = [column.covers(low[order, c], high[order, c]) for c, column in enumerate(coded.columns)]
+    moved = classes.copy()
+    step = max(1, _AT_ONCE // max(len(order), 1))
+    for begin in range(0, rows, step):
+        part = coded.codes[begin : min(begin + step, rows)]
+        inside = np.ones((len(part), len(order)), dtype=bool)
+        for c, (first, last) in enumerate(covered):
+            inside &= (part[:, c, None] >= first) & (part[:, c, None] <= last)
+        moved[begin : begin + len(part)] = order[np.argmax(inside, axis=1)]
+    return np.unique(moved, return_inverse=True)[1].astype(np.intp)
+
+
+def _require_members(coded: CodedTable, rows: int) -> None:
+    """Refuse rows whose values no member has: where groups overlap, no count of theirs would tell."""
+    ids, _ = class_ids(coded.codes, [column.size for column in coded.columns])
+    if not np.isin(ids[:rows], ids[rows:]).all():
+        raise InputError("a row has values that no member of the population has", "the table must be a part of it")

@@ -35,7 +35,7 @@ from deid.disclosure.encoding import CodedColumn, Ints, encode, encode_column
 from deid.disclosure.guards import check_before_release, fates_of, look_alikes
 from deid.disclosure.methods import MethodOptions, recode, recode_best
 from deid.disclosure.numeric_models import EpsilonM, RangeDiversity
-from deid.disclosure.population_search import KMap, OfRows, Presence, recode_with_population
+from deid.disclosure.population_search import KMap, OfRows, Presence, Search, recode_with_population
 from deid.disclosure.privacy import guarded
 from deid.disclosure.recoding import publish
 from deid.disclosure.risk import PopulationRisk, SampleRisk, population_risk, sample_risk
@@ -47,6 +47,8 @@ SAME_DISEASE = "same-disease"
 """Name of the method that cuts patients of one disease and their population together (`recode_same_disease`)."""
 _FROM_THE_TOP = ("auto", "mondrian")
 """Methods that search for models that do not survive merging, or that compare with a population."""
+_LOCAL_WITH_POPULATION = 300_000
+"""Rows and members for which ``auto`` tries local recoding, too."""
 _GUARDS = "\0guards"
 """Name under which coded tables have guarding nodes: a column of a file hardly has it."""
 
@@ -350,15 +352,23 @@ def _with_population(
         frame = recode_same_disease(data, population, asked.k, prefixes=prefixes).frame
         seconds = time.process_time() - start
         return finish(data, frame, rows, method, asked, options, population=population, seconds=seconds)
-    require(method in _FROM_THE_TOP, f"the method {method} does not look at a population", "use the method mondrian")
+    if method not in (*_FROM_THE_TOP, "local"):
+        raise ConfigError(f"the method {method} does not look at a population", "use the method mondrian, or local")
+    if method == "local" and asked.presence is not None:
+        raise ConfigError("the groups of local recoding overlap, which presence does not bear", "use --method mondrian")
     if asked.guard is not None:
         raise ConfigError("guards go with no population", "ask for one of the two")
     parts: list[Constraint] = [] if asked.k_map is None else [KMap(asked.k_map)]
     parts += [] if asked.presence is None else [Presence(*asked.presence)]
     parts += map(OfRows, _of_rows(data, asked))
-    frame, _ = recode_with_population(data, population, _all(parts))
+    searches: tuple[Search, ...] = ("mondrian",)
+    if method == "local":
+        searches = ("local",)
+    elif method == "auto" and asked.presence is None and len(data) + len(population) <= _LOCAL_WITH_POPULATION:
+        searches = ("local", "mondrian")
+    frame, found = recode_with_population(data, population, _all(parts), searches)
     seconds = time.process_time() - start
-    return finish(data, frame, rows, "mondrian", asked, options, population=population, seconds=seconds)
+    return finish(data, frame, rows, found, asked, options, population=population, seconds=seconds)
 
 
 def content_order(data: Microdata) -> IndexArray:

@@ -111,9 +111,8 @@ def _cells_clamped(plan: CubePlan, axes: Axes) -> tuple[float, float] | None:
 def _topdown(plan: CubePlan, axes: Axes) -> tuple[float, float] | None:
     if plan.method != "topdown":
         return None
-    model = NestedModel(
-        plan.nested, plan.nesting, *[np.zeros(plan.shape)] * 2, plan.shares(plan.weights), plan.unit.distance
-    )
+    none, costs = np.zeros(plan.shape), plan.shares(plan.weights)
+    model = NestedModel(plan.nested, plan.nesting, none, none, costs, plan.unit.distance)
     variance = float(model.moments(axes, [None] * len(plan.shape)).variance.mean())
     return expected_deviation(variance, math.inf), 0.0
 

@@ -342,11 +342,13 @@ class NestedModel:
         if len(asked) == len(self.axes):
             single = self.nesting.cell_variances(variances).reshape(whole)[np.ix_(*wanted)]
         else:  # each number adds up cells of its own
-            places = [range(len(own)) if axis in asked else [...] for axis, own in zip(self.axes, wanted, strict=True)]
+            parts = [
+                list(own[:, None]) if axis in asked else [own] for axis, own in zip(self.axes, wanted, strict=True)
+            ]
             found = []
-            for cells in itertools.product(*places):
+            for cells in itertools.product(*parts):
                 weights = np.zeros(whole)
-                weights[np.ix_(*(np.atleast_1d(own[at]) for own, at in zip(wanted, cells, strict=True)))] = 1.0
+                weights[np.ix_(*cells)] = 1.0
                 found.append(self.nesting.variance(weights.ravel(), variances))
             single = np.array(found).reshape([len(wanted[self.axes.index(axis)]) for axis in asked])
         # the dimensions of ``single`` are those of ``asked``, ascending; the slice's stand in its own order
