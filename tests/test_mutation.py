@@ -32,6 +32,10 @@ def f(a: int = 1, *, b: bool = True) -> int:
             continue
         a += 2
     return a * 2 - 1 if b else -a
+
+
+def g(x: float) -> bool:
+    return x > 0.5 + 1e-12
 '''
 
 
@@ -54,7 +58,10 @@ def test_each_operator_number_condition_result_and_statement_of_python_is_change
         ("return a * 2 - 1 if b else -a", "return None"),
         ("return a * 2 - 1 if b else -a", "return a * 2 + 1 if b else -a"),
         ("return a * 2 - 1 if b else -a", "return a * 2 - 1 if b else (a)"),
+        ("return x > 0.5 + 1e-12", "return x > 0.4 + 1e-12"),
+        ("return x > 0.5 + 1e-12", "return x > 0.5 - 1e-12"),
     } <= changed
+    assert not any("e-13" in after for _, after in changed), "a margin for rounding"
     assert not any("assert" in before or "__all__" in before or '"""' in before for before, _ in changed)
     for fault in faults:
         assert fault.apply(SOURCE) != SOURCE

@@ -1,7 +1,8 @@
 """All single faults that can be put into a Python file: an operator, number, condition, result or statement changed.
 
 Left out is what no behaviour hangs on: docstrings, type hints, texts of messages, ``assert``, declarations of the
-public names, decorators, ``__repr__``, and everything that kills processes.
+public names, decorators, ``__repr__``, margins for rounding, widths of columns of text, and everything that kills
+processes.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ _OPERATORS = {
     ast.Mod: ("%", "*"), ast.Pow: (r"\*\*", "*"), ast.LShift: ("<<", ">>"), ast.RShift: (">>", "<<"),
     ast.BitAnd: ("&", "|"), ast.BitOr: (r"\|", "&"), ast.BitXor: (r"\^", "&"),
 }  # fmt: skip
+_MARGIN = 1e-8
+"""Smaller numbers are margins for rounding; a fifth more or less of one is no fault."""
 _SILENT = {"__repr__", "__all__", "__slots__", "__version__"}
 _SILENT_CALLS = re.compile(r"(^|\.)(warn|debug|info|warning|echo|TypeVar|NewType|kill|killpg|String)$")
 
@@ -235,7 +238,7 @@ class _Finder(ast.NodeVisitor):
             self.add(*self.span(node), str(not value), node)
         elif isinstance(value, int):
             self.add(*self.span(node), str(value + 1), node)
-        elif isinstance(value, float):
+        elif isinstance(value, float) and not 0 < value < _MARGIN:
             self.add(*self.span(node), repr(value * 0.8 if value else 0.1), node)
 
 
