@@ -15,7 +15,10 @@ from setuptools.command.build_ext import build_ext
 GRAMMAR = (
     *("deid.rules.word_classes", "deid.rules.scene", "deid.rules.person_words", "deid.rules.evidence"),
     *("deid.rules.names", "deid.rules.places", "deid.rules.institutions", "deid.rules.professions"),
+    *("deid.rules.layouts", "deid.rules.rules"),
     *("deid.detection.numbers", "deid.detection.alone", "deid.detection.find_again", "deid.detection.overlaps"),
+    *("deid.detection.ensemble", "deid.replacement.permutation", "deid.replacement.names"),
+    *("deid.replacement.places", "deid.replacement.institutions"),
 )
 SOURCES = {name: Path(*name.split(".")).with_suffix(".py") for name in GRAMMAR}
 

@@ -16,9 +16,17 @@ static int wordly(Py_UCS4 c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-static char small(Py_UCS4 c)
+static Py_UCS4 small(Py_UCS4 c)
 {
-    return (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
+    return c >= 'A' && c <= 'Z' ? c + 32 : c;
+}
+
+/* Tell whether a character is ASCII, or a sign beyond it: a blank, a dash, a quotation mark, a bullet. Of others words
+ * may be made, or a letter in another case. */
+static int plain(Py_UCS4 c)
+{
+    return c < 128 || (c >= 0xA0 && c <= 0xA9) || (c >= 0xAB && c <= 0xB1) || (c >= 0x2010 && c <= 0x2027) ||
+           (c >= 0x2030 && c <= 0x203E);
 }
 
 static int words_init(PyObject *object, PyObject *args, PyObject *named)
@@ -58,10 +66,10 @@ static int words_init(PyObject *object, PyObject *args, PyObject *named)
         for (Py_ssize_t i = 0; i < count; i++) {
             const char *word = (const char *)PyUnicode_1BYTE_DATA(PyTuple_GET_ITEM(words, i));
             const Py_ssize_t length = PyUnicode_GET_LENGTH(PyTuple_GET_ITEM(words, i));
-            if (small((Py_UCS4)word[0]) != c)
+            if (small((Py_UCS4)word[0]) != (Py_UCS4)c)
                 continue;
             for (Py_ssize_t k = 0; k < length; k++)
-                letters[begin[number] + k] = small((Py_UCS4)word[k]);
+                letters[begin[number] + k] = (char)small((Py_UCS4)word[k]);
             begin[number + 1] = begin[number] + length;
             number++;
         }
@@ -78,7 +86,7 @@ static int stands(const Words *self, Py_ssize_t number, int kind, const void *te
     if (length > end - at)
         return 0;
     for (Py_ssize_t k = 1; k < length; k++)
-        if (small(PyUnicode_READ(kind, text, at + k)) != word[k])
+        if (small(PyUnicode_READ(kind, text, at + k)) != (Py_UCS4)word[k])
             return 0;
     const char last = word[length - 1];
     if (word[0] != '_' && wordly((Py_UCS4)word[0]) && at > 0 && wordly(PyUnicode_READ(kind, text, at - 1)))
@@ -102,10 +110,12 @@ static PyObject *words_hold(PyObject *object, PyObject *const *args, Py_ssize_t 
     end = end > size ? size : end;
     if (!PyUnicode_IS_ASCII(args[0]))
         for (Py_ssize_t i = start > 0 ? start - 1 : 0; i < end; i++)
-            if (PyUnicode_READ(kind, text, i) > 127)
+            if (!plain(PyUnicode_READ(kind, text, i)))
                 Py_RETURN_NONE;
     for (Py_ssize_t i = start; i < end; i++) {
-        const int c = small(PyUnicode_READ(kind, text, i));
+        const Py_UCS4 c = small(PyUnicode_READ(kind, text, i));
+        if (c > 127)
+            continue;
         for (Py_ssize_t word = self->first[c]; word < self->first[c + 1]; word++)
             if (stands(self, word, kind, text, i, end))
                 Py_RETURN_TRUE;
@@ -124,7 +134,7 @@ static void words_dealloc(PyObject *object)
 
 static PyMethodDef methods[] = {
     {"hold", (PyCFunction)(void (*)(void))words_hold, METH_FASTCALL,
-     "hold(text, start, end) -> whether one of the words stands there, in any case; None where more than ASCII does"},
+     "hold(text, start, end) -> whether one of the words stands there, in any case; None where letters beyond ASCII do"},
     {NULL, NULL, 0, NULL}};
 
 static PyType_Slot slots[] = {{Py_tp_doc, "Looks for words near a place; see deid.rules.patterns."},

@@ -186,7 +186,7 @@ def names_nobody(scene: Scene, span: Span) -> bool:
     category = canonical(span.category)
     if category in ("PATIENT", "DOCTOR", "DATE", "DEPARTMENT"):
         words = _words(scene, span)
-        if words and _MEASURED.match(scene.text, scene.ends[words[-1]]) and _measures(scene, words):
+        if words and _measures(scene, words) and _MEASURED.match(scene.text, scene.ends[words[-1]]):
             return True
         if words and all(scene.says(i, "filler") for i in words) and scene.kinds[words[0]] != UPPER:
             return True

@@ -37,6 +37,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from pathlib import Path
+from typing import Final
 
 import regex
 
@@ -86,34 +87,34 @@ from deid.rules.rules import RuleRecognizer
 from deid.rules.scene import Scene
 from deid.rules.word_classes import CALENDAR
 
-_MODELS = "model:"
-_KNOWN = ("known:", "consistency:known:")
-_NAMED = (
+_MODELS: Final = "model:"
+_KNOWN: Final = ("known:", "consistency:known:")
+_NAMED: Final = (
     _MODELS,
     *(f"rule:name.{name}" for name in ("full", "greeting", "contact", "verb", "relation", "credential")),
 )
 """Sources of names that may have taken a title along."""
-_EVIDENCE = 0.2
+_EVIDENCE: Final = 0.2
 """Least certainty of a rule's candidate that may be raised by another recognizer."""
-_DECIDES = 0.85
+_DECIDES: Final = 0.85
 """Certainty from which a labelled value decides the category."""
-_SURE_NAME = certainties("known")["name_word"]
+_SURE_NAME: Final = certainties("known")["name_word"]
 """Certainty of a known name's word that is no word of the language."""
-_COLUMN = re.compile(r"[ \u00a0]*(?:\t|[ \u00a0]{3}|\n\s*\n)\s*")
+_COLUMN: Final = re.compile(r"[ \u00a0]*(?:\t|[ \u00a0]{3}|\n\s*\n)\s*")
 """What parts the columns of a line, or passages."""
-_LONGEST_WORD = 64
-_PEOPLE = frozenset(("PATIENT", "DOCTOR"))
-_FULL = 6
+_LONGEST_WORD: Final = 64
+_PEOPLE: Final = frozenset(("PATIENT", "DOCTOR"))
+_FULL: Final = 6
 """Letters, and a full stop, from which a word is no abbreviation."""
-_OPENERS = frozenset("(#+'\u2018\u2019@*[")
+_OPENERS: Final = frozenset("(#+'\u2018\u2019@*[")
 """Signs that a span may begin with."""
-_YEAR = regex.compile(
+_YEAR: Final = regex.compile(
     r"(?<![0-9])(?:19|20)[0-9]{2}(?:([/.-])[0-9]{1,2}\1[0-9]{1,2})?(?![0-9])|[0-9]{1,2}([/.-])[0-9]{1,2}\2[0-9]{2}(?![0-9])"
 )
 """What makes a date whole: another one behind it is one of its own."""
-_CLOSERS = frozenset(".)]'\u2019\"\u201d*")
+_CLOSERS: Final = frozenset(".)]'\u2019\"\u201d*")
 """Signs that a name may end with."""
-_JOINS = {
+_JOINS: Final = {
     "NAME": regex.compile(r"[ \u00a0]{1,2}|-"),
     "DATE": regex.compile(r",?[ \u00a0]{1,2}"),
     "STREET": regex.compile(r",?[ \u00a0]{1,2}"),
@@ -122,7 +123,7 @@ _JOINS = {
 }
 
 
-_DEPARTMENT = "consistency:rule:department.field"
+_DEPARTMENT: Final = "consistency:rule:department.field"
 
 
 @quick

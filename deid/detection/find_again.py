@@ -56,6 +56,12 @@ _HEADER_FIELDS: Final = ("name.patient_field", "name.provider_field")
 _SPELT_OUT: Final = re.compile(r"(?<![\w'\u2019])[^\W\d_]([-. ]{1,2})[^\W\d_](?:\1[^\W\d_]){1,20}\b")
 _TWO_LETTERS: Final = re.compile(r"[-. ][^\W\d_][-. ]{1,2}[^\W\d_]\b")
 """Two of the letters behind the first one of what is spelt: few texts have them, and they are soon looked for."""
+_SHAPE: Final = bytes(
+    ord(" " if c in "-. " else "a" if c.isalpha() else "0" if c.isalnum() or c == "_" else "!")
+    for c in map(chr, range(128))
+) + bytes(128)
+"""What a character of an ASCII text is to `_SPELT_OUT`: between letters, a letter, of a word, none."""
+_THREE_LETTERS: Final = (b"a a a ", b"a a a!", b"a  a  a ", b"a  a  a!")
 _NOT_AGAIN: Final = frozenset(("AGE", "DATE", "STATE", "COUNTRY", "ROOM", "PROFESSION", "OTHER"))
 _REMEMBERED: Final = 1000
 
@@ -379,7 +385,7 @@ def _misspelt(scene: Scene, seeds: Seeds, odd: list[int]) -> Iterator[Span]:
 
 def _spelt_out(scene: Scene, spans: Sequence[Span]) -> Iterator[Span]:
     """Find names that were found and are spelt letter by letter: *that's L-I-N-D-G-R-E-N*."""
-    letters = list(_SPELT_OUT.finditer(scene.text)) if _TWO_LETTERS.search(scene.text) else []
+    letters = list(_SPELT_OUT.finditer(scene.text)) if _may_spell(scene.text) else []
     if not letters:
         return
     known = {word: span for span in spans if span.category in _PEOPLE for word in name_words(scene.view, span)}
@@ -388,6 +394,14 @@ def _spelt_out(scene: Scene, spans: Sequence[Span]) -> Iterator[Span]:
         if span is not None:
             source = f"consistency:{span.source}"
             yield Span(found.start(), found.end(), span.category, source=source, score=_W["several"])
+
+
+def _may_spell(text: str) -> bool:
+    """Tell whether letters may stand alone behind each other in a text, with the same between them."""
+    if not text.isascii():
+        return _TWO_LETTERS.search(text) is not None
+    shape = text.encode().translate(_SHAPE) + b"!"
+    return any(letters in shape for letters in _THREE_LETTERS)
 
 
 def _sow(scene: Scene, span: Span, words: range, letters: Collection[str] | None, seeds: Seeds | Gathered) -> None:

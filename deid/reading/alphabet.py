@@ -6,9 +6,11 @@ Python code in every version of Python and of `regex`.
 
 from __future__ import annotations
 
+import functools
 import re
 import struct
 import unicodedata
+from typing import Any
 
 import regex
 
@@ -16,10 +18,19 @@ from deid.reading.dictionaries import fold
 
 _CHARACTER = struct.Struct("=HHII")
 _NOTHING = 0xFFFFFFFF
-_CLASSES = (regex.compile(r"[\p{L}\p{M}]"), regex.compile(r"\p{N}"), regex.compile(r"\s"), re.compile(r"\w"))
-_CASES = (regex.compile(r"\p{Lu}"), regex.compile(r"\p{Ll}"))
+_CLASSES: dict[int, Any] = {
+    1: regex.compile(r"[\p{L}\p{M}]"),
+    2: regex.compile(r"\p{N}"),
+    4: regex.compile(r"\s"),
+    8: re.compile(r"\w"),
+    32: regex.compile(r"\p{Lu}"),
+    64: regex.compile(r"\p{Ll}"),
+    2048: regex.compile(r"\w"),
+}
+"""Bit -> what finds the characters that have it."""
 _ODD_LOWER, _ODD_FOLD = 512, 1024
-_WORDLY = regex.compile(r"\w")
+_PAGES = 64
+"""Pages that are remembered: each compiled loop asks for its own."""
 _FINAL_SIGMA = "\u03a3"
 """Its lower case depends on what stands beside it."""
 
@@ -41,6 +52,7 @@ def kind_of(character: str) -> str:
     return " " if character.isspace() else character
 
 
+@functools.lru_cache(maxsize=_PAGES)
 def page(number: int) -> bytes:
     """Describe the characters ``256 * number`` to ``256 * number + 255``.
 
@@ -50,15 +62,16 @@ def page(number: int) -> bytes:
         Twelve bytes a character: bits as in ``csrc/text.h``, the letter that stands for it in a shape (0: itself), its
         lower case, and its form under `deid.reading.dictionaries.fold` (0xFFFFFFFF when that drops it).
     """
-    return b"".join(map(_describe, map(chr, range(256 * number, 256 * number + 256))))
+    characters = "".join(map(chr, range(256 * number, 256 * number + 256)))
+    bits = [0] * 256
+    for bit, expression in _CLASSES.items():
+        for found in expression.finditer(characters):
+            bits[found.start()] |= bit
+    return b"".join(map(_describe, characters, bits))
 
 
-def _describe(c: str) -> bytes:
-    bits = sum(1 << i for i, found in enumerate(_CLASSES) if found.match(c))
-    bits |= c.isspace() << 4
-    bits |= sum(32 << i for i, found in enumerate(_CASES) if found.match(c))
-    bits |= c.isalnum() << 7 | c.isdigit() << 8
-    bits |= bool(_WORDLY.match(c)) << 11
+def _describe(c: str, bits: int) -> bytes:
+    bits |= c.isspace() << 4 | c.isalnum() << 7 | c.isdigit() << 8
     kind, lower, folded = kind_of(c), c.lower(), fold(c)
     if len(lower) != 1 or c == _FINAL_SIGMA:
         bits |= _ODD_LOWER

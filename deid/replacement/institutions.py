@@ -12,6 +12,7 @@ import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from deid.reading.identity import name_key, name_words
 from deid.replacement.choices import Choices
@@ -19,9 +20,9 @@ from deid.replacement.identifiers import scramble
 from deid.replacement.names import match_case
 from deid.replacement.pools import FIFTY, Words, group_index, ordinal_ending, phrase_key, read_words, states, words
 
-_ORDINAL = re.compile(r"(\d+)(st|nd|rd|th)\b", re.IGNORECASE)
-_DIGIT = re.compile(r"\d")
-_LONGEST_PHRASE = 3
+_ORDINAL: Final = re.compile(r"(\d+)(st|nd|rd|th)\b", re.IGNORECASE)
+_DIGIT: Final = re.compile(r"\d")
+_LONGEST_PHRASE: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,11 @@ TEMPLATES: dict[str, Template] = {
     for category, said in read_words("words.toml")["templates"].items()
 }
 _ENDINGS: dict[str, list[str]] = read_words("words.toml")["endings"]
-_COMPOUNDING = ("de", "nl")
-_STAYING_MODIFIERS = ("modifiers", "denominations", "directions", "directions_long", "departments", "departments_es")
+_COMPOUNDING: Final = ("de", "nl")
+_STAYING_MODIFIERS: Final = (
+    *("modifiers", "denominations", "directions", "directions_long"),
+    *("departments", "departments_es"),
+)
 
 
 def replace_by_template(

@@ -22,13 +22,14 @@ import itertools
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from deid.reading.identity import PersonName, canonical_given, full_names, link, name_key, parse_name, unclear_forms
 from deid.replacement.identifiers import scramble
 from deid.replacement.permutation import Keyed
 from deid.replacement.pools import Cell, NamePool, name_pool, read_words
 
-_LETTERS = {
+_LETTERS: Final = {
     "en": ("abcdghjklmprstw", "efinov", "quyz"),
     "es": ("abcglmprsv", "defhijnot", "quyz"),
     "de": ("abdeghklmrsw", "fjnpt"),
@@ -37,24 +38,24 @@ _LETTERS = {
 }
 """Classes of initials by language (those of English for the others); the remaining letters are too rare as initials to
 be given to anybody, and go to a letter of the last class."""
-_ALPHABET = frozenset("abcdefghijklmnopqrstuvwxyz")
-_BANDS = (0, 24, 96, 384, 1536, 6144, 1 << 40)
+_ALPHABET: Final = frozenset("abcdefghijklmnopqrstuvwxyz")
+_BANDS: Final = (0, 24, 96, 384, 1536, 6144, 1 << 40)
 """Ranks between which words of a cell are exchanged: a common name becomes a common name."""
-_KEPT_ROLES = frozenset({"particle", "suffix", "title", "credential"})
-_COMMON = 24
+_KEPT_ROLES: Final = frozenset({"particle", "suffix", "title", "credential"})
+_COMMON: Final = 24
 """Ranks in its cell up to which two or three capital letters are read as a name."""
-_HASH_TRIES = 64
-_FEW = 4
+_HASH_TRIES: Final = 64
+_FEW: Final = 4
 _VOWELS, _CONSONANTS = "aeiou", "bdfklmnprstvz"
-_REMEMBERED = 1 << 13
-_LONGEST_KEPT = 64
+_REMEMBERED: Final = 1 << 13
+_LONGEST_KEPT: Final = 64
 """Characters up to which the parts of a name are remembered."""
-_DIGITS = re.compile(r"\d")
-_LONGEST_LOGIN = 64
+_DIGITS: Final = re.compile(r"\d")
+_LONGEST_LOGIN: Final = 64
 """Letters up to which a login is taken apart into names; nobody's is longer."""
-_LOGIN = re.compile(r"[^\W\d_]+|\d+|[\W_]+")
-_NO_WORDS = _KEPT_ROLES | {"initial"}
-_BETWEEN_NAMES = frozenset(read_words("writing.toml")["names"]["between"].split())
+_LOGIN: Final = re.compile(r"[^\W\d_]+|\d+|[\W_]+")
+_NO_WORDS: Final = _KEPT_ROLES | {"initial"}
+_BETWEEN_NAMES: Final = frozenset(read_words("writing.toml")["names"]["between"].split())
 
 
 def _pool_language(language: str) -> str:

@@ -14,19 +14,20 @@ import struct
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import isqrt
+from typing import Final
 
 from deid.base.keys import Key
 
-_SHUFFLED = 32
+_SHUFFLED: Final = 32
 """Sets up to this size are shuffled outright; a draw out of 65,536 for one of at most 32 is all but uniform."""
-_CYCLED = 1_000_000
-_TRIES = 8
-_DRAWS = struct.Struct(">32H").unpack
+_CYCLED: Final = 1_000_000
+_TRIES: Final = 8
+_DRAWS: Final = struct.Struct(">32H").unpack
 # four rounds of a pseudorandom function make a strong pseudorandom permutation (Luby and Rackoff 1988)
-_ROUNDS = tuple((step & 1, bytes([step])) for step in range(4))
-_ROUNDS_BACK = _ROUNDS[::-1]
-_SCOPES = 64
-LARGEST = 1 << 800
+_ROUNDS: Final = tuple((step & 1, bytes([step])) for step in range(4))
+_ROUNDS_BACK: Final = _ROUNDS[::-1]
+_SCOPES: Final = 64
+LARGEST: Final = 1 << 800
 """Size that no set may reach: a round's 512-bit digest would no longer be uniform over half of it."""
 
 

@@ -12,6 +12,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from deid.base.compiled import quick
 from deid.replacement.choices import Choices
@@ -31,17 +32,17 @@ from deid.replacement.pools import (
     words,
 )
 
-_SAME_ADDRESS = re.compile(r"[\s,.;:|/()\-–•]{0,6}")
-_ZIP = re.compile(r"(?<!\d)(\d{5})(?:([- ]?)(\d{4}))?(?!\d)")
-_POSTCODE = re.compile(r"\s*[A-Za-z]{1,2}\d[A-Za-z\d]?\s*\d[A-Za-z]{2}\s*")
-_AREAS_GB = {
+_SAME_ADDRESS: Final = re.compile(r"[\s,.;:|/()\-–•]{0,6}")
+_ZIP: Final = re.compile(r"(?<!\d)(\d{5})(?:([- ]?)(\d{4}))?(?!\d)")
+_POSTCODE: Final = re.compile(r"\s*[A-Za-z]{1,2}\d[A-Za-z\d]?\s*\d[A-Za-z]{2}\s*")
+_AREAS_GB: Final = {
     1: "BEGLMNSW",
     2: "AB AL BA BB BD BH BL BN BR BS BT CA CB CF CH CM CO CR CT CV CW DA DD DE DG DH DL DN DT DY EH EN EX FK FY GL GU "
     "HA HD HG HP HR HS HU HX IG IP IV KA KT KW KY LA LD LE LL LN LS LU ME MK ML NE NG NN NP NR NW OL OX PA PE PH PL "
     "PO PR RG RH RM SA SE SG SK SL SM SN SO SP SR SS ST SW SY TA TD TF TN TQ TR TS TW UB WA WC WD WF WN WR WS WV YO ZE",
 }
-_UNIT_GB = "ABDEFGHJLNPQRSTUWXYZ"  # letters of the second half of a postcode
-_CITY_SIZE = 4  # two ranks out of one band of sizes: a large city stays a large city
+_UNIT_GB: Final = "ABDEFGHJLNPQRSTUWXYZ"  # letters of the second half of a postcode
+_CITY_SIZE: Final = 4  # two ranks out of one band of sizes: a large city stays a large city
 
 
 @quick
@@ -170,7 +171,7 @@ class PlaceMap:
             options = (
                 self._choices.others(name, found[1], group) if found else self._choices.hashed("state", key, group)
             )
-            return self._choices.claim("states", key, (o.title() for o in options))
+            return self._choices.claim("states", key, map(str.title, options))
         original = states()[_state_index()[phrase_key(place.text)]]
         bare = place.text.strip().rstrip(".")
         stop = "." if place.text.strip().endswith(".") else ""
@@ -319,7 +320,7 @@ class PlaceMap:
             group = groups[country_index()[self._unknown_country()][0][0]]
             options = self._choices.hashed("country", key, group)
         same = same_country().get(key, ())
-        options = (option for option in options if phrase_key(option) not in same)
+        options = itertools.filterfalse(lambda option: phrase_key(option) in same, options)
         return self._choices.claim("countries", key, itertools.islice(options, step - 1, None))
 
     def _unknown_country(self) -> str:

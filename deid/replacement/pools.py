@@ -56,6 +56,8 @@ def ordinal_ending(number: int) -> str:
 
 def phrase_key(text: str) -> str:
     """Return the form in which phrases are compared: the keys of their words, with single blanks between."""
+    if text.isascii() and text.replace(" ", "").isalpha():
+        return " ".join(text.lower().split())
     return " ".join(filter(None, map(name_key, text.split())))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import regex
 
@@ -22,7 +23,7 @@ from deid.rules.person_words import read_last_first, read_run
 from deid.rules.scene import Scene
 from deid.rules.word_classes import TITLES
 
-_W = certainties("layouts")
+_W: Final = certainties("layouts")
 
 PARTS: dict[str, tuple[str, ...]] = {
     "address": ("STREET", "STREET", "CITY", "STATE", "ZIP", "COUNTRY", "", "", "LOCATION-OTHER"),
@@ -31,16 +32,16 @@ PARTS: dict[str, tuple[str, ...]] = {
 }
 """Composite fields: category of each component between carets; ``name`` takes the rest as one name of a clinician."""
 
-_SEGMENT = regex.compile(r"(?m)^[ \t]*([A-Za-z][A-Za-z0-9]{2})\|.*")
-_NAME_CATEGORIES = frozenset(("PATIENT", "DOCTOR"))
-_CELL_END = regex.compile(r"[\t|]")
-_SPACED = regex.compile(r"(?m)^[^\t|\r\n0-9:]*[^\s0-9:|](?:[ ]{2,40}[^\s0-9:|][^\t|\r\n0-9:]{0,40}){2,12}$")
+_SEGMENT: Final = regex.compile(r"(?m)^[ \t]*([A-Za-z][A-Za-z0-9]{2})\|.*")
+_NAME_CATEGORIES: Final = frozenset(("PATIENT", "DOCTOR"))
+_CELL_END: Final = regex.compile(r"[\t|]")
+_SPACED: Final = regex.compile(r"(?m)^[^\t|\r\n0-9:]*[^\s0-9:|](?:[ ]{2,40}[^\s0-9:|][^\t|\r\n0-9:]{0,40}){2,12}$")
 """A line of words in three and more columns between blanks: what may be the head of a table."""
-_WORDS = regex.compile(r"[^ ]+(?:[ ][^ ]+)*")
-_APART = 6
+_WORDS: Final = regex.compile(r"[^ ]+(?:[ ][^ ]+)*")
+_APART: Final = 6
 """Characters between the place of a column and a value that stands in it but does not touch it."""
-_INITIALS = regex.compile(r"[A-Z]{2,3}")
-_MAX_HEADER_CELL = 40
+_INITIALS: Final = regex.compile(r"[A-Z]{2,3}")
+_MAX_HEADER_CELL: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +175,7 @@ def find_spaced_tables(scene: Scene, rules: Mapping[str, Field | PersonField]) -
     text = scene.view.text
     if "   " not in text:
         return
-    for line in _SPACED.finditer(text):
+    for line in _spaced(text):
         heads = [(found.span(), rules.get(fold(found[0].strip(" *")))) for found in _WORDS.finditer(line[0])]
         if sum(rule is not None for _, rule in heads) < 2 or len(heads) < 3:
             continue
@@ -193,6 +194,17 @@ def find_spaced_tables(scene: Scene, rules: Mapping[str, Field | PersonField]) -
                 if field is not None and distance <= _APART:
                     yield from _cell(scene, field, at + first, cell)
             at = end + 1
+
+
+def _spaced(text: str) -> Iterator[regex.Match[str]]:
+    """Yield the lines that may be the head of a table; those without two gaps between words are not looked at."""
+    at = text.find("  ")
+    while at >= 0:
+        start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+        end = len(text) if end < 0 else end
+        if text[start:end].strip().count("  ") > 1 and (found := _SPACED.match(text, start, end)):
+            yield found
+        at = text.find("  ", end)
 
 
 def _columns_of(row: str) -> Iterator[regex.Match[str]]:

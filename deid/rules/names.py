@@ -141,7 +141,7 @@ def _speakers(scene: Scene, labels: Sequence[PersonLabel]) -> frozenset[str]:
     breaks, words = scene.breaks, scene.folded
     turns = [b for b in labels if breaks[b.first] and scene.word(b.end) == ":"]
     # a look at the first word spares most texts the rest
-    if max(Counter(words[b.first] for b in turns).values(), default=0) < _TURNS:
+    if len(turns) < _TURNS or max(Counter([words[b.first] for b in turns]).values()) < _TURNS:
         return frozenset()
     counts = Counter(_text_of(scene, b) for b in turns)
     return frozenset(text for text, count in counts.items() if count >= _TURNS)

@@ -63,8 +63,11 @@ def holds_word(words: tuple[str, ...], text: str, start: int, end: int) -> bool:
 
 
 def _holder(words: tuple[str, ...]) -> Callable[[str, int, int], bool | None]:
-    """Return what tells whether one of the words stands between two places; None where only the expression can."""
-    if native is None:
+    """Return what tells whether one of the words stands between two places; None where only the expression can.
+
+    A text with letters beyond ASCII is left to the expression, and so are words with other such characters.
+    """
+    if native is None or not all(w.isascii() or any(c.isalpha() and not c.isascii() for c in w) for w in words):
         return functools.partial(_stands, words)
     hold: Callable[[str, int, int], bool | None] = native.Words(tuple(w for w in words if w.isascii())).hold
     return hold

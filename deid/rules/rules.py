@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from deid.document import Document, Span, by_position
 from deid.reading.dictionaries import fold
@@ -23,24 +24,24 @@ from deid.rules.places import find_places
 from deid.rules.professions import find_professions
 from deid.rules.scene import Scene, scene_of
 
-_W = certainties("rules")
+_W: Final = certainties("rules")
 
-_ORDINARY = classes_of(
+_ORDINARY: Final = classes_of(
     *("word", "clinical", "function", "role", "relation", "generic", "section", "institution", "device"),
     *("occupation", "weekday", "month", "nationality"),
 )
-_EDITED = classes_of("institution", "eponym")
-_INSTITUTION = classes_of("institution")
-_LAST_POPULAR = classes_of("last", "popular")
-_HOLDERS = frozenset(("rule:place.institution", "rule:street.number", "rule:street.name", "rule:place.work"))
-_ABSORBED = (
+_EDITED: Final = classes_of("institution", "eponym")
+_INSTITUTION: Final = classes_of("institution")
+_LAST_POPULAR: Final = classes_of("last", "popular")
+_HOLDERS: Final = frozenset(("rule:place.institution", "rule:street.number", "rule:street.name", "rule:place.work"))
+_ABSORBED: Final = (
     *("rule:place.city", "rule:place.state", "rule:place.country", "rule:place.employer", "rule:department"),
     *("rule:name.full", "rule:name.word", "rule:name.line", "rule:name.contact", "rule:name.verb"),
 )
-_YEAR = "rule:date.year_alone"
+_YEAR: Final = "rule:date.year_alone"
 _HOLDS, _SURE_NAME, _OLDEST = _W["holder"], _W["sure_name"], 111
-_SHORTEST_LOGIN = 6
-_GRAMMAR_CATEGORIES = frozenset(
+_SHORTEST_LOGIN: Final = 6
+_GRAMMAR_CATEGORIES: Final = frozenset(
     ["PATIENT", "DOCTOR", "PROFESSION", "HOSPITAL", "ORGANIZATION", "CITY", "STATE", "COUNTRY", "LOCATION-OTHER"]
 )
 
@@ -103,7 +104,7 @@ class RuleRecognizer:
             (r.category for r in catalogue.lists),
         )
 
-    @functools.cached_property
+    @property
     def deciding(self) -> frozenset[str]:
         """Sources that know what they found by its label or by a form of its own: fields, segments, some patterns."""
         catalogue = self.catalogue
@@ -118,7 +119,7 @@ class RuleRecognizer:
             )
         )
 
-    @functools.cached_property
+    @property
     def own(self) -> frozenset[str]:
         """Sources of the user's own patterns, who knows what their numbers are."""
         return frozenset(f"rule:{p.name}" for p in self.catalogue.patterns if p.guarded)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deid.base.compiled import native
@@ -134,3 +134,10 @@ def test_a_number_of_four_digits_is_found_again_without_its_label(number: str, t
     rules = build_recognizer(RecognizerOptions(model="none"))
     found = [span for span in rules.find(Document("n", text)) if text[span.start : span.end] == number]
     assert len({span.start for span in found}) == times
+
+
+@given(st.text("abé-. \u00a01_'!\n", max_size=30))
+@example("that's L-I-N-D")
+@example("L. I. N\u00a0")
+def test_what_is_spelt_letter_by_letter_is_never_passed_over(text: str) -> None:
+    assert find_again._may_spell(text) or find_again._SPELT_OUT.search(text) is None

@@ -44,6 +44,18 @@ def test_short_notes_and_values_are_no_guess() -> None:
     assert language_of(short, "es") == "es"
 
 
+def test_a_telegraphic_note_is_of_the_language_of_its_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    note = (
+        "Knee pain x3 weeks, worse after walking. Denies fever, chills, nausea, vomiting, chest pain. Exam: mild "
+        "swelling, full range of motion, no warmth. Plan: ibuprofen, physical therapy, call sooner if worse."
+    )
+    foreign = "Dolor de rodilla tres semanas, peor tras caminar. Niega fiebre, náuseas, vómitos. " * 3
+    assert not told._speaks(note, "en")  # too few function words
+    assert other_language(foreign, "en") == "es"
+    monkeypatch.setattr(told, "_among", lambda those: pytest.fail("the classifier was asked"))
+    assert other_language(note, "en") == ""
+
+
 def test_what_a_user_asks_for() -> None:
     assert read_language(None) == (None, False)
     assert read_language("es") == ("es", False)

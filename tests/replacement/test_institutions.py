@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from deid.reading.identity import name_key
 from deid.replacement.institutions import TEMPLATES, initials_of, learn_states, replace_by_template
-from deid.replacement.pools import states
+from deid.replacement.pools import phrase_key, states
 from tests.replacement.making import make_choices
 
 
@@ -82,3 +85,8 @@ def test_further_steps_change_more(category: str) -> None:
 @pytest.mark.parametrize("category", sorted(TEMPLATES))
 def test_without_letters_and_digits_there_is_no_surrogate(category: str) -> None:
     assert replace_by_template(make_choices(), category, "--", {}, {}) == ""
+
+
+@given(st.text("aB \t'É-.1", max_size=12))
+def test_phrases_are_compared_by_the_keys_of_their_words(text: str) -> None:
+    assert phrase_key(text) == " ".join(filter(None, map(name_key, text.split())))

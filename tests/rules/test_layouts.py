@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from deid.detection import RuleRecognizer
 from deid.reading.passages import rows
+from deid.rules import layouts
 from deid.rules.institutions import find_institutions
 from deid.rules.places import find_places
 
@@ -102,3 +103,9 @@ def test_what_stands_behind_a_name_is_an_age_where_one_can_be_as_old(text: str, 
 def test_a_hospital_in_capitals_behind_a_verb_is_found_whole() -> None:
     text = "The patient was admitted to MERCY for care of her leg."
     assert [text[s.start : s.end] for s in RULES.find_in(text)] == ["MERCY"]
+
+
+@given(st.lists(st.sampled_from(["MRN", "Name", "  ", "   ", " ", "\n", "\t", "|", "7", ":", "\r", "a"]), max_size=40))
+def test_heads_of_tables_between_blanks_are_looked_for_in_every_line(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    assert [m.span() for m in layouts._spaced(text)] == [m.span() for m in layouts._SPACED.finditer(text)]

@@ -124,13 +124,15 @@ def test_what_patterns_need_is_found_at_once_as_one_by_one(text):
     assert sieve.places(text, text.lower()).keys() == (one_by_one if text else set())
 
 
-WORDS = ("ab", "b a", "(a", "_a", "a_", "é", "b)", "a1", "kk", "A")
+WORDS = ("ab", "b a", "(a", "_a", "a_", "é", "b)", "a1", "kk", "A", "a\u2019b")
 
 
 @needs_native
 @settings(max_examples=1000)
 @given(
-    st.lists(st.sampled_from([*WORDS, "a", "B", "_", "1", " ", ".", "\u212a", "ß"]), max_size=8).map("".join),
+    st.lists(
+        st.sampled_from([*WORDS, "a", "B", "_", "1", " ", ".", "\u2019", "\u2022", "\xa0", "\u212a", "ß"]), max_size=8
+    ).map("".join),
     st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(tuple),
     st.integers(0, 12),
     st.integers(0, 12),
