@@ -22,6 +22,10 @@ except ImportError:  # not a system with such locks: part files stay until someb
 _PREFIX = ".deid-part-"  # hidden, so that what a killed process leaves behind is never read as a document
 
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system says where there is no room."""
+
+
 def os_reason(error: OSError) -> str:
     """Return what the operating system says, without the file's name."""
     return os.strerror(error.errno).lower() if error.errno else "the operating system refused"

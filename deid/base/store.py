@@ -10,6 +10,7 @@ SQLite keeps a rollback journal, which is gone at the end of each transaction. T
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ import sqlalchemy as sql
 from sqlalchemy.engine import URL, make_url
 
 from deid.base.errors import ConfigError, InputError, StoreError
+from deid.base.files import hold
 
 _WAIT_SECONDS = 60
 _WRITES = "deid_writes"
@@ -330,6 +332,28 @@ class Store:
             connection.begin(),
         ):
             yield connection
+
+    @contextmanager
+    def alone(self, name: str) -> Iterator[bool]:
+        """Tell whether this process alone is in a block of a name, as it is then until the block, or the process, ends.
+
+        In a file of SQLite all names are one; the file beside it that is locked stays.
+        """
+        path = sqlite_file(self.shown)
+        if path is None:
+            key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)
+            plain = {"isolation_level": "AUTOCOMMIT"}  # no transaction stays open
+            with self.translated(), self._own_engine().connect().execution_options(**plain) as connection:
+                try:
+                    yield bool(connection.scalar(sql.text("SELECT pg_try_advisory_lock(:key)"), {"key": key}))
+                finally:
+                    connection.invalidate()  # it ends, and with it the lock, instead of going back to the others
+            return
+        descriptor = os.open(path.with_name(f"{path.name}-lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            yield os.name == "nt" or hold(descriptor)  # Windows has no such locks
+        finally:
+            os.close(descriptor)
 
     def compact(self, tables: sql.MetaData) -> bool:
         """Remove what deleted and overwritten rows of ``tables`` left in the files; tell whether that worked."""

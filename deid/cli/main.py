@@ -13,7 +13,7 @@ import typer
 
 from deid import __version__
 from deid.base.errors import DeidError, raised_at
-from deid.base.files import os_reason
+from deid.base.files import FULL, os_reason
 from deid.cli.commands import Commands
 from deid.cli.common import EXIT_USAGE
 
@@ -47,7 +47,10 @@ def _root(
 _OBJECTS = 50_000
 """New objects after which Python looks for garbage: models and word lists are many objects that all stay."""
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_REFUSED = dict.fromkeys(FULL, ("cannot write", "free some space, then run again")) | dict.fromkeys(
+    (errno.ENAMETOOLONG, errno.ELOOP), ("a path cannot be used", "name a shorter one")
+)
+"""What the system says of what a user asked for, where no place in the program expects it -> what, and what to do."""
 
 # typer carries its own copy of click in some versions and imports it in others; this is the class that it raises
 _ClickException: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
@@ -86,8 +89,9 @@ def main() -> None:
     except KeyboardInterrupt:
         status = 130
     except Exception as error:  # a bug: say where, never what, because messages can quote a document
-        if isinstance(error, OSError) and error.errno in _FULL:  # but for what is printed into a file
-            sys.stderr.write(f"error: cannot write ({os_reason(error)}). Hint: free some space, then run again\n")
+        if isinstance(error, OSError) and error.errno in _REFUSED:
+            what, hint = _REFUSED[error.errno]
+            sys.stderr.write(f"error: {what} ({os_reason(error)}). Hint: {hint}\n")
             status = EXIT_USAGE
         else:
             what = f"{type(error).__name__} at {raised_at(error)}"

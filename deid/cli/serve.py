@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -198,7 +199,8 @@ def serve(
         if work_on.job_store is not None:
             store = refuse_password(work_on.job_store)
             places = work_on.places
-            hand = stack.enter_context(Pool(JobRecipe(recipe, store, places, facts, told.asked()), 1, silent=True))
+            work_of_jobs = JobRecipe(recipe, store, places, facts, told.asked(), partial(keeping.opened, key))
+            hand = stack.enter_context(Pool(work_of_jobs, 1, silent=True))
             jobs = stack.enter_context(closing(Jobs(hand, store, places)))
         pool.wait_ready()
         sys.stderr.write("".join(f"{note}\n" for note in pool.notes) + f"listening on {place.origin}\n")

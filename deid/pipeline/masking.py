@@ -27,6 +27,7 @@ from deid.reading.dictionaries import available, load_dictionary
 from deid.replacement.operators import OPERATORS
 
 if TYPE_CHECKING:
+    from deid.replacement.sealing import Entry
     from deid.replacement.vault import Vault
 
 _NATURAL = frozenset({"surrogate", "date-shift", "hash", "encrypt", "deid-tag"})
@@ -393,8 +394,16 @@ def _lists(names: Iterable[str], language: str) -> frozenset[str]:
     return frozenset[str]().union(*(load_dictionary(name).words for name in own if name in there))
 
 
+_SESSION = "session:"
+
+
 def _scope(session: str) -> str:
-    return f"session:{session}"
+    return _SESSION + session
+
+
+def is_of_session(entry: Entry) -> bool:
+    """Tell whether an entry of a vault is what a session masked, which is whose the session is."""
+    return entry.scope_id.startswith(_SESSION)
 
 
 def recalled(vault: Vault, session: str, *, who: str, why: str) -> Iterator[Substitute]:

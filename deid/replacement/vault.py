@@ -14,7 +14,7 @@ everything under another key in one transaction; whoever still has the vault ope
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -194,7 +194,14 @@ class Vault:
         return {text for text, index in indexes.items() if index in found}
 
     def lookup(
-        self, surrogate: str, *, who: str, why: str, scope_id: str | None = None, category: str | None = None
+        self,
+        surrogate: str,
+        *,
+        who: str,
+        why: str,
+        scope_id: str | None = None,
+        category: str | None = None,
+        hidden: Callable[[Entry], bool] = lambda _: False,
     ) -> list[Entry]:
         """Tell what a surrogate stands for. Writes the audit line first, also when nothing is found.
 
@@ -206,6 +213,8 @@ class Vault:
             Who asks, and for what purpose; for the audit trail.
         scope_id, category : str, optional
             Only entries of this scope, of this category.
+        hidden : callable
+            Tells which entries are not for whoever asks.
 
         Returns
         -------
@@ -225,7 +234,7 @@ class Vault:
             where = ENTRIES.c.scoped == self._sealer.scoped_index(scope_id, surrogate)
         with self._writing() as (connection, state):
             entries = [row.entry for row in rows.entries(connection, self._sealer, where)]
-            entries = [entry for entry in entries if category in (None, entry.category)]
+            entries = [entry for entry in entries if category in (None, entry.category) and not hidden(entry)]
             state = rows.append(connection, self._sealer, state, "reidentify", who, why, surrogate, len(entries))
             state.save(connection, self._sealer)
         return entries  # the transaction with the audit line has been committed

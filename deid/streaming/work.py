@@ -198,6 +198,8 @@ class PipelineRecipe:
 
     key: Key
     options: PipelineOptions = field(default_factory=PipelineOptions)
+    originals: bool = False
+    """Whether results carry the replaced texts, for a vault."""
 
     def __post_init__(self) -> None:
         """Refuse to replace annotations: records carry none, and would come out as they are."""
@@ -214,7 +216,7 @@ class PipelineRecipe:
         """
         from deid.pipeline import build_pipeline
 
-        return build_pipeline(self.key, self.options)
+        return build_pipeline(self.key, self.options, originals=self.originals)
 
     def fingerprint(self) -> dict[str, object]:
         """Return the values that decide what the output is, the contents of the files that they name included."""

@@ -51,6 +51,10 @@ HEADERS: tuple[tuple[bytes, bytes], ...] = (
 )
 """What every answer carries."""
 
+_ONCE = (b"content-type", b"content-encoding")
+"""Headers that say how a body is to be read; of its length h11 takes no two."""
+_SLOWEST = 4096
+"""Bytes a second that a body must have on the average, beside the seconds that each part may take."""
 _CLOSE = ((b"connection", b"close"),)  # what is still coming is not read
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # another id could be a patient's number
 
@@ -95,7 +99,7 @@ class Guard:
     endless : callable, optional
         Tells of which requests the body may have any length; the application reads it piece by piece.
     patience : float
-        Seconds to wait for the next part of a body.
+        Seconds to wait for the next part of a body, and for all of it beside what its length needs.
     log : callable, optional
         Is told every request that was served.
     """
@@ -126,6 +130,7 @@ class Guard:
                 await send({"type": "websocket.close", "code": 1008})
             return
         started = time.perf_counter()
+        due = started + self.patience
         headers: dict[bytes, list[bytes]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.lower(), []).append(value)
@@ -150,8 +155,9 @@ class Guard:
             nonlocal received, over, unread
             if over:
                 return await receive()
+            left = self.patience if endless else due + received / _SLOWEST - time.perf_counter()
             try:
-                message = await asyncio.wait_for(receive(), self.patience)
+                message = await asyncio.wait_for(receive(), min(self.patience, left))
             except TimeoutError:
                 unread = problem(408, "the body did not come", "send it at once", headers=_CLOSE)
                 raise _Unread from None
@@ -201,6 +207,8 @@ class Guard:
                 return entered
         if head.header(b"sec-fetch-site") not in ("", "same-origin", "none"):
             return problem(403, "requests of other sites are refused")
+        if any(len(head.headers.get(name, ())) > 1 for name in _ONCE):  # who reads the first, who the last?
+            return problem(400, "how the body is to be read is said twice", "send each header once", headers=_CLOSE)
         length = head.header(b"content-length")
         if length and b"transfer-encoding" in head.headers:  # a proxy before this could take it for two requests
             return problem(

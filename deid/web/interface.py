@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from deid.web.worker import KINDS
+from deid.web.worker import KINDS, MOST
 
 Schema = dict[str, Any]
 
@@ -66,6 +66,17 @@ MASKING = thing({"text": text()}, {"session": text("a session to go on with")})
 UNMASKING = thing(
     {"text": text(), "session": text()},
     {"why": text("for what purpose, for the audit trail of the vault")},
+)
+ASKED_OF = thing(
+    {
+        "surrogates": some(text()) | {"minItems": 1, "maxItems": MOST},
+        "why": {**text("for what purpose, for the audit trail of the vault"), "minLength": 1},
+    },
+    {"scope": text("only of this patient or document, as in patient:4711"), "category": text("such as PATIENT")},
+)
+KNOWN = thing(
+    {"found": some(some(thing({name: text() for name in ("surrogate", "original", "category", "scope")})))},
+    about="for each surrogate what it stands for",
 )
 MASKED = thing({"text": text(), "session": text()})
 JOB = thing(

@@ -17,7 +17,8 @@ import secrets
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ import sqlalchemy as sql
 from deid.base.async_pool import AsyncPool, WorkerLost
 from deid.base.audit import now
 from deid.base.errors import ConfigError, DeidError, InputError, raised_at, require
+from deid.base.files import os_reason
 from deid.base.store import Store, open_store
 from deid.document import Failure
 from deid.manifest.options import OptionRecord
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from deid.base.pool import Pool
     from deid.manifest import ManifestRun
     from deid.pipeline import Pipeline, Report
+    from deid.replacement.vault import Vault
 
 QUEUED, RUNNING, DONE, FAILED, CANCELLED = "queued", "running", "done", "failed", "cancelled"
 TABLES = sql.MetaData()
@@ -181,20 +184,23 @@ class JobStore:
 
     def find(self, id: str, caller: str | None = None) -> Job | None:
         """Return a job, if it is there and belongs to a caller."""
+        if "\0" in id:  # which PostgreSQL takes for no text
+            return None
         where = JOBS.c.id == id if caller is None else sql.and_(JOBS.c.id == id, JOBS.c.caller == caller)
         return next(iter(self._jobs(where)), None)
 
     def of(self, caller: str) -> list[Job]:
         """Return the jobs of a caller, the last 100, in the order in which they were submitted."""
-        return self._jobs(JOBS.c.caller == caller)[-_SHOWN:]
+        return self._jobs(JOBS.c.caller == caller, last=_SHOWN)
 
     def left(self) -> list[Job]:
         """Return the jobs that are not over."""
         return self._jobs(JOBS.c.state.in_((QUEUED, RUNNING)))
 
-    def _jobs(self, where: sql.ColumnElement[bool]) -> list[Job]:
+    def _jobs(self, where: sql.ColumnElement[bool], last: int | None = None) -> list[Job]:
+        wanted = sql.select(JOBS).where(where).order_by(JOBS.c.number.desc()).limit(last)
         with self._store.reading() as connection:
-            rows = connection.execute(sql.select(JOBS).where(where).order_by(JOBS.c.number)).mappings().all()
+            rows = connection.execute(wanted).mappings().all()[::-1]
         names = ("id", "caller", "state", "submitted", "ended", "done", "total")
         jobs = []
         for row in rows:
@@ -220,6 +226,10 @@ class JobStore:
         values = {"state": state, "ended": now(), "result": None if result is None else json.dumps(result)}
         with self._store.writing() as connection:
             connection.execute(JOBS.update().where(JOBS.c.id == id).values(values))
+
+    def alone(self, id: str) -> AbstractContextManager[bool]:
+        """Tell whether no other process does a job, until the block ends."""
+        return self._store.alone(f"deid job {id}")
 
     def cancel(self, id: str) -> None:
         """Ask for a job's end; one that has not begun ends at once."""
@@ -249,6 +259,8 @@ class JobRecipe:
         What a manifest tells of policy and model.
     options : sequence of OptionRecord
         What the operator asked of the service.
+    vault : callable
+        Returns a block with the vault that keeps the originals of what jobs replace; by default there is none.
     """
 
     recipe: PipelineRecipe
@@ -256,6 +268,7 @@ class JobRecipe:
     places: JobPlaces
     facts: Mapping[str, Any] = field(repr=False)
     options: Sequence[OptionRecord] = field(default=(), repr=False)
+    vault: Callable[[], AbstractContextManager[Vault | None]] = nullcontext
 
     def __call__(self) -> JobWorker:
         """Return it; model and policy are loaded by the first job."""
@@ -272,16 +285,28 @@ class JobWorker:
         self.notes: list[str] = []
 
     def __call__(self, id: str) -> None:
-        """Do a job; how it ended stands in the store."""
-        job = self._store.find(id)
-        assert job is not None
+        """Do a job, unless another process does; how it ended stands in the store.
+
+        That may be one of another service with the same store, or of one that was killed and is still at work.
+        """
+        with self._store.alone(id) as mine:
+            job = self._store.find(id) if mine else None
+            if job is not None and not job.ended:
+                self._do(job)
+
+    def _do(self, job: Job) -> None:
+        id = job.id
         try:
             rows = self._said.places.table(job.asked.source, new=False) is not None
-            self._store.end(id, DONE, self._rows(job) if rows else self._files(job))
+            with self._said.vault() as vault:
+                self._store.end(id, DONE, self._rows(job, vault) if rows else self._files(job, vault))
         except _Cancelled:
             self._store.end(id, CANCELLED)
         except DeidError as error:
             self._store.end(id, FAILED, {"detail": error.what, "hint": error.hint})
+        except OSError as error:
+            what = f"a file or folder cannot be read or made ({os_reason(error)})"
+            self._store.end(id, FAILED, {"detail": what, "hint": "look at the place, and name another target"})
         except Exception as error:  # its message could quote a document
             what = f"internal error {type(error).__name__} at {raised_at(error)}"
             self._store.end(id, FAILED, {"detail": what, "hint": "please report this"})
@@ -300,7 +325,12 @@ class JobWorker:
             self._made = recipe, recipe.pipeline()
         return self._made[1]
 
-    def _rows(self, job: Job) -> dict[str, Any]:
+    def _recipe(self, vault: Vault | None) -> PipelineRecipe:
+        """Return the recipe of the service; a vault of yesterday goes on with the numbers of yesterday."""
+        own = self._said.recipe
+        return own if vault is None else replace(own, key=own.key.of_map(vault.map_version), originals=True)
+
+    def _rows(self, job: Job, vault: Vault | None) -> dict[str, Any]:
         """Scrub a table of a database into a new one.
 
         What was done stands in the store before the database forgets how far the run has come: so a table that is
@@ -317,8 +347,9 @@ class JobWorker:
         assert source is not None
         require(target is not None, _BOTH, "name a table as NAME:TABLE")
         assert target is not None
-        said = replace(self._said.recipe.options, patient_field=asked.patient_field, date_field=asked.date_field)
-        recipe = replace(self._said.recipe, options=said)
+        own = self._recipe(vault)
+        said = replace(own.options, patient_field=asked.patient_field, date_field=asked.date_field)
+        recipe = replace(own, options=said)
         columns = Options(
             text_field=asked.text_field,
             id_field=asked.id_field,
@@ -330,7 +361,7 @@ class JobWorker:
         # of a server the manifest lies where the service runs, as that of the command does
         out = sqlite_file(target[1]) or Path(f"{target[0]}.{target[2]}")
         run = self._begin(asked, out)
-        work = json.dumps({"source": asked.source, **recipe.fingerprint()}, sort_keys=True, default=str)
+        work = _work({"source": asked.source}, recipe)
         found = open_rows(source[1], columns)
         place, digest = join_place(target[1], target[2]), hashlib.sha256(work.encode()).hexdigest()
         written, failures = job.written, list[Failure]()
@@ -345,8 +376,9 @@ class JobWorker:
             output = TableOutput(found, place, recipe.key, work, hold=True)
             try:
                 report = scrub_files(
-                    found, output, self._pipeline(recipe), watch=lambda items: self._watched(job.id, items, None)
-                )
+                    found, output, self._pipeline(recipe), vault=vault,
+                    watch=lambda items: self._watched(job.id, items, None),
+                )  # fmt: skip
             except _Cancelled:
                 output.discard()
                 raise
@@ -383,14 +415,14 @@ class JobWorker:
         )
         return told
 
-    def _files(self, job: Job) -> dict[str, Any]:
+    def _files(self, job: Job, vault: Vault | None) -> dict[str, Any]:
         """Scrub a file or folder into a new one."""
         from deid.io import check_output, check_suffix, scan
         from deid.io.formats import CollectionFormat, Options
         from deid.pipeline import scrub_files
         from deid.pipeline.resuming import RunNote, interrupted
 
-        asked, recipe = job.asked, self._said.recipe
+        asked, recipe = job.asked, self._recipe(vault)
         source, target = below(self._said.places.folders, asked.source), below(self._said.places.folders, asked.target)
         found = scan(source, asked.format, Options(text_field=asked.text_field, id_field=asked.id_field))
         inputs = [
@@ -407,12 +439,13 @@ class JobWorker:
         check_suffix(found.single, found.format, target, found.format)
         run = self._begin(asked, target)
         total = None if isinstance(found.format, CollectionFormat) else len(found.names)
-        work = json.dumps({"job": job.id, **recipe.fingerprint()}, sort_keys=True, default=str)
+        work = _work({"job": job.id}, recipe)
         try:
             report = scrub_files(
                 found,
                 target,
                 self._pipeline(recipe),
+                vault=vault,
                 run=None if found.single else RunNote(target, work, again),
                 watch=lambda items: self._watched(job.id, items, total),
             )
@@ -432,6 +465,12 @@ class JobWorker:
             count += 1
         if not self._store.progress(id, count, total):
             raise _Cancelled
+
+
+def _work(own: dict[str, str], recipe: PipelineRecipe) -> str:
+    """Return what a run must be to go on; without the vault it would write what the vault has no originals of."""
+    kept = {"vault": True} if recipe.originals else {}
+    return json.dumps({**own, **kept, **recipe.fingerprint()}, sort_keys=True, default=str)
 
 
 def _cleared(target: Path) -> None:
@@ -501,7 +540,10 @@ class Jobs:
                 while True:
                     self._new.clear()
                     await self._work(workers)
-                    await self._new.wait()
+                    # what another service does is looked at again: that one may end
+                    left = await asyncio.to_thread(self.store.left)
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(self._new.wait(), _AGAIN if left else None)
             except DeidError:
                 if workers.broken.done():
                     workers.broken.exception()  # it is the same one

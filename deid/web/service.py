@@ -30,10 +30,12 @@ from deid.web.lines import LineStream
 from deid.web.problems import application, problem
 from deid.web.sessions import Sessions
 from deid.web.tokens import Access, Caller, Head
-from deid.web.worker import KINDS, Task, WorkOutcome, object_of, refused_line
+from deid.web.worker import KINDS, MOST, Task, WorkOutcome, object_of, refused_line
 
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request, Response
+
+    from deid.replacement.sealing import Entry
 
 ROLES = frozenset({"scrub", "tag", "re-identify", "jobs"})
 """What a token can be for; masking and checking are scrubbing, unmasking is re-identifying."""
@@ -44,6 +46,7 @@ OPEN = frozenset({"/", "/openapi.json", "/health/live", "/health/ready", *_PAGE.
 _JSON = "application/json"
 _LINES = "application/x-ndjson"
 _LATER = {"Retry-After": "1"}
+_ASK = 'send {"surrogates": ["..."], "why": "..."}'
 
 
 @dataclass(frozen=True)
@@ -206,6 +209,8 @@ def service(
     app = application("deid", lifespan=lifespan, openapi_url="/openapi.json")
     _notes(app, desk)
     _masking(app, desk, sessions)
+    if sessions.kept:
+        _vault(app, sessions)
     if jobs is not None:
         _jobs(app, jobs)
     _about(app, desk, sessions)
@@ -232,7 +237,7 @@ _AGAIN = 5
 _STREAMS = frozenset({"/scrub", "/tag", "/verify"})
 _UNICODE = ("text/plain", _JSON, _LINES)
 """Types that say nothing in the body of how it is encoded, as XML and HL7 do."""
-_CHARSET = re.compile(r"""charset\s*=\s*"?([^";\s]*)""", re.I)
+_CHARSET = re.compile(r"""charset\*?\s*=\s*"?([^";\s]*)""", re.I)
 
 
 def _type(header: str) -> str:
@@ -247,8 +252,7 @@ def _given(request: Request, kinds: Iterable[str], default: str) -> str:
     found = _type(header)
     if found not in kinds:
         raise HTTPException(415, f"bodies are of the types {', '.join(kinds)}")
-    charset = _CHARSET.search(header)
-    if found in _UNICODE and charset is not None and charset[1].lower() not in ("utf-8", "utf8", "us-ascii"):
+    if found in _UNICODE and {one.lower() for one in _CHARSET.findall(header)} - {"utf-8", "utf8", "us-ascii"}:
         raise HTTPException(415, "bodies of this type are UTF-8")
     if request.url.query:  # such as ?policy=redact, which would change nothing
         raise HTTPException(400, "the address takes no parameters: policy and options are those of the service")
@@ -408,6 +412,31 @@ def _masking(app: FastAPI, desk: Desk, sessions: Sessions) -> None:
         if not sessions.has(caller.name, named):
             raise HTTPException(404, "there is no such session")
         return _said({"text": await sessions.unmask(caller.name, named, values["text"], values.get("why") or "")})
+
+
+def _vault(app: FastAPI, sessions: Sessions) -> None:
+    """Add the route of the vault."""
+    from fastapi import Response
+
+    asking = form.operation({_JSON: form.KNOWN}, {_JSON: form.ASKED_OF}, problems=(400, 413, 415, 422))
+
+    @app.post("/reidentify", openapi_extra=asking, response_class=Response)
+    async def reidentify(request: Request) -> Response:
+        """Tell what surrogates stand for, by the vault; each leaves a line in its audit trail."""
+        caller = _may(request, "re-identify")
+        _given(request, (_JSON,), _JSON)
+        values = object_of(await request.body())
+        asked, narrowed = values.get("surrogates"), [values.get(name) for name in ("scope", "category")]
+        if not isinstance(asked, list) or not 0 < len(asked) <= MOST or not all(isinstance(one, str) for one in asked):
+            raise FormatError(f"the body has no list of 1 to {MOST} surrogates", _ASK)
+        if not all(isinstance(one, str | None) for one in (values.get("why"), *narrowed)):
+            raise FormatError("purpose, scope and category are texts", _ASK)
+        found = await sessions.reidentify(caller.name, asked, values.get("why") or "", *narrowed)
+        return _said({"found": [[_entry(one) for one in entries] for entries in found]})
+
+
+def _entry(one: Entry) -> dict[str, str]:
+    return {"surrogate": one.surrogate, "original": one.original, "category": one.category, "scope": one.scope_id}
 
 
 def _jobs(app: FastAPI, jobs: Jobs) -> None:

@@ -11,15 +11,16 @@ import asyncio
 import hmac
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
+from deid.base.errors import ConfigError
 from deid.base.keys import Key
-from deid.pipeline.masking import Piece, Substitutes, keep, recalled, told
+from deid.pipeline.masking import Piece, Substitutes, is_of_session, keep, recalled, told
 
 if TYPE_CHECKING:
-    from deid.replacement.vault import Vault
+    from deid.replacement.vault import Entry, Vault
 
 T = TypeVar("T")
 _CHECK = 32
@@ -102,6 +103,35 @@ class Sessions:
             return known.restore(text)
 
         return await self._done(unmask)
+
+    @property
+    def kept(self) -> bool:
+        """Whether there is a vault."""
+        return self._vault is not None
+
+    async def reidentify(
+        self, caller: str, surrogates: Sequence[str], why: str, scope: str | None, category: str | None
+    ) -> list[list[Entry]]:
+        """Return what the vault knows of each surrogate, but for what sessions masked: that is whose they are.
+
+        Each look-up leaves a line in the audit trail before anything is told.
+
+        Raises
+        ------
+        DeidError
+            When there is no vault, no purpose is said, or the vault cannot be read or keep the line.
+        """
+        vault = self._vault
+        if vault is None:
+            raise ConfigError("there is no vault", "ask whoever runs the service (--vault)")
+
+        def look_up() -> list[list[Entry]]:
+            return [
+                vault.lookup(one, who=caller, why=why, scope_id=scope, category=category, hidden=is_of_session)
+                for one in surrogates
+            ]
+
+        return await self._done(look_up)
 
     def _open(self, caller: str, session: str, why: str) -> Substitutes:
         known = self._known.get(session)

@@ -251,6 +251,18 @@ def test_a_body_that_does_not_come_is_waited_for_a_while():
     assert ask(asking(patience=0.05), "POST", "/api/notes", content=slow()).status_code == 408
 
 
+def test_a_body_that_comes_drop_by_drop_is_not_waited_for_for_ever():
+    """Each part comes in time, and all of it would take a hundred times as long; a stream has no such limit."""
+
+    async def drops():
+        for _ in range(200):
+            yield b" "
+            await asyncio.sleep(0.02)
+
+    assert ask(asking(patience=0.2), "POST", "/api/notes", content=drops()).status_code == 408
+    assert ask(asking(patience=0.2, endless=lambda _: True), "POST", "/api/notes", content=drops()).status_code != 408
+
+
 def test_what_is_logged_names_routes_and_no_address():
     seen: list[Served] = []
     guard = asking(log=seen.append)

@@ -231,6 +231,8 @@ def test_what_is_refused_is_not_repeated(served: Served, status: int, body: byte
         (415, "application/json", b'{"text": "Quartermain"}', {"Content-Encoding": "br"}),
         (415, "text/plain; charset=iso-8859-1", NOTE.encode(), {}),
         (415, "text/plain; Charset = 'utf-16'", NOTE.encode(), {}),
+        (415, "text/plain; charset=utf-8; charset=utf-16", NOTE.encode(), {}),
+        (415, "text/plain; charset*=iso-8859-1''utf-16", NOTE.encode(), {}),
         (422, "application/json", b'{"text": "safe", "text": "John Quartermain"}', {}),
         (422, "application/json", b'{"text": "John Quartermain", "at": NaN}', {}),
         (422, "application/json", b'[{"text": "John Quartermain", "at": -Infinity}]', {}),
@@ -246,6 +248,20 @@ def test_what_could_be_read_in_two_ways_is_refused(
         plain = client.post("/scrub", content=NOTE.encode(), headers={"Content-Type": 'text/plain; charset="UTF-8"'})
         assert plain.status_code == 200
         assert client.post("/scrub?policy=redact", content=NOTE.encode()).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("Content-Type", ("application/x-ndjson", "application/json")), ("Content-Encoding", ("identity", "gzip"))],
+)
+def test_what_says_how_a_body_is_read_stands_once(served: Served, name: str, values: tuple[str, str]) -> None:
+    """A proxy could go by the last of two, where the service goes by the first."""
+    headers = [("Content-Type", "application/x-ndjson")] if name != "Content-Type" else []
+    headers += [(name, value) for value in values]
+    with served.client() as client:
+        answer = client.post("/scrub", content=b'{"text": "John Quartermain"}', headers=headers)
+    assert answer.status_code == 400
+    assert "Quartermain" not in answer.text
 
 
 def test_a_body_of_two_lengths_is_no_request(served: Served) -> None:

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from served import Served, serving
 
+from deid.base.keys import Key
+from deid.replacement.vault import Vault
+
 pytest.importorskip("uvicorn", reason="the extra web is not installed")
 httpx = pytest.importorskip("httpx", reason="httpx is not installed")
 
@@ -20,7 +23,8 @@ BROWSER = "/usr/bin/chromium"
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("interface")
     (folder / "data").mkdir()
-    jobs = ("--job-folder", "data", "--job-store", "jobs.db")
+    jobs = ("--job-folder", "data", "--job-store", "jobs.db", "--vault", "vault")
+    Vault.create(folder / "vault", Key(b"k" * 32), who="test").close()
     with serving(folder, "--jobs", "1", *jobs, roles={"all": "all"}) as one:
         yield one
 

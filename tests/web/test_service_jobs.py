@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -25,6 +26,7 @@ from deid.base.pool import Pool
 from deid.io.database import join_place
 from deid.manifest import check_manifests
 from deid.pipeline import PipelineOptions
+from deid.replacement.vault import Vault
 from deid.streaming.work import PipelineRecipe
 from deid.web import jobs
 
@@ -32,6 +34,8 @@ pytest.importorskip("uvicorn", reason="the extra web is not installed")
 pytest.importorskip("httpx", reason="httpx is not installed")
 
 NOTE = "Mr. Zebulon Quartermain, 58, saw Dr. Alice Baker on 3 May 2019. MRN: 4471902."
+KEY = Key(b"k" * 32)
+EXPORT = Path(__file__).parents[2] / "corpora" / "records" / "fhir" / "export"
 ROLES = {"all": "all", "lab": "scrub", "night": "jobs"}
 
 
@@ -70,6 +74,11 @@ def files(folder: Path) -> dict[str, bytes]:
 def scrubbed(folder: Path, source: Path, target: Path, *more: str) -> None:
     command = [sys.executable, "-m", "deid", "scrub", str(source), str(target), "--model", "none", "--key-file", "key"]
     subprocess.run([*command, "-q", *more], cwd=folder, check=True, stderr=subprocess.DEVNULL)
+
+
+def entries(place: Path) -> int:
+    with Vault.open(place, KEY) as vault:
+        return vault.verify().entries
 
 
 def submitted(client: Any, source: Path | str, target: Path | str, **more: str) -> str:
@@ -112,12 +121,75 @@ def test_a_folder_and_a_table_become_what_deid_scrub_writes(tmp_path: Path) -> N
     assert rows.read_bytes().count(b"\n") == 6
 
 
+def test_a_bulk_export_becomes_what_deid_scrub_writes(tmp_path: Path) -> None:
+    """The persons of its Patient files are known to the notes beside them, in a job too."""
+    arguments = (*options(tmp_path), "--keep", "filename")
+    source, out = tmp_path / "data" / "export", tmp_path / "data" / "out"
+    shutil.copytree(EXPORT, source)
+    with serving(tmp_path, *arguments, roles=ROLES) as one, one.client("night") as client:
+        id = submitted(client, source, out)
+        assert over(client, id)["state"] == "done", client.get(f"/jobs/{id}/result").json()
+        assert client.get(f"/jobs/{id}/result").json()["documents"] > 4
+    scrubbed(tmp_path, source, tmp_path / "same", "--keep", "filename")
+    assert files(out) == files(tmp_path / "same")
+    assert {path.name for path in out.iterdir()} == {path.name for path in source.iterdir()}
+    assert all(files(out)[name] != content for name, content in files(source).items())
+    assert not check_manifests(out).faults
+
+
+def test_what_jobs_replace_stands_in_the_vault_and_is_told_by_it_to_the_entitled(tmp_path: Path) -> None:
+    """As `deid scrub --vault`; each look-up, what is not found too, has a line of who and why."""
+    for name in ("vault", "same.vault"):
+        Vault.create(tmp_path / name, KEY, who="test").close()
+    arguments = (*options(tmp_path), "--keep", "filename", "--vault", "vault", "--job-source", "ward=sqlite:///ward.db",
+                 "--job-target", "shared=sqlite:///shared.db")  # fmt: skip
+    source, out = notes(tmp_path, 3), tmp_path / "data" / "out"
+    table_of(tmp_path / "ward.db", 4)
+    roles = ROLES | {"clerk": "re-identify", "bot": "all"}
+    with serving(tmp_path, *arguments, roles=roles) as one, one.client("night") as client:
+        assert over(client, submitted(client, source, out))["state"] == "done"
+        scrubbed(tmp_path, source, tmp_path / "same", "--keep", "filename", "--vault", "same.vault")
+        assert files(out) == files(tmp_path / "same")
+        assert entries(tmp_path / "vault") == entries(tmp_path / "same.vault") > 9
+        assert over(client, submitted(client, "ward:note", "shared:note", **COLUMNS))["state"] == "done"
+        assert entries(tmp_path / "vault") > entries(tmp_path / "same.vault")
+        number = files(out)["note0000.txt"].decode().split("MRN: ")[1].split(".")[0]
+        wanted = {"surrogates": [number, "nobody"], "why": "recall of device 7"}
+        assert client.post("/reidentify", json=wanted).status_code == 403
+        with one.client("bot") as bot, one.client("clerk") as clerk:
+            masked = bot.post("/mask", json={"text": NOTE}).json()
+            told = clerk.post("/reidentify", json=wanted).json()["found"]
+            assert [{entry["original"] for entry in entries} for entries in told] == [{"4471902"}, set()]
+            assert told[0][0]["scope"].startswith(("document:", "patient:"))
+            scoped = {**wanted, "surrogates": [row[3].split("MRN: ")[1].split(".")[0] for row in rows_of(
+                tmp_path / "shared.db")], "scope": "patient:p1"}  # fmt: skip
+            found = clerk.post("/reidentify", json=scoped).json()["found"]
+            assert {entry["scope"] for entries in found for entry in entries} == {"patient:p1"}
+            # what another one's session masked is that one's
+            words = [word.strip(".,:") for word in masked["text"].split()]
+            seen = clerk.post("/reidentify", json={"surrogates": words, "why": "curious"}).json()["found"]
+            assert not [entry for entries in seen for entry in entries if entry["scope"].startswith("session:")]
+            for wrong, status in (
+                ({**wanted, "why": " "}, 400), ({"surrogates": [number]}, 400), ({**wanted, "surrogates": []}, 422),
+                ({**wanted, "surrogates": number}, 422), ({**wanted, "scope": 7}, 422), ({"why": "x"}, 422),
+            ):  # fmt: skip
+                answer = clerk.post("/reidentify", json=wrong)
+                assert (answer.status_code, "4471902" in answer.text) == (status, False), wrong
+    with Vault.open(tmp_path / "vault", KEY) as vault:
+        lines = [line for line in vault.audit() if line.why == "recall of device 7"]
+        assert [(line.who, line.surrogate, line.found) for line in lines][:2] == [
+            ("clerk", number, len(told[0])), ("clerk", "nobody", 0)
+        ]  # fmt: skip
+
+
 def test_jobs_stay_below_the_named_folders(tmp_path: Path) -> None:
     arguments = options(tmp_path)
     source = notes(tmp_path, 2)
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "a.txt").write_text(NOTE)
     (tmp_path / "data" / "link").symlink_to(tmp_path / "secret")
+    (tmp_path / "data" / "plain").mkdir()
+    (tmp_path / "data" / "plain" / "a.txt").write_text(NOTE)
     (source / "linked.txt").symlink_to(tmp_path / "secret" / "a.txt")
     data = tmp_path / "data"
     with serving(tmp_path, *arguments, roles=ROLES) as one, one.client("night") as client:
@@ -132,6 +204,10 @@ def test_jobs_stay_below_the_named_folders(tmp_path: Path) -> None:
         for body in ({}, {"source": 1, "target": 2}, {"source": str(source), "target": str(data / "o"), "policy": "x"}):
             assert client.post("/jobs", json=body).status_code == 422
         assert client.post("/jobs", json={"source": "\0", "target": "/" + "x" * 5000}).status_code == 400
+        for name in ("o" * 250, "o" * 300):  # neither with what stands beside it, nor at all
+            told = over(client, submitted(client, data / "plain", data / name))
+            assert told["state"] == "failed"
+            assert "name too long" in client.get(f"/jobs/{told['id']}/result").json()["detail"]
         told = over(client, submitted(client, source, data / "out"))  # one of its notes is a link to elsewhere
         assert told["state"] == "failed"
         assert "below a folder" in client.get(f"/jobs/{told['id']}/result").json()["detail"]
@@ -197,6 +273,48 @@ def test_jobs_go_on_when_their_store_is_there_again(tmp_path: Path, monkeypatch:
 
     assert asyncio.run(run()) == "done"
     assert len(list((data / "out").glob("*.txt"))) == 2
+
+
+@pytest.mark.parametrize("server", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_two_services_with_one_store_do_a_job_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, server: bool
+) -> None:
+    """As when a new one begins while the old one ends: the job is the old one's while it lives, then the new one's."""
+    monkeypatch.setattr(jobs, "_AGAIN", 0.3)
+    source, data = notes(tmp_path, 2), (tmp_path / "data").resolve()
+    place = request.getfixturevalue("postgresql")() if server else str(tmp_path / "jobs.db")
+    recipe, places = PipelineRecipe(KEY, PipelineOptions(model="none")), jobs.JobPlaces((data,))
+    made = jobs.JobRecipe(recipe, place, places, {})
+
+    async def run() -> list[str]:
+        seen = []
+        with Pool(made, 1, silent=True) as pool, closing(jobs.Jobs(pool, place, places)) as here:
+            assert here.store.find("\0") is None
+            job = here.submit("anna", {"source": str(source), "target": str(data / "out")})
+            other = jobs.JobStore(place)
+            with other.alone(job.id) as mine:  # the old one is at work
+                assert mine
+                assert other.progress(job.id, 1, 2)
+                made()(job.id)
+                at_work = asyncio.create_task(here.work())
+                await asyncio.sleep(3)
+                seen += [here.store.find(job.id), (data / "out").exists()]
+            for _ in range(600):
+                if (found := here.store.find(job.id)) is not None and found.ended:
+                    break
+                await asyncio.sleep(0.1)
+            seen += [found, len(list((data / "out").glob("*.txt")))]
+            ended = found.ended if found else ""
+            made()(job.id)
+            found = here.store.find(job.id)
+            assert found is not None
+            assert found.ended == ended
+            at_work.cancel()
+            await asyncio.wait([at_work])
+            other.close()
+        return [one.state if isinstance(one, jobs.Job) else one for one in seen]
+
+    assert asyncio.run(run()) == ["running", False, "done", 2]
 
 
 def table_of(place: Path, count: int, size: int = 1) -> None:
