@@ -62,6 +62,12 @@ def link(
         None, "Write the model that was learnt (JSON with a checksum; no cell of TABLE).", panel="Further files"
     ),
     jobs: int = option(1, "Processes; 0 for one a core.", panel="Pairs"),
+    master: str | None = option(
+        None,
+        "Compare the pairs on Spark, which runs there: local[4], spark://... (extra spark).",
+        metavar="URL",
+        panel="Pairs",
+    ),
     review: Path | None = option(None, "Write the pairs that a person should look at (CSV).", panel="Further files"),
     decided: Path | None = option(
         None,
@@ -105,6 +111,8 @@ def link(
         raise ConfigError(
             "exact rules learn no model", "leave out --save-model, --report and --studio, or say --method model"
         )
+    if asked.method == "exact" and master is not None:
+        raise ConfigError("exact rules need no Spark", "leave out --master, or say --method model")
     told.begin(place.output)
     applied, (tables, known) = asked.applied(), asked.tables(source, other)
     all_tables = [*tables, *([] if known is None else [known])]
@@ -115,8 +123,9 @@ def link(
     sure = None if view is None else confidences(view)
     with working("linking"):
         linked = link_table(
-            tables, asked, known=known, model=applied, threads=job_count(jobs), confidence=sure, decided=settled
-        )
+            tables, asked, known=known, model=applied, threads=job_count(jobs), confidence=sure, decided=settled,
+            master=master,
+        )  # fmt: skip
     rest = stacked([table.drop(columns=PERSON, errors="ignore") for table in tables], asked.kinds)
     if other is not None:
         names = [Path(name).name for name in (source.table, other)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from deid.base.errors import ConfigError, InputError, OutputError
-from deid.base.files import part_folder
+from deid.base.files import FULL, part_folder
 from deid.base.options import argument, option, size_of
 from deid.cli.common import EXIT_LEFT_OUT, Summary
 from deid.cli.option_groups import OUT, KeyOptions, command
@@ -215,6 +216,9 @@ def _write(frame: DataFrame, name: str, part: Path, nobody: Column | None = None
         # what Spark says quotes its plan, and what a worker said
         said = str(error)
         known = next((line for line in said.splitlines() if line.startswith("deid.base.errors.")), "")
+        full = next((why for why in map(os.strerror, FULL) if why in said), None)
+        if full is not None:
+            raise OutputError(f"Spark cannot write ({full.lower()})", "free some space, then run again") from None
         what = known.partition(": ")[2] or f"Spark could not finish ({type(error).__name__})"
         raise ConfigError(what, "see Spark's own log; nothing was written") from None
     finally:

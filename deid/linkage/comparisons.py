@@ -74,7 +74,12 @@ _GIVEN = FieldComparison(
     "given",
     ("given",),
     (
-        Level("initial", "(length(given{l}) = 1 or length(given{r}) = 1) and given{l}[1] = given{r}[1]", 0.08, 0.01),
+        Level(
+            "initial",
+            "(length(given{l}) = 1 or length(given{r}) = 1) and left(given{l}, 1) = left(given{r}, 1)",
+            0.08,
+            0.01,
+        ),
         Level("equal", _equal("given"), 0.72, 0.005, "given"),
         Level("short form", "list_has_any(forms{l}, forms{r})", 0.1, 0.002),
         Level("similar", f"({_similar('given', SIMILAR['given'])} or {_ONE_SLIP.format('given')})", 0.06, 0.01),
@@ -133,7 +138,12 @@ _MIDDLE = FieldComparison(
     ("middle",),
     (
         Level("equal", _equal("middle"), 0.5, 0.04, "middle"),
-        Level("initial", "(length(middle{l}) = 1 or length(middle{r}) = 1) and middle{l}[1] = middle{r}[1]", 0.4, 0.06),
+        Level(
+            "initial",
+            "(length(middle{l}) = 1 or length(middle{r}) = 1) and left(middle{l}, 1) = left(middle{r}, 1)",
+            0.4,
+            0.06,
+        ),
         _else(0.1),
     ),
 )
@@ -210,16 +220,28 @@ _TEXTS: Mapping[str, Callable[[str], FieldComparison]] = {
 }
 
 
-_DISTANCES: Mapping[str, tuple[str, bool]] = {
-    "jaro_winkler": ("jaro_winkler_similarity(#{l}, #{r})", True),
-    "jaro": ("jaro_similarity(#{l}, #{r})", True),
-    "jaccard": ("jaccard(#{l}, #{r})", True),
-    "levenshtein": ("levenshtein(#{l}, #{r})", False),
-    "damerau_levenshtein": ("damerau_levenshtein(#{l}, #{r})", False),
-    "difference": ("abs(try_cast(#{l} as double) - try_cast(#{r} as double))", False),
-    "days": ("abs(try_strptime(#{l}, '%Y%m%d')::date - try_strptime(#{r}, '%Y%m%d')::date)", False),
+MEASURES: Mapping[str, str] = {
+    "jaro_winkler_similarity": "jaro_winkler_similarity(a, b)",
+    "jaro_similarity": "jaro_similarity(a, b)",
+    "jaccard": "jaccard(a, b)",
+    "damerau_levenshtein": "damerau_levenshtein(a, b)",
+    "number_difference": "abs(try_cast(a as double) - try_cast(b as double))",
+    "days_between": "abs(try_strptime(a, '%Y%m%d')::date - try_strptime(b, '%Y%m%d')::date)",
 }
-"""Name of a distance -> SQL of the left and the right value, ``#`` for the column, and whether more is more alike."""
+"""Functions of two texts in the conditions -> what they are in DuckDB; an engine without them is given them so."""
+MACROS = ("number_difference", "days_between")
+"""Those that DuckDB itself is given."""
+
+_DISTANCES: Mapping[str, tuple[str, bool]] = {
+    "jaro_winkler": ("jaro_winkler_similarity", True),
+    "jaro": ("jaro_similarity", True),
+    "jaccard": ("jaccard", True),
+    "levenshtein": ("levenshtein", False),
+    "damerau_levenshtein": ("damerau_levenshtein", False),
+    "difference": ("number_difference", False),
+    "days": ("days_between", False),
+}
+"""Name of a distance -> function of the left and the right value, and whether more is more alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +273,7 @@ class Distance:
         cuts = [
             Level(
                 f"{self.name} {cut:g} or {'more' if up else 'less'}",
-                f"{form.replace('#', field)} {'>=' if up else '<='} {cut!r}",
+                f"{form}({field}{{l}}, {field}{{r}}) {'>=' if up else '<='} {cut!r}",
                 0.2 / len(self.cuts), 0.01 * part,
             )
             for cut, part in zip(self.cuts, parts, strict=True)

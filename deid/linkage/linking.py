@@ -273,6 +273,7 @@ def link_table(
     confidence: pd.DataFrame | None = None,
     decided: Decided | None = None,
     whole: Whole | None = None,
+    master: str | None = None,
 ) -> Linked:
     """Say which rows of a table, or of several, are of one person.
 
@@ -298,6 +299,8 @@ def link_table(
         be joined; known rows come behind.
     whole : Whole, optional
         Where exact rules link a part of a table: what was seen of the whole.
+    master : str, optional
+        Where Spark runs that weighs the pairs, such as ``local[4]`` (extra ``spark``): the same persons.
 
     Returns
     -------
@@ -329,7 +332,7 @@ def link_table(
     pairs = best = None
     if said.method == "model" and len(records) > 1:
         compared = _compared(ready, said, model)
-        model, blocks, pairs = _scored(ready, compared, said, clusters.person, model, threads)
+        model, blocks, pairs = _scored(ready, compared, said, clusters.person, model, threads, master)
         best = _best(compared, model)
         del compared
         high = pairs.loc[pairs["probability"] >= said.threshold, ["a", "b", "weight"]].assign(why="model")
@@ -395,6 +398,7 @@ def _scored(
     persons: Sequence[int],
     model: LinkageModel | None,
     threads: int,
+    master: str | None,
 ) -> tuple[LinkageModel, tuple[list[Block], list[Block]], pd.DataFrame]:
     """Learn the model where there is none, choose the pairs and weigh them."""
     records, comparisons, factors = compared
@@ -405,8 +409,9 @@ def _scored(
     if model is None:
         model = learn(records, comparisons, ready.kinds, persons, seed=said.seed)
     pairs = predict(
-        records, comparisons, model, [*blocks[0], *near], factors=factors, least=REVIEWED, threads=threads, fresh=fresh
-    )
+        records, comparisons, model, [*blocks[0], *near], factors=factors, least=REVIEWED, threads=threads, fresh=fresh,
+        master=master,
+    )  # fmt: skip
     return model, ([*blocks[0], *near], blocks[1]), pairs
 
 

@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,7 +24,11 @@ from deid.base.errors import ConfigError, ModelError
 from deid.base.late import pd
 from deid.base.private_folder import PrivateFolder
 from deid.linkage.blocking import Block
-from deid.linkage.comparisons import DOUBTED, OTHER, FieldComparison
+from deid.linkage.comparisons import DOUBTED, MACROS, MEASURES, OTHER, FieldComparison
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow
 
 ENOUGH = 200
 """Pairs that exact rules must join before m is learnt."""
@@ -148,25 +152,34 @@ def require_splink() -> None:
 def _tables(records: pd.DataFrame, threads: int) -> Iterator[tuple[Any, Any]]:
     """Open a database in memory with the records as the table ``mentions``."""
     import duckdb
-    import pyarrow
     from splink.backends.duckdb import DuckDBAPI
 
     logging.getLogger("splink").setLevel(logging.ERROR)
-    columns = {"unique_id": pyarrow.array(range(len(records)))}
-    for name in map(str, records):
-        kind = pyarrow.int64() if name.startswith(("place_", "bucket_")) else pyarrow.string()
-        whole = pyarrow.list_(kind) if name in ("forms", "families") else kind
-        columns[name] = pyarrow.array(records[name], whole, from_pandas=True)
+    columns = _columns(records)
     with PrivateFolder() as spilled:  # not in the folder of the call, where DuckDB would put it
         connection = duckdb.connect(config={"threads": threads, "temp_directory": spilled})
         try:
-            connection.register("given_rows", pyarrow.table(columns))
+            for name in MACROS:
+                connection.execute(f"create macro {name}(a, b) as {MEASURES[name]}")
+            connection.register("given_rows", columns)
             del columns
             connection.execute("create table mentions as select * from given_rows").fetchall()
             connection.unregister("given_rows")
             yield connection, DuckDBAPI(connection=connection)
         finally:
             connection.close()
+
+
+def _columns(records: pd.DataFrame) -> pyarrow.Table:
+    """Return records as the engines take them, each with its place."""
+    import pyarrow
+
+    columns = {"unique_id": pyarrow.array(range(len(records)))}
+    for name in map(str, records):
+        kind = pyarrow.int64() if name.startswith(("place_", "bucket_")) else pyarrow.string()
+        whole = pyarrow.list_(kind) if name in ("forms", "families") else kind
+        columns[name] = pyarrow.array(records[name], whole, from_pandas=True)
+    return pyarrow.table(columns)
 
 
 def _linker(api: Any, settings: dict[str, Any]) -> Any:
@@ -375,6 +388,7 @@ def predict(
     least: float,
     threads: int = 1,
     fresh: bool = False,
+    master: str | None = None,
 ) -> pd.DataFrame:
     """Return the pairs of rows whose probability is ``least`` or more.
 
@@ -391,6 +405,9 @@ def predict(
     threads : int
     fresh : bool
         Leave out pairs of two known persons.
+    master : str, optional
+        Where Spark runs that weighs the pairs (`deid.linkage.on_spark`), such as ``local[4]``; by default DuckDB does,
+        here.
 
     Returns
     -------
@@ -400,16 +417,27 @@ def predict(
     if fresh:
         rule = " and (l.known is null or r.known is null)"
         blocks = [Block(block.columns, block.pairs, block.sql + rule) for block in blocks]
+    settings = _settings(comparisons, model, blocks, factors)
+    if master is not None:
+        from deid.linkage.on_spark import weighed_on_spark
+
+        return _chosen(weighed_on_spark(_columns(records), settings, least, master))
     with _tables(records, threads) as (connection, api):
-        settings = _settings(comparisons, model, blocks, factors)
         linker = _linker(api, settings)
         chunks = 1 + sum(block.pairs for block in blocks) // _CHUNK
         found = linker.inference.predict(
             threshold_match_probability=least, num_chunks_left=chunks, num_chunks_right=1, warning_mode="never"
         )
-        pairs = connection.sql(f"from {found.physical_name}")
-        chosen = pairs.project(
-            "least(unique_id_l, unique_id_r) as a, greatest(unique_id_l, unique_id_r) as b, "
-            "round(match_weight, 6) as weight, match_probability as probability"
-        )
-        return chosen.order("a, b").to_arrow_table().to_pandas()
+        return _chosen(connection.sql(f"from {found.physical_name}"))
+
+
+def _chosen(pairs: duckdb.DuckDBPyRelation | pyarrow.Table) -> pd.DataFrame:
+    """Return the columns that count of the pairs that Splink weighed, sorted."""
+    import duckdb
+
+    relation = pairs if isinstance(pairs, duckdb.DuckDBPyRelation) else duckdb.from_arrow(pairs)
+    chosen = relation.project(
+        "least(unique_id_l, unique_id_r) as a, greatest(unique_id_l, unique_id_r) as b, "
+        "round(match_weight, 6) as weight, match_probability as probability"
+    )
+    return chosen.order("a, b").to_arrow_table().to_pandas()

@@ -14,60 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from deid.base.errors import ConfigError
 from deid.base.keys import KEY_VARIABLE
+from deid.base.spark_session import PYTHON_VARIABLE, session
 from deid.detection.options import RecognizerOptions
 from deid.pipeline.options import PipelineOptions
 from deid.streaming.arrow import REJECTED, KeyPlace, ScrubBatch, TagBatch, columns_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType
 
-_BATCH_ROWS = 500
-"""Rows of a record batch: ten thousand, as Spark has it, are much memory for long notes."""
-_PYTHON = "PYSPARK_PYTHON"
-
-
-def session(master: str | None = None, **config: str | int | bool) -> SparkSession:
-    """Return a session for notes: the one that there is, else a new one.
-
-    On this machine, workers run the Python of this process, and nothing listens but on the loopback interface.
-
-    Parameters
-    ----------
-    master : str, optional
-        Such as ``local[4]`` or ``spark://host:7077``; by default as Spark is configured, else ``local[*]``.
-    **config
-        Of Spark, dots as two underscores: ``spark__sql__shuffle__partitions=8``.
-
-    Raises
-    ------
-    ConfigError
-        When Spark is not installed, cannot start, or its configuration holds the key.
-    """
-    try:
-        from pyspark.errors import PySparkException
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise ConfigError(
-            "Spark is not installed", "pip install 'clinical-deid[spark]', and Java 17 or newer"
-        ) from None
-    place = master or os.environ.get("SPARK_MASTER") or os.environ.get("MASTER")
-    builder = SparkSession.builder.appName("deid")
-    if place:
-        builder = builder.master(place)
-    if place is None or place.startswith("local"):
-        os.environ.setdefault(_PYTHON, sys.executable)
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", _BATCH_ROWS)
-    for name, value in config.items():
-        builder = builder.config(name.replace("__", "."), value)
-    try:
-        return builder.getOrCreate()
-    except (PySparkException, OSError, RuntimeError) as error:
-        raise ConfigError(
-            f"Spark does not start ({type(error).__name__})", "it needs Java 17 or newer: java -version"
-        ) from None
+__all__ = ["rejected_rows", "scrub", "scrub_by", "session", "split", "tag", "tag_by"]
 
 
 def scrub(
@@ -244,7 +200,7 @@ def _same_python(df: DataFrame) -> None:
     """Let workers on this machine run this Python, where nobody has said another: Spark takes the first of the path."""
     with suppress(Exception):  # Spark Connect has no context here, and its server chooses
         context = df.sparkSession.sparkContext
-        said = os.environ.get(_PYTHON) or context.getConf().get("spark.pyspark.python")
+        said = os.environ.get(PYTHON_VARIABLE) or context.getConf().get("spark.pyspark.python")
         if not said and str(context.master).startswith("local"):
             context.pythonExec = sys.executable
 

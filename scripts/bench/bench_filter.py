@@ -4,6 +4,7 @@
     python scripts/bench/bench_filter.py --model en --megabytes 4
     python scripts/bench/bench_filter.py --only runs --model en --texts FOLDER --megabytes 1000 --rounds 1
     python scripts/bench/bench_filter.py --only runs --record 1000                  # records of 1 KB
+    python scripts/bench/bench_filter.py --only manifest --record 2000 --megabytes 2
 
 The feed is the texts of a folder (corpora/synthetic/sample), again and again, as NDJSON, each record with an id of its
 own and a number, by which it is checked that all came out, in order. It is filtered with one worker and with two, from
@@ -11,7 +12,8 @@ file to file and on a pipe. CPU seconds are those of all processes; the baseline
 that of two workers is one worker in the same run. Modules are read as byte code, as installed ones are. The ratio of
 two workers is told in seconds on the clock, which others on the machine spoil, and in CPU seconds of the busiest worker
 and of the process that reads and writes, one after the other: what it would be at least on a machine with a free core
-for each. Memory is what is resident, in brackets the share of it where pages are shared (PSS).
+for each. Memory is what is resident, in brackets the share of it where pages are shared (PSS). Manifests are compared
+with the same feed without them, in CPU seconds of all processes.
 """
 
 from __future__ import annotations
@@ -217,6 +219,25 @@ def runs(folder: Path, size: int, options: list[str], rounds: int) -> None:
         )
 
 
+def proved(folder: Path, options: list[str], rounds: int) -> None:
+    """Print what manifests cost."""
+    count = sum(1 for _ in records(folder / "feed", "number"))
+    proofs = {"no manifest": [], "--manifest": ["--manifest", str(folder / "day.json")]}
+    proofs["the same, every 100"] = [*proofs["--manifest"], "--manifest-every", "100"]
+    spent: dict[str, list[float]] = {name: [] for name in proofs}
+    files = ["filter", "--from", "ndjson", str(folder / "feed"), "--output", str(folder / "proved")]
+    for number in range(rounds + 1):  # the first writes byte code and kept tables
+        for name, more in proofs.items() if number else [("no manifest", [])]:
+            spent[name].append(cpu([*DEID, *files, *options, *more]))
+            for path in (*folder.glob("proved*"), *folder.glob("day*")):
+                path.unlink()
+    spent["no manifest"].pop(0)
+    base = statistics.median(spent["no manifest"])
+    for name, seconds in spent.items():
+        found = statistics.median(seconds)
+        print(f"{name:<28}{found:>8.3f} CPU s for {count} records, {found / base:.3f} times without")
+
+
 def told(way: str, workers: int, size: int, count: int, run: Run) -> None:
     """Print what a run cost."""
     print(
@@ -239,7 +260,7 @@ def main() -> None:
     parser.add_argument("--record", type=int, default=0, help="cut texts into records of about so many characters")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--scratch", type=Path, help="folder with room for feed and output")
-    parser.add_argument("--only", choices=("start", "runs"))
+    parser.add_argument("--only", choices=("start", "runs", "manifest"))
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.scratch) as name:
         folder = Path(name)
@@ -247,11 +268,14 @@ def main() -> None:
         os.environ["PYTHONPYCACHEPREFIX"] = str(folder / "bytecode")
         os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
         options = ["--model", arguments.model, "--key-file", str(folder / "key"), "--patient-field", "id"]
-        if arguments.only != "runs":
+        if arguments.only in (None, "start"):
             start(folder, options)
         if arguments.only != "start":
             size = feed(folder / "feed", arguments.texts, arguments.megabytes, arguments.record)
+        if arguments.only in (None, "runs"):
             runs(folder, size, [*options, "--keep", "number"], arguments.rounds)
+        if arguments.only in (None, "manifest"):
+            proved(folder, options, arguments.rounds)
 
 
 if __name__ == "__main__":

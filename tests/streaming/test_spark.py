@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import resource
 import shutil
 import signal
 import subprocess
@@ -349,6 +350,34 @@ def test_what_cannot_be_fulfilled_is_an_error_before_any_work(engine: Any, tmp_p
             spark.scrub(frame, **{"key_file": key, "model": "none", **wrong})
 
 
+@pytest.mark.slow
+def test_linkage_on_spark_finds_the_persons_of_this_machine(
+    engine: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """By the shipped conditions and by distances; Spark's log quotes no row, and nothing stays in Spark."""
+    pytest.importorskip("splink", reason="Splink is not installed (extra link)")
+    from deid.experiments.mentions import make_mentions
+
+    frame = make_mentions(300, seed=3).drop(columns=["mention", "person"])
+    frame.to_csv(tmp_path / "in.csv", index=False)
+    given = ["link", str(tmp_path / "in.csv"), "--neighbours", "3"]
+    for one in ("first=jaro:.9", "zip=difference:3", "street=jaccard:.9", "city=damerau_levenshtein:1,2"):
+        given += ["--compare", one]
+    for name, more in (("here", ()), ("there", ("--master", "local[2]"))):
+        beside = ("--review", str(tmp_path / f"{name}.review.csv"), "--save-model", str(tmp_path / f"{name}.json"))
+        assert call(*given, "-o", str(tmp_path / f"{name}.csv"), *beside, *more) == 0
+    for ending in ("csv", "review.csv", "json"):
+        assert (tmp_path / f"here.{ending}").read_bytes() == (tmp_path / f"there.{ending}").read_bytes()
+    assert engine.range(3).count() == 3  # the session that was there goes on
+    assert not engine.sparkContext._jsc.getPersistentRDDs()
+    log = "".join(file.read_text(errors="replace") for file in engine.log.rglob("*") if file.is_file())
+    assert "ArrowEvalPython" in log
+    said = log + capfd.readouterr().err
+    assert not [name for name in {*frame["phone"].dropna(), *frame["street"].dropna()} if name in said]
+    exact = ("--method", "exact", "--master", "local[2]")
+    assert call("link", str(tmp_path / "in.csv"), "-o", str(tmp_path / "exact.csv"), *exact) == 2
+
+
 STREAM = """
 import sys
 from deid.streaming import spark
@@ -375,16 +404,45 @@ def test_a_stream_that_is_killed_twice_loses_and_doubles_nothing(engine: Any, tm
         run = subprocess.Popen(
             [sys.executable, "-c", STREAM, str(tmp_path), str(key)], start_new_session=True, stderr=subprocess.DEVNULL
         )
-        commits, end = tmp_path / "checkpoint" / "commits", time.monotonic() + 120
-        while stop and len(list(commits.glob("[0-9]*"))) < stop:
-            assert run.poll() is None
-            assert time.monotonic() < end
-            time.sleep(0.05)
-        if stop:
-            os.killpg(run.pid, signal.SIGKILL)
-        assert run.wait(120) == (-signal.SIGKILL if stop else 0)
+        commits, end = tmp_path / "checkpoint" / "commits", time.monotonic() + 600
+        try:
+            while stop and len(list(commits.glob("[0-9]*"))) < stop:
+                assert run.poll() is None
+                assert time.monotonic() < end
+                time.sleep(0.05)
+        finally:
+            if stop:
+                os.killpg(run.pid, signal.SIGKILL)
+        assert run.wait(600) == (-signal.SIGKILL if stop else 0)
     made = [row.asDict() for row in engine.read.parquet(str(tmp_path / "out")).collect()]
     frame = engine.read.parquet(str(tmp_path / "in")).select("id", "note_text", "person_id")
     whole = spark.scrub(frame, patient="person_id", key_file=key, model="none").collect()
     assert len(made) == 480
     assert sorted(map(str, made)) == sorted(str(row.asDict()) for row in whole)
+
+
+@pytest.mark.slow
+def test_a_disk_that_fills_midway_leaves_nothing_and_the_same_job_is_done_when_there_is_room(
+    engine: Any, tmp_path: Path, key: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """No file of Spark's process may grow above some bytes: the limit stands for the disk. (It is the last test: the
+    event log of the session has the limit, too.)"""
+    path, out = write(tmp_path / "in.parquet", 400), tmp_path / "out.parquet"
+    spark, unlimited = engine.sparkContext._gateway.proc.pid, resource.RLIM_INFINITY
+    for command, given in (("scrub", (*OPTIONS, "--key-file", str(key))), ("tag", ("--model", "none"))):
+        small = write(tmp_path / f"{command}.in.parquet", 4)
+        # what Java loads at first use it has then
+        assert call("spark", command, str(small), str(tmp_path / f"{command}.small"), *given) == 0
+        capfd.readouterr()
+        before = sorted(tmp_path.iterdir())
+        resource.prlimit(spark, resource.RLIMIT_FSIZE, (5_000, unlimited))
+        try:
+            assert call("spark", command, str(path), str(out), *given) == 2
+        finally:
+            resource.prlimit(spark, resource.RLIMIT_FSIZE, (unlimited, unlimited))
+        said = capfd.readouterr().err
+        assert "cannot write (file too large)" in said
+        assert not any(word in said for word in PLANTED)
+        assert sorted(tmp_path.iterdir()) == before
+        assert call("spark", command, str(path), str(tmp_path / f"{command}.parquet"), *given) == 0
+        assert len(table(tmp_path / f"{command}.parquet")) == 400
