@@ -11,11 +11,11 @@ from __future__ import annotations
 import functools
 import html
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from deid.base.errors import FormatError
 from deid.records.office import MOST_PLACES, REMOVED, Attribute, PackageReader, Paragraph, ParagraphRun, Tag
-from deid.records.record import BLOCKED, Change, Place, Record, assemble
+from deid.records.record import BLOCKED, TEXT, Change, Place, Record, assemble
 from deid.records.tables import KEEP, Table
 from deid.records.xml_positions import XmlCodec, codec_of
 
@@ -41,6 +41,8 @@ _SELECTOR = re.compile(r"(?<![^{};])[^{};]+(?=\{)")
 _CLASS = re.compile(r"-?[^\W\d][\w-]{0,80}")
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_]+")
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
+_FAMILIES = re.compile(r"(?<=font-family)\s*:[^;{}]+", re.I)
+_FAMILY = re.compile(r"[^\W\d_][\w -]*")
 _MOST_DIGITS = 4
 """Digits that a class may have beside words that programs use: more could be a number of a person."""
 _SHEET = re.compile(r"\s*(?:[^{}<>]{1,500}\{[^{}<>]*(?:\{[^{}<>]*\}[^{}<>]*)*\}\s*)*")
@@ -199,6 +201,8 @@ class HtmlReader(PackageReader):
         for quoted in _QUOTED.finditer(_SELECTOR.sub(lambda one: " " * len(one[0]), bare)):
             if not self._usual_class(quoted[0]):
                 self._block(called, start + quoted.start(), start + quoted.end())
+        for low, high in self._own_fonts(_QUOTED.sub(lambda one: " " * len(one[0]), bare)):
+            self._block(called, start + low, start + high)
         return stop
 
     def _usual_class(self, name: str) -> bool:
@@ -206,6 +210,14 @@ class HtmlReader(PackageReader):
         return sum(map(str.isdecimal, name)) <= _MOST_DIGITS and all(
             len(part) == 1 or part.lower() in self.classes for part in _PART.findall(name)
         )
+
+    def _own_fonts(self, sheet: str) -> Iterator[tuple[int, int]]:
+        """Yield where fonts are named that are no usual ones."""
+        for families in _FAMILIES.finditer(sheet):
+            for family in _FAMILY.finditer(families[0]):
+                if not self._usual_class(family[0]):
+                    at = families.start() + family.start()
+                    yield at, at + len(family[0].rstrip())
 
     def _class(self, path: str, at: int, name: str) -> None:
         """Take the name of a class or of a place in the page: another is the same new one wherever it stands."""
@@ -256,7 +268,7 @@ class HtmlReader(PackageReader):
 
     def _settled(self, kind: str, text: str, said: object) -> tuple[str, str]:
         if kind == "look":
-            return (BLOCKED if _STYLE.search(text) else KEEP), text
+            return (BLOCKED if _STYLE.search(text) else TEXT if any(self._own_fonts(text)) else KEEP), text
         if kind == "class":
             return (kind if all(map(_CLASS.fullmatch, text.split())) else BLOCKED), text
         if kind == "meta":

@@ -33,6 +33,8 @@ HTML = {
     "handler": "<p onclick=\"f('Thornbury')\">",
     "sheet": "<style>p:after{content:'Thornbury'} /* Thornbury */ @import 'thornbury.css';</style>",
     "aria": f'<p aria-label="{NAME}">',
+    "font": "<font face=Thornbury>x</font><p style=\"font-family:'Thornbury Hand', serif\">x<p style='font-family : Thornbury'>x",
+    "fonts of a sheet": "<style>p{font-family:Thornbury, serif} @font-face{font-family: Thornbury Hand}</style>",
 }
 RTF = {
     "bookmark": r"{\*\bkmkstart Thornbury}",
@@ -52,6 +54,7 @@ RTF = {
     "object": r"{\object{\*\objname Thornbury}{\*\objdata 54}}",
     "markup": r"{\*\xmlopen\xmlns1{\factoidname Thornbury}}",
     "hidden": r"{\v Thornbury }{\deleted Thornbury }",
+    "programs": r"{\*\generator Thornbury;}{\object{\*\objclass Thornbury.1}}",
 }
 MAIL = {
     name: f"{name}: {value}"
@@ -90,6 +93,7 @@ BODY = {
     "merge field": '<w:p><w:fldSimple w:instr=" MERGEFIELD Thornbury "/></w:p>',
     "form": '<w:ffData><w:name w:val="Thornbury"/><w:default w:val="Thornbury"/><w:helpText w:val="Thornbury"/></w:ffData>',
     "right": '<w:permStart w:ed="clinic\\Thornbury" w:id="1"/>',
+    "names of a site's own": '<w:smartTag w:uri="urn:thornbury:x" w:element="x"/><a:ext uri="http://thornbury.example/x"/>',
     "unknown": "<x:y xmlns:x='urn:z' b='Thornbury'>Thornbury</x:y>",
 }
 SEEN = f"{NAME} was seen."
