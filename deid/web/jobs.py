@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sql
 
-from deid.base.async_pool import AsyncPool, WorkerLost
+from deid.base.async_pool import AsyncPool, Busy, WorkerLost
 from deid.base.audit import now
 from deid.base.errors import ConfigError, DeidError, InputError, raised_at, require
 from deid.base.files import os_reason
@@ -65,6 +65,8 @@ _BOTH = "files become files, and tables of databases tables"
 _FIELDS = "patient_field and date_field are columns of a database's table"
 _SHOWN = 100
 """Jobs that a caller is told of."""
+_WAITING = 1000
+"""Jobs that may wait, of all callers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -572,6 +574,8 @@ class Jobs:
             When the request is of another form.
         ConfigError
             When its places are none that jobs may use.
+        Busy
+            When as many wait as may.
         """
         names = frozenset(_NAMES)
         strings = all(isinstance(value, str) for value in values.values())
@@ -583,6 +587,8 @@ class Jobs:
             self._places.table(asked.target, new=True) is not None,
         ]
         require(len({*tables}) == 1, _BOTH, "name two paths, or two tables as NAME:TABLE")
+        if len(self.store.left()) >= _WAITING:
+            raise Busy
         if all(tables):
             require(asked.format is None, "a table of a database has no format", "leave it out")
             return self.store.submit(caller, asked)

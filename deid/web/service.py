@@ -453,7 +453,7 @@ def _jobs(app: FastAPI, jobs: Jobs) -> None:
             raise HTTPException(404, "there is no such job")
         return one
 
-    submitting = form.operation(job, {_JSON: form.ASKED}, status=202, problems=(400, 413, 415, 422))
+    submitting = form.operation(job, {_JSON: form.ASKED}, status=202, problems=(400, 413, 415, 422, 503))
 
     @app.post("/jobs", openapi_extra=submitting, response_class=Response, status_code=202)
     async def submit(request: Request) -> Response:
@@ -461,7 +461,10 @@ def _jobs(app: FastAPI, jobs: Jobs) -> None:
         caller = _may(request, "jobs")
         _given(request, (_JSON,), _JSON)
         values = object_of(await request.body())
-        one = await asyncio.to_thread(jobs.submit, caller.name, values)
+        try:
+            one = await asyncio.to_thread(jobs.submit, caller.name, values)
+        except Busy:
+            raise HTTPException(503, "more jobs wait than may", _LATER) from None
         jobs.wake()
         return Response(json.dumps(one.told()), 202, {"Location": f"/jobs/{one.id}"}, _JSON)
 

@@ -27,11 +27,14 @@ from deid.io.database import join_place
 from deid.manifest import check_manifests
 from deid.pipeline import PipelineOptions
 from deid.replacement.vault import Vault
+from deid.streaming.totals import Totals
 from deid.streaming.work import PipelineRecipe
 from deid.web import jobs
+from deid.web.service import Plan, service
+from deid.web.sessions import Sessions
 
 pytest.importorskip("uvicorn", reason="the extra web is not installed")
-pytest.importorskip("httpx", reason="httpx is not installed")
+httpx = pytest.importorskip("httpx", reason="httpx is not installed")
 
 NOTE = "Mr. Zebulon Quartermain, 58, saw Dr. Alice Baker on 3 May 2019. MRN: 4471902."
 KEY = Key(b"k" * 32)
@@ -273,6 +276,27 @@ def test_jobs_go_on_when_their_store_is_there_again(tmp_path: Path, monkeypatch:
 
     assert asyncio.run(run()) == "done"
     assert len(list((data / "out").glob("*.txt"))) == 2
+
+
+def test_more_jobs_than_may_wait_are_told_to_come_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "_WAITING", 2)
+    source, data = notes(tmp_path, 1), (tmp_path / "data").resolve()
+    pool: Any = Pool(PipelineRecipe(KEY), 1)  # which is never entered: no job begins
+    here = jobs.Jobs(pool, tmp_path / "jobs.db", jobs.JobPlaces((data,)))
+    guard = service(pool, Plan(frozenset({"here"})), Totals(), Sessions(KEY), here)
+    asked = [{"source": str(source), "target": str(data / f"out{n}")} for n in range(3)]
+
+    async def ask() -> list[Any]:
+        transport = httpx.ASGITransport(app=guard)
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+            answers = [await client.post("/jobs", json=one) for one in asked]
+            gone = await client.delete(answers[0].headers["location"])
+            return [*answers, gone, await client.post("/jobs", json=asked[2])]
+
+    answers = asyncio.run(ask())
+    here.close()
+    assert [one.status_code for one in answers] == [202, 202, 503, 200, 202]
+    assert answers[2].headers["retry-after"] == "1"
 
 
 @pytest.mark.parametrize("server", [False, pytest.param(True, marks=pytest.mark.slow)])
