@@ -46,7 +46,6 @@ from deid.records.markup import visible
 from deid.records.readings import read_as
 from deid.records.record import (
     BLOCKED,
-    LEAST_INSIDE,
     LEAST_NUMBER,
     NAMES,
     OID,
@@ -298,7 +297,7 @@ class _Resource:
                 return self._resource(node, path, owner if path.rpartition(".")[2].startswith("contained") else None)
             return self._object(node, self.table.parts(Inner("CodeableReference", TEXT)), path, "")
         if node.kind == OTHER:
-            if len(node.value) > LEAST_INSIDE and node.value.isdecimal():
+            if len(node.value) >= LEAST_NUMBER and node.value.isdecimal():
                 self.numbers.append((node, path))
             return 0 if node.value in ("true", "false", "null") or rule in (KEEP, CODE, NUMBER, "size") else 2
         return self._string(node, rule, path, owner)
