@@ -37,12 +37,12 @@ def language_checkup(language: str) -> Iterator[SetupCheck]:
     ConfigError
         When there is no such language.
     """
+    from deid.base.resources import resource_folder
     from deid.reading.vocabulary import languages
 
     if language not in languages():
-        known = (
-            f"make dictionaries/patterns/{language}/words.toml (docs/languages.md); there are: {', '.join(languages())}"
-        )
+        words = resource_folder("dictionaries") / "patterns" / language / "words.toml"
+        known = f"make {words} (docs/languages.md); there are: {', '.join(languages())}"
         raise ConfigError(f"there are no rules for the language {language!r}", known)
     told: set[str] = set()
     for check in (_patterns, _words, _lists, _told, _surrogates, _model):
@@ -111,7 +111,9 @@ def _words(language: str) -> Iterator[SetupCheck]:
 
 def _lists(language: str) -> Iterator[SetupCheck]:
     from deid.reading.dictionaries import available, load_dictionary
+    from deid.reading.lexicon import load_lexicon
 
+    load_lexicon(language)  # a list whose class does not exist stops every command
     lists = [load_dictionary(name) for name in available(language)]
     own = [found for found in lists if found.language == language]
     classes = {found.source.get("class", "") for found in own}

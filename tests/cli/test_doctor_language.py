@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from deid.base import resources
 from deid.cli.language_checkup import language_checkup
 from deid.cli.main import app
+from deid.reading import dictionaries, lexicon
 from deid.reading.vocabulary import languages
 
 
@@ -63,6 +64,26 @@ def test_what_a_new_language_lacks_and_what_is_wrong_in_it(tmp_path: Path, monke
         assert lacking in told
     vocabulary._load.cache_clear()
     catalogue._load.cache_clear()
+
+
+def test_a_list_of_a_class_that_does_not_exist_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every command would stop at it."""
+    own = tmp_path / "dictionaries"
+    shutil.copytree(resources.resource_folder("dictionaries"), own)
+    (own / "patterns" / "qq").mkdir()
+    (own / "patterns" / "qq" / "words.toml").write_text("[words]\nand = ['ja']\n")
+    (own / "names" / "titles_qq").mkdir()
+    (own / "names" / "titles_qq" / "items.txt").write_text("sig\n")
+    told = "origin = 'x'\nlicence = 'x'\ndate = '2026-11-27'\nlanguage = 'qq'\nclass = "
+    for module in ("deid.reading.dictionaries", "deid.reading.vocabulary"):
+        monkeypatch.setattr(f"{module}.resource_folder", lambda name: own if name == "dictionaries" else tmp_path)
+    for kind, state in (("titles", "broken"), ("title", "note")):
+        (own / "names" / "titles_qq" / "source.toml").write_text(f"{told}'{kind}'\n")
+        for kept in (*vars(dictionaries).values(), *vars(lexicon).values()):
+            getattr(kept, "cache_clear", lambda: None)()
+        lists = [f for f in language_checkup("qq") if f.subject == "lists"]
+        assert [f.state for f in lists] == [state]
+        assert ("'titles'" in lists[0].what) == (state == "broken")
 
 
 def test_a_file_that_several_checks_read_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

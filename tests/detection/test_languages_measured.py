@@ -17,6 +17,7 @@ from deid.reading.languages import language_of, other_language
 
 NOTES = Path(__file__).parents[2] / "corpora" / "evaluation"
 MARK = re.compile(r"\[\[([A-Z-]+):([^\]\n]+)\]\]")
+HEAD = "Patient Name: Jane Doe  DOB: 01/02/1950  MRN: 123456  Attending: J. Smith, MD\nMedical record. Page 1 of 2\n"
 LANGUAGES = sorted(path.stem for path in NOTES.glob("*.txt"))
 
 
@@ -80,3 +81,5 @@ def test_their_language_is_told(language: str) -> None:
     assert sum(language_of(piece, "xx") == language for piece in pieces) >= 0.995 * len(pieces)
     assert not [text for text in (*notes, *pieces) if other_language(text, language)]
     assert sum(other_language(piece, "en") == language for piece in pieces) >= 0.9 * len(pieces)
+    headed = [f"{HEAD}{note}" for note in notes if len(note.split()) >= 50]
+    assert sum(language_of(note, "xx") == language for note in headed) >= 0.98 * len(headed)
