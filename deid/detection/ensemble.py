@@ -12,7 +12,8 @@ In this order:
    the same group (both names, both dates) raise each other: 1 - (1 - a)(1 - b).
 3. Weak evidence (below ``strong``) for a name, a place or an occupation is vetoed where all its words are clinical
    language; so is what a model alone takes for a name, and what it alone takes for an institution, an occupation or a
-   date while nothing in its words shows one (`deid.detection.alone`).
+   date while nothing in its words shows one (`deid.detection.alone`). With learnt weights, what is left of a model
+   alone is weighed, and what a rule alone found without being sure (`deid.detection.joining`).
 4. What stays at ``threshold`` or above is accepted; what was accepted with certainty is found everywhere in the
    document (`deid.detection.find_again`).
 5. Where accepted spans overlap, an explicitly labelled value decides (*MRN: 4711203* is a record number, whatever else
@@ -61,6 +62,7 @@ from deid.detection.find_again import (
     tell,
     traits,
 )
+from deid.detection.joining import MODEL, POSSIBLE, RULE, Joining, Surroundings, Weighed
 from deid.detection.numbers import Numbers, plain_scene
 from deid.detection.overlaps import (
     corroborate,
@@ -74,7 +76,7 @@ from deid.detection.overlaps import (
 )
 from deid.detection.packed import Packed, together
 from deid.detection.questions import nobodys
-from deid.detection.recognizer import Recognizer
+from deid.detection.recognizer import Probable, Recognizer
 from deid.document import Document, Span
 from deid.phi import canonical, group
 from deid.reading.lexicon import load_lexicon
@@ -96,6 +98,10 @@ _NAMED: Final = (
 """Sources of names that may have taken a title along."""
 _EVIDENCE: Final = 0.2
 """Least certainty of a rule's candidate that may be raised by another recognizer."""
+_POSSIBLE: Final = 0.3
+"""Least certainty of a rule's candidate that may count by the learnt weights alone."""
+_WEIGHED: Final = {"accepted": RULE, "weak": POSSIBLE}
+"""What becomes of a rule's candidate that is not sure -> as what it is weighed."""
 _DECIDES: Final = 0.85
 """Certainty from which a labelled value decides the category."""
 _SURE_NAME: Final = certainties("known")["name_word"]
@@ -139,9 +145,11 @@ class Candidate:
     certainty: float
     """After others raised it."""
     fate: str
-    """``accepted``, ``vetoed`` (clinical language, or of a model alone and no word shows it), ``weak`` (below the
-    threshold), ``unreadable`` (a number that has no reading of its category), ``absorbed`` (a part of a longer name) or
-    ``dropped`` (nothing but signs is left of it)."""
+    """``accepted``, ``vetoed`` (clinical language, or of a model alone and no word shows it), ``unlikely`` (of a model
+    or a rule alone, and weighed as none), ``weak`` (below the threshold), ``unreadable`` (a number that has no reading
+    of its category), ``absorbed`` (a part of a longer name) or ``dropped`` (nothing but signs is left of it)."""
+    weighed: Weighed | None = None
+    """What the learnt weights say of it, where nobody else speaks for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +183,8 @@ class Ensemble:
     """Whether categories are translated to the canonical ones of `deid.phi`."""
     folders: tuple[Path, ...] = field(default=())
     """Dictionary folders of the user's own."""
+    joining: Joining = field(default_factory=dict, repr=False, hash=False)
+    """Learnt weights of what nobody else speaks for."""
     _asked: tuple[Recognizer, ...] = field(init=False, repr=False, compare=False)
     """The recognizers as they are asked: rules for weak candidates too, which another recognizer may raise."""
     _deciding: frozenset[str] = field(init=False, repr=False, compare=False)
@@ -310,28 +320,56 @@ class Ensemble:
         least = self.threshold if candidates is None else -1.0
         passed = bytearray(len(weighed))
         fates: dict[int, str] = {}
+        unsure: dict[int, str] = {}
+        possible = min(least, _POSSIBLE) if self.joining else least
         for number, score in enumerate(scores):
             span = weighed[number][1]
             if score is not None and score < sure:
-                fate = self._fate(scene, span, score) if score >= least else ""
+                fate = self._fate(scene, span, score) if score >= possible else ""
+                lone = score == span.score and span.source.startswith("rule:") and span.source not in self._trusted
+                if lone and fate in _WEIGHED and score >= _POSSIBLE:
+                    unsure[number] = _WEIGHED[fate]
             elif score == span.score and (score or 0.0) < ALONE and span.source.startswith(_MODELS):
                 fate = "accepted" if stands_alone(scene, span) else "vetoed"
+                if fate == "accepted":
+                    unsure[number] = MODEL
             else:
                 continue
             fates[number] = fate
             passed[number] = fate != "accepted"
+        judged = self._judge(scene, weighed, scores, unsure) if self.joining and unsure else {}
+        for number, told in judged.items():
+            if told.likely >= self.joining[told.kind].least:
+                fates[number] = "accepted"
+            elif told.kind != POSSIBLE:
+                fates[number] = "unlikely"
+            passed[number] = fates[number] != "accepted"
         if candidates is not None:
             for number, (rank, span) in enumerate(weighed):
                 score = scores[number]
                 certainty = 1.0 if score is None else score
-                candidates.append(
-                    Candidate(rank, self.recognizers[rank].name, span, certainty, fates.get(number, "accepted"))
-                )
+                name, fate = self.recognizers[rank].name, fates.get(number, "accepted")
+                candidates.append(Candidate(rank, name, span, certainty, fate, judged.get(number)))
             for rank, span, fate in left_out or ():
                 candidates.append(Candidate(rank, self.recognizers[rank].name, span, score_of(span), fate))
         counted = [span for (_, span), out in zip(weighed, passed, strict=True) if not out]
         labelled = [*self._labelled(counted), *_no_dates(document.text, counted), *_no_guesses(counted)]
         return scene, drop_redundant(weighed, scores, passed, traits), labelled
+
+    def _judge(
+        self, scene: Scene, found: list[tuple[int, Span]], scores: list[float | None], unsure: dict[int, str]
+    ) -> dict[int, Weighed]:
+        """Weigh candidates that nobody else speaks for; number -> what came of it."""
+        model = next((r for r in self.recognizers if isinstance(r, Probable)), None)
+        numbers = [number for number, kind in unsure.items() if kind in self.joining]
+        if model is None:
+            return {}
+        near = Surroundings(scene, found, scores)
+        chances = model.chances(scene.text, [(found[n][1].start, found[n][1].end) for n in numbers])
+        return {
+            number: near.weigh(number, chance, unsure[number], self.joining[unsure[number]])
+            for number, chance in zip(numbers, chances, strict=True)
+        }
 
     def _labelled(self, spans: Iterable[Span]) -> list[Span]:
         return [span for span in spans if span.source in self._deciding and score_of(span) >= _DECIDES]

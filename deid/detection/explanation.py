@@ -24,6 +24,7 @@ FATES: dict[str, str] = {
     "supports": "the same kind of PHI, with less certainty",
     "overruled": "another kind of PHI was labelled, or had the higher certainty, then the longer span, then precedence",
     "vetoed": "clinical language, by weak evidence or of a model alone; or nobody else saw it, and no word shows it",
+    "unlikely": "a model or a rule alone found it, and the learnt weights say that it is none",
     "weak": "below the threshold",
     "unreadable": "a number that cannot be that: a clinical value, too few digits, no day of a calendar",
     "absorbed": "a part of a longer name of a place, or the year of an edition",
@@ -57,9 +58,14 @@ class Reason:
     certainty: float
     """After recognizers that found the same kind of PHI there raised it."""
     probability: float | None
-    """Least probability of the labels of its tokens, by the model; None for other recognizers."""
+    """Least probability of the labels of its tokens, by the model; of what another recognizer found, where that is
+    weighed, that they are PHI."""
     fate: str
     """A key of `FATES`."""
+    weighed: float | None = None
+    """How likely it is by the learnt weights, where nobody else speaks for it (`deid.detection.joining`)."""
+    terms: tuple[tuple[str, float], ...] = ()
+    """What of the evidence adds how much to the logit of that, the largest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +181,9 @@ def _probabilities(tagger: Tagger | None, document: Document) -> dict[tuple[int,
 def _reason(
     candidate: Candidate, normal: Normalized, sure: dict[tuple[int, int, str], float], label_of: Callable[[str], str]
 ) -> Reason:
-    span, back = candidate.span, normal.back(candidate.span)
+    span, back, weighed = candidate.span, normal.back(candidate.span), candidate.weighed
     kind, _, rest = span.source.partition(":")
+    sure = sure if kind == "model" else {}
     return Reason(
         candidate.recognizer,
         rest or kind,
@@ -185,8 +192,10 @@ def _reason(
         back.end,
         1.0 if span.score is None else round(span.score, 4),
         round(candidate.certainty, 4),
-        sure.get((span.start, span.end, span.category)) if kind == "model" else None,
+        sure.get((span.start, span.end, span.category)) if weighed is None else round(weighed.chance, 4),
         candidate.fate,
+        None if weighed is None else round(weighed.likely, 4),
+        () if weighed is None else tuple((name, round(term, 3)) for name, term in weighed.terms),
     )
 
 

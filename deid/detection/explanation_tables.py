@@ -7,6 +7,9 @@ from deid.detection.explanation import FATES, Explained, Explanation, Reason
 from deid.document import Document
 from deid.replacement.policy import Policy
 
+_SHOWN = 5
+"""Terms that a line shows; the file of `--json` has all of them."""
+
 
 def explanation_sections(
     explanation: Explanation,
@@ -59,6 +62,10 @@ def explanation_sections(
     told = tuple(row for item in explanation.spans for row in _reason_rows(item))
     legend = "; ".join(f"{fate}: {meaning}" for fate, meaning in FATES.items())
     sections.append(Section("Why", columns, told, legend))
+    everything = (*(r for item in (*explanation.spans, *explanation.removed) for r in item.reasons), *explanation.loose)
+    if weighed := tuple(_weighed_row(r) for r in dict.fromkeys(everything) if r.weighed is not None):
+        heads = ("proposed at", "by", "category", "likely", "what counts most")
+        sections.append(Section("What nobody else speaks for, by the learnt weights", heads, weighed))
     if explanation.removed:
         out = tuple(row for item in explanation.removed for row in _reason_rows(item))
         sections.append(Section("Taken out by the allow list", columns, out))
@@ -90,12 +97,20 @@ def _reason_rows(item: Explained) -> list[tuple[str, ...]]:
     return rows
 
 
+def _by(reason: Reason) -> str:
+    return reason.recognizer if reason.source in (reason.recognizer, "") else f"{reason.recognizer}: {reason.source}"
+
+
+def _weighed_row(reason: Reason) -> tuple[str, ...]:
+    terms = ", ".join(f"{name} {term:+.2f}" for name, term in reason.terms[:_SHOWN])
+    return _offsets(reason.start, reason.end), _by(reason), reason.category, _score(reason.weighed), terms
+
+
 def _row(head: str, reason: Reason) -> tuple[str, ...]:
-    by = reason.recognizer if reason.source in (reason.recognizer, "") else f"{reason.recognizer}: {reason.source}"
     return (
         head,
         _offsets(reason.start, reason.end),
-        by,
+        _by(reason),
         reason.category,
         _score(reason.proposed),
         _score(reason.certainty),

@@ -21,6 +21,7 @@ from deid.detection import Ensemble, Recognizer, RuleRecognizer
 from deid.detection.dial import Dial, dial_of_folder, fingerprint, parse_dial
 from deid.detection.ensemble import Candidate, Trace
 from deid.detection.explanation import Explanation, explain
+from deid.detection.joining import joining_of_folder
 from deid.detection.known import KnownRecognizer
 from deid.detection.numbers import Numbers, plain_scene
 from deid.detection.options import RULES_ALONE, RecognizerOptions
@@ -132,7 +133,8 @@ class LazyRecognizer:
         if len(self._members) == 1 and self._tagger is not None:
             return None
         language = (*self._rule_languages, self.options.language or DEFAULT_LANGUAGE)[0]
-        return Ensemble(self._members, language)
+        joining = joining_of_folder(self._model if self._tagger is not None else None)
+        return Ensemble(self._members, language, joining=joining)
 
     @cached_property
     def _alone(self) -> _Alone:
@@ -450,6 +452,9 @@ class _Sure:
 
     def find(self, document: Document) -> list[Span]:
         return [s for s in self.tagger.find(document) if s.score is None or s.score >= self.threshold]
+
+    def chances(self, text: str, places: Iterable[tuple[int, int]]) -> list[float]:
+        return self.tagger.chances(text, places)
 
 
 @dataclass(frozen=True)

@@ -147,8 +147,12 @@ class Tagger:
         """Return spans of the best labels with their certainty, where it is asked for."""
         if not self.scores:
             return spans
-        chances = self.decoder.chances(text, [(span.start, span.end) for span in spans], self.bias)
+        chances = self.chances(text, ((span.start, span.end) for span in spans))
         return [span.scored(chance) for span, chance in zip(spans, chances, strict=True)]
+
+    def chances(self, text: str, places: Iterable[tuple[int, int]]) -> list[float]:
+        """Return how sure the labels of some places are (`deid.labeling.chances`); lines must end in line feeds."""
+        return self.decoder.chances(text, places, self.bias)
 
     def _probable(self, text: str) -> list[Span]:
         if any(label[:2] in ("E-", "S-") for label in self.labels) or "O" not in self.labels:

@@ -1,0 +1,218 @@
+"""Spans that nobody else speaks for, weighed: small logistic regressions over everything that is known of them.
+
+Three kinds are weighed: what a model alone found; what a rule alone found without being sure; what a rule alone took
+for possible, below the threshold, and may count all the same. Hand-set rules (`deid.detection.alone`) say what cannot
+be; the weights say how likely the rest is: the model's probability of the place, the rule and its certainty, the
+category, lists and letter case of the words and of those beside them, what else was proposed there, nearby, and of the
+same words elsewhere. They are learnt on notes that the model was not trained on (``scripts/train_joining``), and stand
+in a file of the model's folder.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deid.base.errors import ModelError
+from deid.base.resources import resource_folder
+from deid.detection.alone import stands_alone
+from deid.detection.overlaps import score_of
+from deid.document import Span
+from deid.labeling.tagger import available_models
+from deid.phi import canonical, group
+from deid.reading.lexicon import CLASSES
+from deid.reading.view import NUMBER, SIGN
+from deid.rules.scene import Scene
+
+JOINING_FILE = "joining.json"
+"""Name of the file of weights in a model's folder."""
+_KINDS = ("sign", "number", "small", "Capital", "CAPITALS", "mIxed")
+_NEAR = 200
+"""Characters on either side in which other spans are counted."""
+_MOST_NEAR = 20
+_WIDEST = 6.0
+"""Logits beyond this say no more."""
+
+Evidence = dict[str, float]
+"""Name of what is known -> how much of it there is."""
+
+
+MODEL, RULE, POSSIBLE = "model", "rule", "possible"
+"""Of a model alone; of a rule alone, which is not sure; of a rule alone, below the threshold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Weights of what is known of spans of one kind."""
+
+    weights: Mapping[str, float] = field(repr=False)
+    least: float
+    """Probability from which a span counts."""
+
+    def terms(self, evidence: Evidence) -> list[tuple[str, float]]:
+        """Return what each part of the evidence adds to the logit, the largest first."""
+        told = [(name, self.weights[name] * value) for name, value in evidence.items() if name in self.weights]
+        return sorted(told, key=lambda term: (-abs(term[1]), term[0]))
+
+    def judge(self, evidence: Evidence) -> float:
+        """Return how likely it is that the words of a span are PHI."""
+        weights = self.weights
+        logit = math.fsum(weights.get(name, 0.0) * value for name, value in evidence.items())
+        return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, logit))))
+
+
+Joining = Mapping[str, Weights]
+"""`MODEL`, `RULE` and `POSSIBLE` -> their weights; what is missing is not weighed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weighed:
+    """What learnt weights say of a span."""
+
+    kind: str
+    chance: float
+    """The model's probability of the place."""
+    likely: float
+    """How likely it is PHI, all in all."""
+    evidence: Evidence = field(repr=False)
+    weights: Weights = field(repr=False)
+
+    @property
+    def terms(self) -> list[tuple[str, float]]:
+        """What each part of the evidence adds to the logit, the largest first."""
+        return self.weights.terms(self.evidence)
+
+
+def joining_of_folder(model: str | Path | None) -> Joining:
+    """Return the weights in the folder of a model (a shipped one by name, or a path); none where it has no such file.
+
+    Raises
+    ------
+    ModelError
+        When the file is no such weights.
+    """
+    name = str(model) if model else ""
+    folder = resource_folder("models") / name if name in available_models() else Path(name)
+    path = folder / JOINING_FILE
+    if not name or not path.is_file():
+        return {}
+    try:
+        kinds = json.loads(path.read_bytes())["kinds"]
+        joining = {
+            kind: Weights({str(n): float(w) for n, w in kinds[kind]["weights"].items()}, float(kinds[kind]["least"]))
+            for kind in (MODEL, RULE, POSSIBLE)
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise ModelError("the weights of the joining cannot be read", "get the model again", str(path)) from None
+    if not all(math.isfinite(x) for held in joining.values() for x in (held.least, *held.weights.values())):
+        raise ModelError("a weight of the joining is no finite number", "get the model again", str(path))
+    return joining
+
+
+class Surroundings:
+    """What was proposed in a text, for asking what speaks for and against one span.
+
+    Parameters
+    ----------
+    scene : Scene
+    candidates, scores : list
+        As `deid.detection.overlaps.corroborate` returns them.
+    """
+
+    def __init__(self, scene: Scene, candidates: Sequence[tuple[int, Span]], scores: Sequence[float | None]) -> None:
+        self._scene = scene
+        self._candidates = candidates
+        self._starts = [span.start for _, span in candidates]
+        self._longest = max((len(span) for _, span in candidates), default=0)
+        sure = zip(self._starts, scores, strict=True)
+        self._sure = [start for start, score in sure if score is None or score >= 0.5]
+        self._places: dict[str, list[tuple[int, int]]] = {}
+        for rank, span in candidates:
+            self._places.setdefault(self._words(span), []).append((span.start, rank))
+
+    def weigh(self, number: int, chance: float, kind: str, weights: Weights) -> Weighed:
+        """Weigh one of the candidates, of which a model is so sure."""
+        evidence = self.evidence(number, chance)
+        return Weighed(kind, chance, weights.judge(evidence), evidence, weights)
+
+    def _words(self, span: Span) -> str:
+        return self._scene.text[span.start : span.end].casefold()
+
+    def evidence(self, number: int, chance: float) -> Evidence:
+        """Return what is known of one of the candidates, of which a model is so sure."""
+        rank, span = self._candidates[number]
+        scene, category = self._scene, canonical(span.category)
+        logit, certainty = _logit(chance), score_of(span)
+        first = min(scene.at(span.start), len(scene) - 1)
+        last = max(first, min(scene.at(span.end - 1), len(scene) - 1))
+        told: Evidence = {
+            "all": 1.0,
+            f"category {category}": 1.0,
+            "chance": logit,
+            f"chance {category}": logit,
+            "words": math.log(last - first + 1),
+            "stands alone": float(stands_alone(scene, span)),
+            "another kind": self._contradicted(number, group(category)),
+            "near": min(self._near(span), _MOST_NEAR) / _MOST_NEAR,
+        }
+        if certainty < 1.0:
+            told["certainty"] = _logit(certainty)
+            told[f"by {span.source}"] = 1.0
+        elsewhere = [other for start, other in self._places[self._words(span)] if start != span.start]
+        told["elsewhere"] = float(bool(elsewhere))
+        told["elsewhere by another"] = float(any(other != rank for other in elsewhere))
+        share = 1.0 / (last - first + 1)
+        for index in range(first, last + 1):
+            for name in self._named(index):
+                told[f"is {name}"] = told.get(f"is {name}", 0.0) + share
+        before = scene.breaks[first] == 0 and first > 0
+        behind = last + 1 < len(scene) and scene.breaks[last + 1] == 0
+        told.update((f"before: {name}", 1.0) for name in (self._named(first - 1) if before else ("line",)))
+        told.update((f"behind: {name}", 1.0) for name in (self._named(last + 1) if behind else ("line",)))
+        told["cue"] = float(scene.cued_at_all(first))
+        told["small letters"] = float(scene.lowercase_text)
+        told["line of capitals"] = float(scene.uppercase_line[first])
+        return told
+
+    def _named(self, index: int) -> Iterator[str]:
+        """Yield what is known of a word."""
+        scene = self._scene
+        kind = scene.kinds[index]
+        yield _KINDS[kind] if kind != SIGN else scene.strings[index]
+        if kind > NUMBER:
+            if scene.protected[index]:
+                yield "in a clinical phrase"
+            yield from _names_of(scene.classes[index])
+
+    def _contradicted(self, number: int, kind: str) -> float:
+        """Return the largest certainty with which another recognizer took the place for another kind of PHI."""
+        rank, span = self._candidates[number]
+        low, high = bisect_left(self._starts, span.start - self._longest), bisect_left(self._starts, span.end)
+        others = (self._candidates[i] for i in range(low, high))
+        return max(
+            (
+                score_of(other)
+                for by, other in others
+                if by != rank and other.end > span.start and group(other.category) != kind
+            ),
+            default=0.0,
+        )
+
+    def _near(self, span: Span) -> int:
+        return bisect_right(self._sure, span.end + _NEAR) - bisect_left(self._sure, span.start - _NEAR)
+
+
+def _logit(probability: float) -> float:
+    """Return the logit of a probability, -1 to 1."""
+    logit = math.log(max(probability, 1e-9) / max(1.0 - probability, 1e-9))
+    return max(-_WIDEST, min(_WIDEST, logit)) / _WIDEST
+
+
+@functools.lru_cache(4096)
+def _names_of(classes: int) -> tuple[str, ...]:
+    return tuple(name for name, bit in CLASSES.items() if classes & bit) or ("unlisted",)
