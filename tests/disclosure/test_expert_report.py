@@ -74,7 +74,8 @@ def test_any_change_and_any_other_key_is_noticed() -> None:
     assert check_report(json.dumps(signed | {"k": 6}), KEY, {}) == ["the report was altered after it was signed"]
     assert check_report(json.dumps(signed | {"more": 1}), KEY, {}) == ["the report was altered after it was signed"]
     assert check_report(json.dumps(signed), Key(bytes(32)), {}) == ["the report was signed with another key"]
-    for text in ("", "[]", "{}", json.dumps(content), json.dumps({"kind": 1})):
+    other = json.dumps(sign_report(content | {"kind": "a manifest"}, KEY))  # what this key signs elsewhere
+    for text in ("", "[]", "{}", json.dumps(content), json.dumps({"kind": 1}), other):
         with pytest.raises(FormatError, match="signed risk report"):
             check_report(text, KEY, {})
 

@@ -81,6 +81,19 @@ def test_averages_of_all_quasi_identifiers_hide_each_among_k(seed: int, k: int) 
     assert found.frame["age"].mean() == pytest.approx(data.frame["age"].mean(), abs=0.01)
 
 
+def test_the_change_of_a_correlation_is_that_of_a_plain_computation() -> None:
+    data = table(80, 3)
+    frame = data.frame.assign(paid=data.frame["cost"] * 2 + data.frame["age"], mrn=range(80))
+    wide = Microdata(frame, ROLES | {"paid": "other"})
+    found = perturb(wide, PerturbOptions(noise=("cost=0.5",)), KEY)
+    names = ["age", "cost", "paid"]  # the record's number is dropped, though it is one
+    before, after = (np.corrcoef(own[names].astype(float).to_numpy().T) for own in (frame, found.frame))
+    assert found.correlation == pytest.approx(np.abs(before - after).max())
+    assert found.correlation > 0.01
+    alone = Microdata(data.frame.drop(columns=["age"]), {n: r for n, r in ROLES.items() if n != "age"})
+    assert perturb(alone, PerturbOptions(noise=("cost=0.5",)), KEY).correlation is None
+
+
 def test_the_attack_is_that_of_a_plain_count() -> None:
     data = table(40, 3)
     after = data.frame.assign(age=(data.frame["age"] / 10).round() * 10, zip=data.frame["zip"].iloc[::-1].to_numpy())
