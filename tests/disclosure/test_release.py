@@ -227,3 +227,19 @@ def test_a_cell_meets_a_condition_for_certain_when_all_that_it_may_be_does() -> 
     assert column.certain((20, 29)).tolist() == [True, True, False, False]
     assert column.certain((20, 28)).tolist() == [False, False, False, False]
     assert column.certain((0, 99)).tolist() == [True, True, False, True]
+
+
+def test_the_picture_of_class_sizes_tells_before_from_after() -> None:
+    from deid.disclosure.release_report import _sizes
+
+    release = anonymize(random_table(60, 1), Requirements(k=4), "mondrian")
+    (axes,) = _sizes(release).axes
+    before, after = axes.lines
+    assert (before.get_label(), after.get_label()) == ("before", "after")
+    assert before.get_color() != after.get_color()
+    assert min(before.get_xdata()) < 4 <= min(after.get_xdata())
+    for line in (before, after):  # rows in classes up to each size, all of them in the end
+        sizes = np.asarray(line.get_xdata())
+        assert np.asarray(line.get_ydata()) == pytest.approx(np.cumsum(sizes) / sizes.sum())
+    assert "size" in axes.get_xlabel()
+    assert "share" in axes.get_ylabel()
