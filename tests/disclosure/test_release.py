@@ -243,3 +243,11 @@ def test_the_picture_of_class_sizes_tells_before_from_after() -> None:
         assert np.asarray(line.get_ydata()) == pytest.approx(np.cumsum(sizes) / sizes.sum())
     assert "size" in axes.get_xlabel()
     assert "share" in axes.get_ylabel()
+
+
+def test_what_is_published_keeps_the_kinds_that_were_declared() -> None:
+    frame = pd.DataFrame({"age": [20, 21, 30, 31] * 3, "ward": [101, 102] * 6})  # numbers of wards measure nothing
+    roles = {"age": "quasi-identifier", "ward": "sensitive"}
+    for kind in ("nominal", "numeric"):
+        release = anonymize(Microdata(frame, roles, kinds={"ward": kind}, each_row_a_person=True), Requirements(k=2))
+        assert release.published.kind("ward") == kind
