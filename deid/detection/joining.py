@@ -47,8 +47,8 @@ MODEL, RULE, POSSIBLE = "model", "rule", "possible"
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
-    """Weights of what is known of spans of one kind."""
+class JoiningWeights:
+    """JoiningWeights of what is known of spans of one kind."""
 
     weights: Mapping[str, float] = field(repr=False)
     least: float
@@ -66,7 +66,7 @@ class Weights:
         return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, logit))))
 
 
-Joining = Mapping[str, Weights]
+Joining = Mapping[str, JoiningWeights]
 """`MODEL`, `RULE` and `POSSIBLE` -> their weights; what is missing is not weighed."""
 
 
@@ -80,7 +80,7 @@ class Weighed:
     likely: float
     """How likely it is PHI, all in all."""
     evidence: Evidence = field(repr=False)
-    weights: Weights = field(repr=False)
+    weights: JoiningWeights = field(repr=False)
 
     @property
     def terms(self) -> list[tuple[str, float]]:
@@ -104,7 +104,9 @@ def joining_of_folder(model: str | Path | None) -> Joining:
     try:
         kinds = json.loads(path.read_bytes())["kinds"]
         joining = {
-            kind: Weights({str(n): float(w) for n, w in kinds[kind]["weights"].items()}, float(kinds[kind]["least"]))
+            kind: JoiningWeights(
+                {str(n): float(w) for n, w in kinds[kind]["weights"].items()}, float(kinds[kind]["least"])
+            )
             for kind in (MODEL, RULE, POSSIBLE)
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -135,7 +137,7 @@ class Surroundings:
         for rank, span in candidates:
             self._places.setdefault(self._words(span), []).append((span.start, rank))
 
-    def weigh(self, number: int, chance: float, kind: str, weights: Weights) -> Weighed:
+    def weigh(self, number: int, chance: float, kind: str, weights: JoiningWeights) -> Weighed:
         """Weigh one of the candidates, of which a model is so sure."""
         evidence = self.evidence(number, chance)
         return Weighed(kind, chance, weights.judge(evidence), evidence, weights)

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from deid import Document, build_recognizer, read
 from deid.base.errors import ModelError
 from deid.detection import Ensemble, RuleRecognizer
-from deid.detection.joining import JOINING_FILE, MODEL, POSSIBLE, RULE, Joining, Weights, joining_of_folder
+from deid.detection.joining import JOINING_FILE, MODEL, POSSIBLE, RULE, Joining, JoiningWeights, joining_of_folder
 from deid.document import Failure, Span
 from deid.evaluation import ScoringSettings, evaluate
 
 RULES = RuleRecognizer.load("en")
 SYNTHETIC = Path(__file__).parents[2] / "corpora" / "synthetic" / "dev.jsonl"
 TEXT = "Quorl came with Zandor yesterday."
-BY_CHANCE = {MODEL: Weights({"chance": 5.0}, 0.5)}
+BY_CHANCE = {MODEL: JoiningWeights({"chance": 5.0}, 0.5)}
 
 
 class Guessing:
@@ -64,7 +64,7 @@ def test_what_a_model_alone_found_counts_where_the_weights_say_so() -> None:
 @pytest.mark.parametrize(("least", "stays"), [(0.0, False), (1.1, True)])
 def test_what_a_rule_alone_found_is_weighed_unless_it_is_sure_or_labelled(least: float, stays: bool) -> None:
     text = "MRN: 4711203\nSeen by Dr. Alan Jones. She was seen at the Bramblewood unit."
-    joining: Joining = {RULE: Weights({}, least)}
+    joining: Joining = {RULE: JoiningWeights({}, least)}
     before = hidden(Ensemble((Guessing({}), RULES)), text)
     after = hidden(Ensemble((Guessing({}), RULES), joining=joining), text)
     assert {"4711203", "Alan Jones"} <= set(after) <= set(before)
@@ -83,8 +83,8 @@ def test_what_a_rule_took_for_possible_can_count() -> None:
     words = {text[a:b] for a, b in weak}
     assert words
     assert not words & set(hidden(ensemble, text))
-    likely = Ensemble((Guessing({}), RULES), joining={POSSIBLE: Weights({}, 0.5)})
-    unlikely = Ensemble((Guessing({}), RULES), joining={POSSIBLE: Weights({}, 0.6)})
+    likely = Ensemble((Guessing({}), RULES), joining={POSSIBLE: JoiningWeights({}, 0.5)})
+    unlikely = Ensemble((Guessing({}), RULES), joining={POSSIBLE: JoiningWeights({}, 0.6)})
     assert words <= set(hidden(likely, text))
     assert hidden(unlikely, text) == hidden(ensemble, text)
 
@@ -94,7 +94,7 @@ def test_what_a_rule_took_for_possible_can_count() -> None:
     st.dictionaries(st.sampled_from("abcdef"), st.floats(-3, 3)),
 )
 def test_the_terms_add_up_to_the_logit(weights: dict[str, float], evidence: dict[str, float]) -> None:
-    told = Weights(weights, 0.5)
+    told = JoiningWeights(weights, 0.5)
     terms = [term for _, term in told.terms(evidence)]
     assert told.judge(evidence) == pytest.approx(1 / (1 + math.exp(-max(-30.0, min(30.0, sum(terms))))))
     assert sorted(terms, key=abs, reverse=True) == terms
