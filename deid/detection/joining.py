@@ -48,7 +48,7 @@ MODEL, RULE, POSSIBLE = "model", "rule", "possible"
 
 @dataclass(frozen=True, slots=True)
 class JoiningWeights:
-    """JoiningWeights of what is known of spans of one kind."""
+    """Weights of what is known of spans of one kind."""
 
     weights: Mapping[str, float] = field(repr=False)
     least: float
