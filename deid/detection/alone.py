@@ -80,6 +80,16 @@ def _plain(scene: Scene, index: int) -> bool:
     return scene.kinds[index] == LOWER and scene.has(index, _WORD) and not scene.has(index, PERSON)
 
 
+def _is_measure(scene: Scene, words: list[int]) -> bool:
+    """Tell whether words in capitals name a measure, before its value or another: *LAVI 34*, *WAIS FSIQ 96*."""
+    behind = words[-1] + 1
+    if behind >= scene.count or scene.breaks[behind] or scene.uppercase_line[words[0]]:
+        return False
+    if not all(scene.kinds[i] == UPPER and scene.says(i, "measure") for i in words):
+        return False
+    return scene.kinds[behind] == NUMBER or scene.says(behind, "measure")
+
+
 def _measures(scene: Scene, words: list[int]) -> bool:
     """Tell whether one of some words is the name of a measure."""
     measures = scene.words["measure"]
@@ -101,9 +111,14 @@ def within(scene: Scene, span: Span) -> Span:
         A clinical word with a capital stays: it may be the surname.
     """
     category = canonical(span.category)
-    if category not in ("PATIENT", "DOCTOR", "PROFESSION", "DATE"):
+    if category not in ("PATIENT", "DOCTOR", "PROFESSION", "DATE", "HOSPITAL", "ORGANIZATION"):
         return span
     words = _words(scene, span)
+    if category in ("HOSPITAL", "ORGANIZATION"):
+        first = 0
+        while first < len(words) - 1 and scene.says(words[first], "place_label"):
+            first += 1
+        return span.moved(scene.starts[words[first]], span.end) if first else span
     if category == "DATE":
         index = scene.at(span.start)
         behind = scene.starts[index + 1] if index + 1 < len(scene) else span.end
@@ -157,6 +172,8 @@ def in_one_row(scene: Scene, span: Span) -> Span:
     text = scene.text
     if _CUT.match(text, span.end) and (comma := _COMMA.search(text, span.start, span.end)):
         return span.moved(span.start, comma.start())
+    if _DIGIT.match(text, span.end) and (letter := _LETTER.search(text, span.start, span.end)):
+        return span.moved(span.start, letter.start())
     if "\n" not in text[span.start : span.end]:
         return span
     first = text.rfind("\n", 0, span.start) + 1
@@ -166,10 +183,15 @@ def in_one_row(scene: Scene, span: Span) -> Span:
 
 _CUT = regex.compile(r"/[a-z]|['\u2019](?:ve|m|ll|re|d)\b", regex.IGNORECASE)
 _COMMA = regex.compile(r",[ ]?\p{L}$")
+_DIGIT = regex.compile(r"[0-9]")
+_LETTER = regex.compile(r"(?<=\p{L}),?[ ]\p{L}$")
+"""The letter of a code that a name took along: *Birdsong, G3P1011*."""
 _PLACED = frozenset(("CITY", "STATE", "COUNTRY", "LOCATION-OTHER", "HOSPITAL", "ORGANIZATION"))
 _MODEL = "model:"
 _UNTITLED = ("rule:name.full", "rule:name.word", _MODEL)
 _DECIMAL = regex.compile(r"[ \t]+[0-9]+[.][0-9]")
+_NEAR = 12
+"""Words around the name of a score in which another measure shows that it is one."""
 _BETWEEN = 4
 """Words from a place to the head of the name of a scale: *Edmonton symptom assessment scale*."""
 
@@ -191,7 +213,11 @@ def names_nobody(scene: Scene, span: Span) -> bool:
         if words and all(scene.says(i, "filler") for i in words) and scene.kinds[words[0]] != UPPER:
             return True
         titled = category in ("DATE", "DEPARTMENT") or not span.source.startswith(_UNTITLED)
-        if words and not titled and (_valued(scene, words) or _names_a_thing(scene, words)):
+        if (
+            words
+            and not titled
+            and (_valued(scene, words) or _names_a_thing(scene, words) or _is_measure(scene, words))
+        ):
             return True
         if titled:
             return False
@@ -271,9 +297,40 @@ def _names_a_thing(scene: Scene, words: list[int]) -> bool:
         behind += 2
     if scene.says(behind, "named_after") and not scene.breaks[behind]:
         return True
+    article = words[0] if len(words) > 1 and scene.says(words[0], "no_name_behind") else words[0] - 1
+    if scene.says(article, "no_name_behind") and _is_article(scene, article):
+        return True
+    if _is_scored(scene, words, behind):
+        return True
     if not all(scene.has(i, _NAMESAKE) or scene.says(i, "versus") for i in words):
         return False
+    if scene.has(behind, EPONYM_HEAD) and scene.kinds[behind] == LOWER and not scene.breaks[behind]:
+        return True
     return scene.says(behind, "versus") or scene.says(words[0] - 1, "versus") or len(words) > 2
+
+
+def _is_article(scene: Scene, index: int) -> bool:
+    """Tell whether a word is an article, and no initial: *with a Bennett*, not *A. Bennett*."""
+    if scene.breaks[index + 1]:
+        return False
+    if scene.kinds[index] == LOWER and not scene.lowercase_text:
+        return True
+    return scene.case_uninformative(index) and index > 0 and not scene.breaks[index] and scene.has(index - 1, _FUNCTION)
+
+
+def _is_scored(scene: Scene, words: list[int], behind: int) -> bool:
+    """Tell whether words name a score or a test, with its value, near another measure: *Katz 3/6, Lawton 5/8*."""
+    if not all(scene.says(i, "scored") for i in words) or behind >= scene.count or scene.breaks[behind]:
+        return False
+    at = behind + 1 if scene.word(behind) in (":", "=", "(", "-") else behind
+    if at >= scene.count or scene.kinds[at] != NUMBER:
+        return False
+    measures, scored = scene.words["measure"], scene.words["scored"]
+    low, high = max(0, words[0] - _NEAR), min(scene.count, behind + _NEAR)
+    return any(
+        (scene.folded[i] in measures or scene.folded[i] in scored) and scene.kinds[i] != NUMBER
+        for i in (*range(low, words[0]), *range(at + 1, high))
+    )
 
 
 def _before(scene: Scene, index: int) -> bool:

@@ -14,8 +14,9 @@ In this order:
    language; so is what a model alone takes for a name, and what it alone takes for an institution, an occupation or a
    date while nothing in its words shows one (`deid.detection.alone`). With learnt weights, what is left of a model
    alone is weighed, and what a rule alone found without being sure (`deid.detection.joining`).
-4. What stays at ``threshold`` or above is accepted; what was accepted with certainty is found everywhere in the
-   document (`deid.detection.find_again`).
+4. What stays at ``threshold`` or above is accepted; a column of a table is what most of its cells are
+   (`deid.detection.columns`); what was accepted with certainty is found everywhere in the document
+   (`deid.detection.find_again`).
 5. Where accepted spans overlap, an explicitly labelled value decides (*MRN: 4711203* is a record number, whatever else
    it looks like), and so does a known person's name over a date (*Jan Gray*); then the higher certainty, then the
    longer span, then the recognizer that was named first; what the loser covers beyond the winner stays covered. So
@@ -52,6 +53,7 @@ from deid.detection.alone import (
     stands_alone,
     within,
 )
+from deid.detection.columns import columns
 from deid.detection.find_again import (
     Gathered,
     Told,
@@ -110,6 +112,7 @@ _COLUMN: Final = re.compile(r"[ \u00a0]*(?:\t|[ \u00a0]{3}|\n\s*\n)\s*")
 """What parts the columns of a line, or passages."""
 _LONGEST_WORD: Final = 64
 _PEOPLE: Final = frozenset(("PATIENT", "DOCTOR"))
+_CALLED: Final = frozenset(("PHONE", "FAX"))
 _FULL: Final = 6
 """Letters, and a full stop, from which a word is no abbreviation."""
 _OPENERS: Final = frozenset("(#+'\u2018\u2019@*[")
@@ -354,7 +357,13 @@ class Ensemble:
                 candidates.append(Candidate(rank, self.recognizers[rank].name, span, score_of(span), fate))
         counted = [span for (_, span), out in zip(weighed, passed, strict=True) if not out]
         labelled = [*self._labelled(counted), *_no_dates(document.text, counted), *_no_guesses(counted)]
-        return scene, drop_redundant(weighed, scores, passed, traits), labelled
+        accepted = drop_redundant(weighed, scores, passed, traits)
+        told = columns(scene, accepted) if self.consistency else []
+        if candidates is not None:
+            candidates += (
+                Candidate(len(self.recognizers), "consistency", span, score_of(span), "accepted") for span in told
+            )
+        return scene, [*accepted, *told], [*labelled, *told]
 
     def _judge(
         self, scene: Scene, found: list[tuple[int, Span]], scores: list[float | None], unsure: dict[int, str]
@@ -599,6 +608,13 @@ def _join(text: str, spans: Sequence[Span]) -> list[Span]:
             and text[end - _FULL : end - 1].isalpha()
         ):
             end -= 1  # the full stop of a sentence; that of *Jr.* stays
+        if text[start : start + 1] == "(" and ")" not in text[start:end]:
+            start += 1
+        if text[end - 1 : end] == "." and (
+            span.category in _CALLED
+            or (span.category == "STREET" and text[max(start, end - _FULL) : end - 1].isalpha())
+        ):
+            end -= 1
         if span.category in _PEOPLE:
             while end > start and not (text[end - 1].isalnum() or text[end - 1] in _CLOSERS):
                 end -= 1

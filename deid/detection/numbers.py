@@ -25,6 +25,7 @@ from deid.rules.fields import Scan
 from deid.rules.scene import Scene, scene_of
 
 _CALENDAR: Final = classes_of("month", "weekday", "season", "holiday")
+_STATE_CODE: Final = classes_of("state_code")
 _MEASURE: Final = classes_of("clinical", "section", "device")
 _LONGEST_WALK: Final = 14
 """Words between a number and the label that it belongs to."""
@@ -107,8 +108,12 @@ _HOURS: Final = re.compile(r"(?<![0-9])(?:0[0-9]|1[0-7])[0-5][0-9](?:[ \t]+(?:1[
 _NO_DATE: Final = re.compile(r"(?<![0-9/])[0-9]+(?:\.[0-9]+)?(?![0-9/])")
 _GROUPS: Final = re.compile(r"[0-9]{1,4}([- ])[0-9]{2,4}\1[0-9]{2,4}")
 _CELL: Final = re.compile(r"(?:^|[|/\r\n])[ \t]*$")
+_DECIMAL: Final = re.compile(r"(?<=[0-9])[.]\Z")
+"""Before the decimals of a value."""
 _PAIR: Final = re.compile(r"[0-9]{2,3}/[0-9]{2,3}[ \t]*\($")
 """Before the mean of two pressures."""
+_NUMBERED: Final = re.compile(r"[.)][ ]{1,2}[A-Z][a-z]+[^\n:]{0,20}:")
+"""Behind the number of a field in a form: *Vlahos    2. Room: 114A*."""
 _LOOSE_ID: Final = re.compile(r"[0-9]{5,20}|[0-9]{1,10}(?:[-/][0-9]{1,10})+|[0-9]{3}(?: [0-9]{3,4}){2}")
 _LONG_ID: Final = re.compile(r"[0-9]{6,20}|[0-9]{2,10}(?:-[0-9]{2,10}){2,}")
 
@@ -318,8 +323,12 @@ def _phone(scene: Scene, span: Span, text: str, level: int) -> bool:
 
 
 def _date(scene: Scene, span: Span, text: str, level: int) -> bool:
-    if _CHAIN.search(scene.text, span.start, span.end + 2):
+    if _CHAIN.search(scene.text, span.start, span.end + 2) or _DECIMAL.search(
+        scene.text, max(0, span.start - 2), span.start
+    ):
         return False
+    if level >= _CLINICAL and "-" in text and scene.says(scene.at(span.start) - 1, "measure"):
+        return False  # "CPAP 5-15"
     pieces = _DATED.findall(text)
     forms = [_LOOSE_DATE.fullmatch(p) is not None and _possible(p) for p in pieces]
     if level == _ROWED:
@@ -355,11 +364,19 @@ def _age(scene: Scene, span: Span, text: str, level: int) -> bool:
     parts = _GROUP.findall(text)
     if _PAIR.search(scene.text, max(0, span.start - _NEAR), span.start):
         return False
+    if _NUMBERED.match(scene.text, span.end) and scene.text[span.start - 2 : span.start].isspace():
+        return False
     return level == _ALONE and "." not in text and all(len(p) < 4 and int(p) < 130 for p in parts)
 
 
 def _zip(scene: Scene, span: Span, text: str, level: int) -> bool:
-    return level < _CLINICAL and any(len(p) in (5, 9) for p in _GROUP.findall(text))
+    return (level < _CLINICAL or _behind_state(scene, span)) and any(len(p) in (5, 9) for p in _GROUP.findall(text))
+
+
+def _behind_state(scene: Scene, span: Span) -> bool:
+    """Tell whether the code of a state stands right before a number; *VA*, *PA* are measures, too."""
+    before = scene.at(span.start) - 1
+    return scene.has(before, _STATE_CODE) and scene.kinds[before] == UPPER
 
 
 def _number(scene: Scene, span: Span, text: str, level: int) -> bool:

@@ -186,6 +186,8 @@ def find_spaced_tables(scene: Scene, rules: Mapping[str, Field | PersonField]) -
             cells = [(found.span(), found[0]) for found in _columns_of(text[at:end])]
             if len(cells) < 2 or len(cells) > len(heads):
                 break
+            if sum(fold(cell.strip(" *:")) in rules for _, cell in cells) > 1:
+                break  # the head of another table
             for (first, last), cell in cells:
                 distance, rule = min(
                     ((max(a - last + 1, first - b + 1, 0), n) for n, ((a, b), _) in enumerate(heads)), default=(0, 0)

@@ -12,7 +12,7 @@ from typing import Final
 
 from deid.document import Span
 from deid.reading.lexicon import Lexicon, classes_of
-from deid.reading.view import LOWER
+from deid.reading.view import LOWER, NUMBER
 from deid.rules.certainties import certainties
 from deid.rules.scene import Scene
 from deid.rules.word_classes import (
@@ -41,6 +41,9 @@ _STOP: Final = FUNCTION | RELATION | CREDENTIAL | CALENDAR | CLINICAL | PERSON_V
 _NO_WORK_PLACE: Final = INSTITUTION | CALENDAR | SECTION | classes_of("title")
 _CUES: Final = cues_of("occupation", "works_in", "retired")
 _MOST_QUALIFIERS: Final = 6
+_MOST_ENDING: Final = 4
+_LEAST_ENDING: Final = 4
+"""Words of an occupation that its last word shows, and letters of that."""
 _MOST_WORDS: Final = 5
 """Words before an occupation behind a cue, and its own."""
 
@@ -56,12 +59,16 @@ def find_professions(scene: Scene, lexicon: Lexicon) -> list[Span]:
         if index in works_as:
             spans += _behind(scene, lexicon, index, _W["works_as"], known_only=False)
         elif index in certain or index in cues["is_a"]:
-            # only a listed one counts
+            # only a listed one counts, or words that end as those do
+            if index not in certain:
+                spans += _ending(scene, lexicon, index)
             at = bisect_left(starts, index)
             if at < len(starts) and starts[at] < index + _MOST_QUALIFIERS + _MOST_WORDS:
                 spans += _behind(scene, lexicon, index, _W["works_in" if index in certain else "is_a"], known_only=True)
         elif scene.word(index) in (":", "-", "="):
             spans += _behind(scene, lexicon, index + 1, _W["labelled"], known_only=False)
+        elif _apart(scene, index):
+            spans += _behind(scene, lexicon, index, _W["labelled"], known_only=True)
     spans += _before_cue(scene)
     spans += _at_work_place(scene, listed)
     spans += _apposed(scene, listed)
@@ -119,6 +126,30 @@ def _behind(scene: Scene, lexicon: Lexicon, index: int, score: float, known_only
             "profession.unlisted",
             _W["unlisted_likely"] if likely else min(score, _W["unlisted"]),
         )
+
+
+def _apart(scene: Scene, index: int) -> bool:
+    """Tell whether a word stands in a column of its own, or behind a tab: *WORK      FOUNDRY WORKER*."""
+    return 0 < index < scene.count and not scene.breaks[index] and len(scene.gap(index).expandtabs()) > 1
+
+
+def _ending(scene: Scene, lexicon: Lexicon, index: int) -> Iterator[Span]:
+    """Read words behind *is a* that no list has, the last of them one that occupations end in: *refinery operator*."""
+    start = index
+    while start < scene.count and start - index < 2 and scene.has(start, OCCUPATION_QUALIFIER):
+        start += 1
+    end = start
+    while (
+        end < scene.count
+        and end - start < _MOST_ENDING
+        and _qualifies(scene, end)
+        and (end == start or scene.same_line(end))
+    ):
+        end += 1
+    if 1 < end - start < _MOST_ENDING and not scene.has(end - 1, NO_OCCUPATION | ROLE):
+        last = scene.word(end - 1)
+        if len(last) >= _LEAST_ENDING and lexicon.words.get(last, 0) & OCCUPATION_ENDING:
+            yield scene.span(start, end, "PROFESSION", "profession.ending", _W["ending"])
 
 
 def _before_cue(scene: Scene) -> Iterator[Span]:
@@ -182,11 +213,26 @@ def _apposition(scene: Scene, index: int, end: int) -> tuple[int, float]:
         return start, _W["bracketed"]
     if scene.cued(start, _CUES) or (before == ":" and scene.cued(start - 1, _CUES)):
         return start, _W["cued"]
+    if before == "," and _aged(scene, start - 2) and scene.word(end) in (",", ".", ";", ")", ""):
+        return start, _W["bracketed"]
+    if before in (",", ";") and _lasting(scene, end):
+        return start, _W["bracketed"]
     return (
         (index, _W["phrase_in_sentence"])
         if end - index > 1 and scene.kinds[index] == LOWER and not scene.lowercase_text
         else (index, 0.0)
     )
+
+
+def _aged(scene: Scene, index: int) -> bool:
+    """Tell whether an age ends at a word: *Lois (34)*, *aged 56*."""
+    at = index - 1 if scene.word(index) == ")" else index
+    return 0 < at < scene.count and scene.kinds[at] == NUMBER and len(scene.strings[at]) < 3
+
+
+def _lasting(scene: Scene, index: int) -> bool:
+    """Tell whether what follows says how long: *x 24 yrs*, *till 1998*."""
+    return scene.says(index, "lasting") and index + 1 < scene.count and scene.kinds[index + 1] == NUMBER
 
 
 def _qualifies(scene: Scene, index: int) -> bool:

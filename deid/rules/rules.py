@@ -13,7 +13,7 @@ from deid.document import Document, Span, by_position
 from deid.reading.dictionaries import fold
 from deid.reading.lexicon import Lexicon, classes_of, load_lexicon
 from deid.reading.line_ends import unified
-from deid.reading.view import LOWER, NUMBER, UPPER, view_of
+from deid.reading.view import LOWER, NUMBER, TITLE, UPPER, View, view_of
 from deid.rules.catalogue import Catalogue, load_catalogue
 from deid.rules.certainties import certainties
 from deid.rules.fields import LabelFinder, Scan
@@ -241,6 +241,17 @@ def _logins(scene: Scene, lexicon: Lexicon) -> list[Span]:
     ]
 
 
+def _numbers_a_field(view: View, number: int) -> bool:
+    """Tell whether a number stands before the next label of a form: *Vlahos    2. Room: 114A*."""
+    behind = number + 1
+    return (
+        view.starts[number] - view.ends[number - 1] > 1
+        and behind + 1 < len(view)
+        and view.folded[behind] in (".", ")")
+        and view.kinds[behind + 1] in (TITLE, UPPER)
+    )
+
+
 def _ages_behind_names(scene: Scene, spans: Sequence[Span]) -> list[Span]:
     """Find the ages in *her children Otis, 6, and Zadie (9)*, *Carl Carpenter 53 ankle*, *Mr. Romano is 71*."""
     found = []
@@ -256,7 +267,7 @@ def _ages_behind_names(scene: Scene, spans: Sequence[Span]) -> list[Span]:
         number = at + listed
         if number >= count or kinds[number] != NUMBER or view.breaks[number] or view.breaks[at]:
             continue
-        if not view.strings[number].isdecimal():
+        if not view.strings[number].isdecimal() or _numbers_a_field(view, number):
             continue
         value = int(view.strings[number]) if len(view.strings[number]) < 4 else 0
         if (
