@@ -190,7 +190,7 @@ class KnownRecognizer:
         coarse = group(item.category)
         number = sum(map(str.isdigit, characters)) >= 3 and " " not in item.value.strip("()+ ")
         if number or coarse in ("ID", "CONTACT"):
-            ending = _ending(view.text, characters, item.category)
+            ending = _ending(view.text, characters, item.category, vocabulary)
             if len(characters) < 4 or not _may_hold(view.text, characters.lstrip("0"), _SEPARATORS):
                 return ending
             expression = _number_expression(characters, r"\(?" if coarse == "CONTACT" else "")
@@ -234,17 +234,13 @@ def _number_expression(characters: Sequence[str], bracket: str) -> str:
     return rf"(?<![0-9A-Za-z]){bracket}(?:0[ ./-]?){{0,{lead}}}{body}(?![0-9A-Za-z])"
 
 
-_LAST = r"(?:ending(?: in| with)?|last (?:4|four)(?: digits?)?(?: of [a-z]{2,12})?(?: is| are| #)?|[x*]{2,})[-: #]{0,3}"
-
-
-def _ending(text: str, characters: str, category: str) -> list[Span]:
+def _ending(text: str, characters: str, category: str, vocabulary: Vocabulary) -> list[Span]:
     """Find the last four digits of a long number where the text says what they are: *ending 6789*, *xxx-xx-6789*."""
     last = characters[-4:]
     if len(characters) < _LEAST_WITH_ENDING or not last.isdecimal() or last not in text:
         return []
-    if not any(sign in _plain(text, "") for sign in ("ending", "last", "xx", "**")):
-        return []
-    return _matches(text, rf"(?<=(?<![a-z]){_LAST}){last}(?![0-9A-Za-z])", category, _W["number"])
+    said = rf"(?<![^\W\d_])(?:{vocabulary.expressions['last_digits'].pattern}|[x*]{{2,}})[-: #]{{0,3}}"
+    return _matches(text, rf"(?<={said}){last}(?![0-9A-Za-z])", category, _W["number"])
 
 
 def read_date(value: str) -> datetime.date | None:

@@ -3,7 +3,7 @@
 They stand in ``dictionaries/patterns/<language>/words.toml``: ``labels`` (label set of what rules alone find), the
 table ``[words]`` (name -> words), ``[dates]`` (expressions of the months in their order, of ordinals, *of*, *years*)
 and ``[expressions]`` (what may stand behind an age, numbers in groups, postcodes, how dates, telephone numbers and
-postcodes are written in the language beside the forms of all). What a language leaves out is empty:
+postcodes are written in the language beside the forms of all, what says that only the last digits of a number follow). What a language leaves out is empty:
 that part of a grammar finds nothing.
 """
 
@@ -34,7 +34,7 @@ _WORDS = frozenset(
     )
 )
 _EXPRESSIONS = frozenset(
-    ("age_end", "stated_age", "grouped_number", "postcode", "zip", "date_form", "phone_form", "zip_form")
+    ("age_end", "stated_age", "grouped_number", "postcode", "zip", "date_form", "phone_form", "zip_form", "last_digits")
 )
 _NEVER = r"(?!)"
 TABLES = frozenset(("labels", "words", "dates", "expressions"))

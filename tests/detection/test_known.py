@@ -57,6 +57,23 @@ def test_forms(text: str, expected: list[str]) -> None:
     assert found(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "card ending in 3456, dose 3456"),
+        ("de", "Versicherungsnummer endet auf 3456, Dosis 3456"),
+        ("es", "tarjeta terminada en 3456, dosis 3456"),
+        ("fr", "numéro se terminant par 3456, dose 3456"),
+        ("nl", "nummer eindigend op 3456, dosis 3456"),
+    ],
+)
+def test_the_last_digits_of_a_number_are_found_where_the_language_says_so(language: str, text: str) -> None:
+    recognizer = KnownRecognizer({"n": (Known("MEDICALRECORD", "00123456"),)}, language=language)
+    assert [(s.start, s.end) for s in recognizer.find(Document("n", text))] == [
+        (text.index("3456"), text.index("3456") + 4)
+    ]
+
+
 def test_a_street_goes_with_its_house_where_the_number_is_known_apart() -> None:
     recognizer = KnownRecognizer({"n": (Known("STREET", "Grünweg"),)})
     text = "wohnhaft Grünweg 59, 12 Grünweg, Grünweg 7b/Grünweg"
