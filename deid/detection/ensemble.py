@@ -358,12 +358,12 @@ class Ensemble:
         counted = [span for (_, span), out in zip(weighed, passed, strict=True) if not out]
         labelled = [*self._labelled(counted), *_no_dates(document.text, counted), *_no_guesses(counted)]
         accepted = drop_redundant(weighed, scores, passed, traits)
-        told = columns(scene, accepted) if self.consistency else []
+        alike = columns(scene, accepted) if self.consistency else []
         if candidates is not None:
             candidates += (
-                Candidate(len(self.recognizers), "consistency", span, score_of(span), "accepted") for span in told
+                Candidate(len(self.recognizers), "consistency", span, score_of(span), "accepted") for span in alike
             )
-        return scene, [*accepted, *told], [*labelled, *told]
+        return scene, [*accepted, *alike], [*labelled, *alike]
 
     def _judge(
         self, scene: Scene, found: list[tuple[int, Span]], scores: list[float | None], unsure: dict[int, str]
