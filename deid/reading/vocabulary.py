@@ -3,8 +3,8 @@
 They stand in ``dictionaries/patterns/<language>/words.toml``: ``labels`` (label set of what rules alone find), the
 table ``[words]`` (name -> words), ``[dates]`` (expressions of the months in their order, of ordinals, *of*, *years*)
 and ``[expressions]`` (what may stand behind an age, numbers in groups, postcodes, how dates, telephone numbers and
-postcodes are written in the language beside the forms of all, what says that only the last digits of a number follow). What a language leaves out is empty:
-that part of a grammar finds nothing.
+postcodes are written in the language beside the forms of all, what says that only the last digits of a number follow).
+What a language leaves out is empty: that part of a grammar finds nothing.
 """
 
 from __future__ import annotations
