@@ -133,7 +133,8 @@ class LazyRecognizer:
         if len(self._members) == 1 and self._tagger is not None:
             return None
         language = (*self._rule_languages, self.options.language or DEFAULT_LANGUAGE)[0]
-        joining = joining_of_folder(self._model if self._tagger is not None else None)
+        # that rules are silent says nothing where there are none
+        joining = joining_of_folder(self._model if self._tagger is not None and self._rule_languages else None)
         return Ensemble(self._members, language, joining=joining)
 
     @cached_property
