@@ -31,7 +31,7 @@ MADE: dict[str, Callable[[], Recognizer]] = {
     "model": load_model,
     "model and rules": build_recognizer,
     "rules alone": lambda: build_recognizer(RecognizerOptions(model="none")),
-    "ensemble": lambda: Ensemble([RuleRecognizer.load(), WordRecognizer()]),
+    "ensemble": lambda: Ensemble((RuleRecognizer.load(), WordRecognizer())),
 }
 
 
