@@ -341,7 +341,14 @@ class Ensemble:
             fates[number] = fate
             passed[number] = fate != "accepted"
         judged = self._judge(scene, weighed, scores, unsure) if self.joining and unsure else {}
+        taken = bytearray(len(document.text)) if judged else bytearray()
+        for (_, span), out in zip(weighed, passed, strict=True):
+            if judged and not out:
+                taken[span.start : span.end] = b"\1" * (span.end - span.start)
         for number, told in judged.items():
+            span = weighed[number][1]
+            if told.kind == POSSIBLE and any(taken[span.start : span.end]):
+                continue  # somebody says otherwise: *3 May 2019*
             if told.likely >= self.joining[told.kind].least:
                 fates[number] = "accepted"
             elif told.kind != POSSIBLE:
