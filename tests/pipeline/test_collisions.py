@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,9 @@ from deid.pipeline import Pipeline, Report, Settings, scrub_files
 from deid.pipeline.known_people import KnownPeople
 from deid.pipeline.patients import Patients
 from deid.reading.identity import parse_name
+from deid.replacement import surrogates
 from deid.replacement.names import NameMap, full_name_key
+from deid.replacement.permutation import Keyed
 from deid.replacement.policy import load_policy
 from deid.replacement.vault import Entry, Vault
 
@@ -126,10 +129,13 @@ def test_a_document_that_cannot_be_made_otherwise_fails_alone(tmp_path: Path, mo
     vault = Vault.create(tmp_path / "v.db", KEY, who="test")
     vault.record_all([Entry("patient:2", "PATIENT", USUAL, "x")])
 
-    def used_up(self: NameMap, key: str, family: str = "") -> str:
-        raise DetectionError("the surrogates for names of one document are used up", "split it")
+    def used_up(keyed: Keyed, language: str, *made_of: Any) -> NameMap:
+        people = made_of[2]
+        if people:
+            raise DetectionError("the surrogates for names of one document are used up", "split it")
+        return NameMap(keyed, language, *made_of)
 
-    monkeypatch.setattr(NameMap, "_hashed", used_up)
+    monkeypatch.setattr(surrogates, "NameMap", used_up)
     report = scrub_files(scan(tmp_path / "in.jsonl"), tmp_path / "out.jsonl", pipeline(), vault=vault)
     assert (report.documents, len(report.failures)) == (1, 1)
     assert "Miller" not in str(report.failures[0].error)
