@@ -73,7 +73,7 @@ def extras(kind: str, which: str, uk: bool) -> tuple[Template, ...]:
     return tuple(b for b in found if ("uk" in b.options) == uk or "any" in b.options)
 
 
-_UNFILLED = frozenset({"tables", "hl7", "email", "admin", "dialogue"})
+_UNFILLED = frozenset({"tables", "hl7", "email", "admin", "dialogue", "roster", "billing"})
 
 
 def _enrich(body: Template, story: Story, which: str) -> Template:

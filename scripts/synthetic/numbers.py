@@ -76,6 +76,18 @@ _IDS: dict[str, tuple[str, ...]] = {
     "csn": ("#########", "%###########", "%########", "1########"),
     "job": ("######", "%#######", "J######", "####-######", "%########"),
     "spec": ("@##-####", "##.@#######", "%#####-%", "SP#######", "#######@"),
+    "badge": ("%####", "E%####", "RN%###", "%#####", "T####", "EMP-####", "#%##", "@%###"),
+    "claim": (
+        "%############",
+        "CLM%######",
+        "##@#######",
+        "%####-####-##",
+        "E%########",
+        "########%##",
+        "WC-##-######",
+    ),
+    "auth": ("A%#######", "%########", "PA-######", "@@%#####", "##########", "######-###", "OP%######"),
+    "rx": ("%######", "####-######", "C%######", "N######", "%#####-#####", "#######"),
     "doc": ("%#######", "########-##", "D#######", "DOC######", "*****-****", "%##-####-##"),
 }
 _ACCOUNT = (
@@ -167,6 +179,15 @@ def pager(draw: Draw, uk: bool) -> str:
     return draw.digits(draw.pick(("%###", "%##", "####", "#%#") if uk else _PAGER))
 
 
+def room(draw: Draw, bed: bool) -> str:
+    """Return the number of a room, or of a bed as boards and lists write it."""
+    if bed:
+        return draw.digits(
+            draw.pick(("%#", "%", "%#@", "@%", "%@-##", "@##", "%##-%", "%##.%", "##", "%@##", "%##/@", "@-%#"))
+        )
+    return draw.digits(draw.pick(("%##", "%##", "%###", "%##-@", "%#", "%##@", "%@", "%#-%")))
+
+
 def mrn(draw: Draw, uk: bool) -> str:
     """Return a medical record number (NHS or hospital number in the UK)."""
     return draw.digits(draw.pick(_NHS if uk else _MRN))
@@ -178,7 +199,7 @@ def ssn(draw: Draw) -> str:
 
 
 def identifier(draw: Draw, kind: str) -> str:
-    """Return an accession, order, case, encounter, job, specimen or document number."""
+    """Return an accession, order, case, encounter, job, specimen, document, badge, claim or other number."""
     return draw.digits(draw.pick(_IDS[kind]))
 
 

@@ -142,6 +142,12 @@ def list_name(person: Person, draw: Draw) -> str:
     return f"{person.family}{suffix}{draw.weighted(((', ', 85), (',', 15)))}{tail}"
 
 
+def column_name(person: Person, draw: Draw, mark: str) -> str:
+    """Return the name as columns hold it, without a blank behind the comma or without any comma: Smith,John Q."""
+    tail = draw.weighted((("", 60), (" " + person.middle[0], 30), (" " + person.middle, 10)))
+    return f"{person.family}{mark}{person.given}{tail}"
+
+
 def initials(person: Person, draw: Draw) -> str:
     """Return the initials: JS, J.S., JMS."""
     first, last = person.given[0], person.family.replace("'", "")[0].upper()

@@ -112,6 +112,23 @@ def institution(draw: Draw, pools: Pools, uk: bool, kind: str) -> tuple[str, str
     return full, base, acronym
 
 
+def by_word(names: tuple[str, str, str], draw: Draw) -> str:
+    """Return what people call an institution: one word of its name, a cut or a possessive of it."""
+    full, base, _ = names
+    words = [w for w in full.split() if w[0].isupper() and len(w) > 3]
+    first = words[0] if words else base
+    owner = first if first.endswith("s") else first + "'s"
+    return draw.weighted(
+        (
+            (first, 40),
+            (draw.pick(words or [base]), 25),
+            (owner, 15),
+            (f"{first} Gen", 10),
+            (f"{first[:4]}-{full.split()[-1][:4]}", 10),
+        )
+    )
+
+
 def organization(draw: Draw, pools: Pools, uk: bool, kind: str) -> str:
     """Return an employer, shop, school, church, club or team."""
     names = pools.institutions

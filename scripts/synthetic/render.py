@@ -39,6 +39,10 @@ _MALE = frozenset(
 )
 _KIN = re.compile(rf"\b({'|'.join(sorted(_FEMALE | _MALE))})(?:-in-law)?,? \(?\{{\{{([rq][0-9])[.}}]", re.IGNORECASE)
 _INSTITUTIONS = {"h": "hospital", "c": "clinic", "n": "nursing"}
+# forms of a date of birth, and of the date
+_BIRTHS = {"dob": "", "dobc": "c", "dobd": "dm", "doby": "y"}
+# numbers of a person that notes cut down to their last four digits
+_CUT = frozenset(f"{number}4" for number in ("ssn", "mrn", "phone", "cell", "acct", "plan"))
 
 
 class Story:
@@ -122,6 +126,8 @@ class Story:
         if kind in _INSTITUTIONS:
             draw = self.draw(entity)
             made = self._memo(entity, lambda: places.institution(draw, self.pools, self.uk, _INSTITUTIONS[kind]))
+            if slot.form == "k":
+                return str(self._memo(f"{entity}.k", lambda: places.by_word(made, self.draw(entity, "k")))), "HOSPITAL"  # type: ignore[arg-type]
             return made[("", "s", "a").index(slot.form)], "HOSPITAL"  # type: ignore[index]
         if kind == "o":
             draw = self.draw(entity)
@@ -154,10 +160,7 @@ class Story:
             "loc": (lambda: draw.pick(pools.institutions["loc"]), "LOCATION-OTHER"),
             "street": (lambda: places.street(draw, pools, uk, slot.form == "n"), "STREET"),
             "ward": (lambda: places.ward(draw, pools, uk), "DEPARTMENT"),
-            "room": (
-                lambda: draw.digits(draw.pick(("%##", "%##", "%###", "%##-@", "%#", "%##@", "%@", "%#-%"))),
-                "ROOM",
-            ),
+            "room": (lambda: numbers.room(draw, slot.form == "bed"), "ROOM"),
             "phone": (lambda: numbers.phone(draw, uk), "PHONE"),
             "ext": (lambda: numbers.local(draw), "PHONE"),
             "xd": (lambda: draw.digits(draw.pick(("####", "%###", "%####", "%##"))), "PHONE"),
@@ -233,6 +236,8 @@ class Story:
                 "fl": lambda: f"{person.given} {person.family}",
                 "fml": lambda: f"{person.given} {person.middle} {person.family}",
                 "lf": lambda: people.list_name(person, draw),
+                "lfc": lambda: people.column_name(person, draw, ","),
+                "lb": lambda: people.column_name(person, draw, " "),
                 "il": lambda: f"{person.given[0]}{draw.pick(('. ', ' ', '.', '. '))}{person.family}",
                 "li": lambda: f"{person.family}{draw.pick((' ', ', ', ' '))}{person.given[0]}",
                 "iil": lambda: f"{person.given[0]}.{draw.pick(('', ' '))}{person.middle[0]}. {person.family}",
@@ -252,11 +257,14 @@ class Story:
             if form in ("age", "agew", "aged"):
                 age = self.ages.setdefault(ref, self.draw(ref, "age").between(20, 90))
                 return wording_age(form, age), "AGE"
-            if form == "dob":
-                return self._birth(ref), "DATE"
+            if form in _BIRTHS:
+                return self._birth(ref, _BIRTHS[form]), "DATE"
         return self._place(ref, kind, form, where)
 
     def _details(self, ref: str, form: str, person: people.Person) -> tuple[str, str] | None:
+        if form in _CUT:
+            whole, label = self._details(ref, form[:-1], person) or ("", "")
+            return re.sub(r"[^0-9]", "", whole)[-4:], label
         draw = self.draw(ref, form)
         makers: dict[str, tuple[Callable[[], str], str]] = {
             "mrn": (lambda: numbers.mrn(draw, self.uk), "MEDICALRECORD"),
@@ -322,11 +330,11 @@ class Story:
         assert isinstance(made, people.Person)
         return made
 
-    def _birth(self, ref: str) -> str:
+    def _birth(self, ref: str, form: str) -> str:
         age = self.ages.setdefault(ref, self.draw(ref, "age").between(20, 90))
         days = self.draw(ref, "birthday").between(1, 364)
         born = dates.shift(self.base, -age, "y") - dt.timedelta(days=days)
-        return dates.write(born, "", self.draw(ref), self.style, self.uk)
+        return dates.write(born, form, self.draw(ref), self.style, self.uk)
 
     def _negative(self, kind: str, slot: Slot) -> str:
         draw = self.draw("negative", self.count)

@@ -70,6 +70,34 @@ def test_one_reference_is_one_person() -> None:
     assert pieces[3] == pieces[4]
 
 
+def test_last_four_digits_are_those_of_the_whole_number() -> None:
+    for number, label in (("mrn", "MEDICALRECORD"), ("ssn", "SSN"), ("phone", "PHONE"), ("acct", "ACCOUNT")):
+        whole, cut = [piece for piece in fill(f"{{{{p.{number}}}}}, ending {{{{p.{number}4}}}}") if piece[1]]
+        assert cut == (re.sub("[^0-9]", "", whole[0])[-4:], label)
+
+
+def test_forms_of_columns() -> None:
+    given, family, comma, blank = (text for text, _ in fill("{{p.f}} - {{p.l}} - {{p.lfc}} - {{p.lb}}")[::2])
+    assert comma.startswith(f"{family},{given}")
+    assert blank.startswith(f"{family} {given}")
+
+
+def test_compact_dates_are_the_same_day() -> None:
+    whole, compact, day, born, year = (
+        text for text, label in fill("{{t.iso}}; {{t.c}}; {{t.dm}}; {{p.dobc}}; {{p.doby}}") if label
+    )
+    y, m, d = whole.split("-")
+    assert compact in (m + d + y[2:], m + d + y, y + m + d, y[2:] + m + d)
+    assert str(int(d)) in day
+    assert year[2:] in born
+
+
+def test_institutions_by_a_word_of_their_name() -> None:
+    for n in range(1, 9):
+        full, word = (text for text, label in fill(f"{{{{h{n}}}}} / {{{{h{n}.k}}}}") if label)
+        assert word[:4].removesuffix("'") in full
+
+
 def test_kinship_gives_the_sex() -> None:
     for relation, pronoun in (("sister", "she"), ("uncle", "he")):
         for n in range(8):
