@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 from .draw import Draw
+from .wording import ordinal_in_words, year_in_words
 
 MONTHS = [
     "January",
@@ -220,6 +221,12 @@ _FORMS: dict[str, tuple[tuple[tuple[str, int], ...], tuple[tuple[str, int], ...]
         ),
         (("{d} {b}", 35), ("{d}-{b}", 30), ("{d:02}{bu}", 15), ("{d:02}.{m:02}", 20)),
     ),
+    "q": ((("Q{q} {y}", 40), ("Q{q}", 30), ("Q{q} of {y}", 15), ("Q{q} '{yy:02}", 15)),) * 2,
+    "yb": ((("{yy:02}", 1),),) * 2,
+    "spk": (
+        (("{B} {dw}", 40), ("{B} {dw}, {yw}", 40), ("{B} {dw} {yw}", 10), ("{dw} of {B}", 10)),
+        (("{dw} of {B}", 40), ("{dw} of {B}, {yw}", 40), ("{dw} {B} {yw}", 20)),
+    ),
     "dec": ((("{dec}s", 80), ("{dec}'s", 20)),) * 2,
 }
 
@@ -256,6 +263,9 @@ def write(date: dt.date, form: str, draw: Draw, style: str, uk: bool) -> str:
         A=DAYS[date.weekday()],
         a=DAYS[date.weekday()][:3],
         dth=ordinal(date.day),
+        dw=ordinal_in_words(date.day),
+        yw=year_in_words(date.year),
+        q=(date.month + 2) // 3,
         dec=date.year // 10 * 10,
         H=draw.between(0, 23),
         M=draw.between(0, 59),

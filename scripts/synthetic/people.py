@@ -156,6 +156,11 @@ def initials(person: Person, draw: Draw) -> str:
     )
 
 
+def spelled(name: str, draw: Draw) -> str:
+    """Return a name as a dictation spells it: T-R-A-N, T R A N."""
+    return draw.pick(("-", "-", " ", ".")).join(c for c in name.upper() if c.isalpha())
+
+
 def plain(name: str) -> str:
     """Return a name as a login or an address has it: ASCII letters only, lower case."""
     from .pools import fold

@@ -129,6 +129,41 @@ def by_word(names: tuple[str, str, str], draw: Draw) -> str:
     )
 
 
+_BY_KIND = {"General": "the General", "Memorial": "Memorial", "Children's": "Children's", "County": "County"}
+
+
+def nickname(full: str, short: str, draw: Draw) -> str:
+    """Return what staff call a hospital: the General, Memorial, Luke's, Cedar, CR."""
+    names = [called for word, called in _BY_KIND.items() if word in full.split()]
+    words = short.split()
+    if words[0] in ("St.", "St", "Saint"):
+        names += [words[-1], f"St. {words[-1][0]}'s", f"Saint {words[-1]}"]
+    elif len(words) > 1 and len(words[0]) > 3:
+        names += [words[0], "".join(w[0].upper() for w in words) + "H"]
+    return draw.pick(names or [short])
+
+
+def veterans(draw: Draw, pools: Pools) -> str:
+    """Return a hospital of the veterans' administration, which is called after its town."""
+    town = draw.pick(pools.us_cities[draw.pick(pools.states)[1]])
+    return draw.pick(
+        (f"{town} VA", f"{town} VA", f"VA {town}", f"{town} VAMC", f"VAMC {town}", f"{town} VA Medical Center")
+    )
+
+
+def teaching(draw: Draw, pools: Pools) -> str:
+    """Return a university's hospital as it is called in speech: the U, U of Ohio, UOMC."""
+    state = draw.pick(pools.states)[0]
+    letters = "".join(w[0] for w in state.split())
+    return draw.pick(("the U", f"U of {state}", f"U of {letters}", f"U{letters}MC", f"{state} University Hospital"))
+
+
+def highway(draw: Draw, uk: bool) -> str:
+    """Return a road that has a number."""
+    american = ("I-%#", "Route %#", "Rte %##", "US %#", "Highway %#", "Hwy %##", "County Road %#", "State Route %##")
+    return draw.digits(draw.pick(("M%", "M%#", "A%#", "A%##", "B%###") if uk else american))
+
+
 def organization(draw: Draw, pools: Pools, uk: bool, kind: str) -> str:
     """Return an employer, shop, school, church, club or team."""
     names = pools.institutions

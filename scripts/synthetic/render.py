@@ -10,7 +10,7 @@ from . import dates, numbers, people, places
 from .draw import Draw
 from .pools import Pools
 from .template import Choice, Node, Slot, Template, TemplateError, parse
-from .wording import AGREEING, Piece, articles, clock
+from .wording import AGREEING, Piece, articles, clock, digits_in_words
 from .wording import age as wording_age
 
 _QUOTED = ("“%s”", '"%s"', '"%s"', "(%s)")
@@ -120,15 +120,14 @@ class Story:
             for amount, unit in slot.shifts:
                 date = dates.shift(date, amount, unit)
             return dates.write(date, slot.form, self.draw("date", self.count), self.style, self.uk), "DATE"
-        if kind in ("age", "agew", "aged"):
+        if kind in ("age", "agew", "aged", "agef"):
             low, high = (int(x) for x in slot.arg.split("-"))
             return wording_age(kind, self.draw("age", self.count).between(low, high)), "AGE"
         if kind in _INSTITUTIONS:
             draw = self.draw(entity)
             made = self._memo(entity, lambda: places.institution(draw, self.pools, self.uk, _INSTITUTIONS[kind]))
-            if slot.form == "k":
-                return str(self._memo(f"{entity}.k", lambda: places.by_word(made, self.draw(entity, "k")))), "HOSPITAL"  # type: ignore[arg-type]
-            return made[("", "s", "a").index(slot.form)], "HOSPITAL"  # type: ignore[index]
+            assert isinstance(made, tuple)
+            return self._institution_form(made, slot.form, entity), "HOSPITAL"
         if kind == "o":
             draw = self.draw(entity)
             kinds = slot.form or "work"
@@ -142,6 +141,15 @@ class Story:
                 return self.draw(entity).pick(with_field)[1], "PROFESSION"
             return (titles[0][0].upper() + titles[0][1:] if slot.form == "c" else titles[0]), "PROFESSION"
         return self._thing(entity, kind, slot, where)
+
+    def _institution_form(self, made: tuple[str, str, str], form: str, entity: str) -> str:
+        makers: dict[str, Callable[[Draw], str]] = {
+            "k": lambda draw: places.by_word(made, draw),
+            "nk": lambda draw: places.nickname(made[0], made[1], draw),
+            "va": lambda draw: places.veterans(draw, self.pools),
+            "u": lambda draw: places.teaching(draw, self.pools),
+        }
+        return makers[form](self.draw(entity, form)) if form in makers else made[("", "s", "a").index(form)]
 
     def _memo(self, key: str, make: Callable[[], object]) -> object:
         if key not in self.made:
@@ -158,7 +166,12 @@ class Story:
             ),
             "country": (lambda: draw.pick(pools.countries), "COUNTRY"),
             "loc": (lambda: draw.pick(pools.institutions["loc"]), "LOCATION-OTHER"),
-            "street": (lambda: places.street(draw, pools, uk, slot.form == "n"), "STREET"),
+            "street": (
+                lambda: (
+                    places.highway(draw, uk) if slot.form == "hw" else places.street(draw, pools, uk, slot.form == "n")
+                ),
+                "STREET",
+            ),
             "ward": (lambda: places.ward(draw, pools, uk), "DEPARTMENT"),
             "room": (lambda: numbers.room(draw, slot.form == "bed"), "ROOM"),
             "phone": (lambda: numbers.phone(draw, uk), "PHONE"),
@@ -182,7 +195,8 @@ class Story:
         if kind not in makers:
             raise TemplateError(f"{where}: unknown slot {entity}")
         make, label = makers[kind]
-        return str(self._memo(f"{entity}.{slot.form}", make)), label
+        made = str(self._memo(f"{entity}.{slot.form}", make))
+        return digits_in_words(made) if slot.form == "w" else made, label
 
     def _city(self, draw: Draw) -> str:
         where = draw.weighted((("home", 50), ("world", 38), ("invented", 12)))
@@ -244,6 +258,8 @@ class Story:
                 "fi": lambda: f"{person.given} {person.family[0]}{draw.pick(('', '.'))}",
                 "i": lambda: people.initials(person, draw),
                 "nk": lambda: person.nick,
+                "let": lambda: people.spelled(person.family, draw),
+                "letf": lambda: people.spelled(person.given, draw),
                 "n": lambda: f"{person.given} {draw.pick(_QUOTED) % person.nick} {person.family}",
                 "hl": lambda: "^".join(
                     x for x in (person.family, person.given, person.middle[: draw.pick((1, 1, 20))]) if x
@@ -254,7 +270,7 @@ class Story:
             more = self._details(ref, form, person)
             if more:
                 return more
-            if form in ("age", "agew", "aged"):
+            if form in ("age", "agew", "aged", "agef"):
                 age = self.ages.setdefault(ref, self.draw(ref, "age").between(20, 90))
                 return wording_age(form, age), "AGE"
             if form in _BIRTHS:

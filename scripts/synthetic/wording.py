@@ -71,10 +71,35 @@ def in_words(n: int) -> str:
     return _ONES[n] if n < 20 else _TENS[n // 10] + (f"-{_ONES[n % 10]}" if n % 10 else "")
 
 
+_ORDINALS = {"one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth", "nine": "ninth"}
+
+
+def ordinal_in_words(n: int) -> str:
+    """Return first, nineteenth, twenty-third."""
+    head, dash, last = in_words(n).rpartition("-")
+    last = _ORDINALS.get(last) or (last[:-1] + "ieth" if last.endswith("y") else last.replace("ve", "f") + "th")
+    return head + dash + last
+
+
+def year_in_words(year: int) -> str:
+    """Return a year as it is spoken: nineteen ninety-eight, two thousand seven, twenty twenty-one."""
+    century, rest = divmod(year, 100)
+    if century == 20 and rest < 10:
+        return "two thousand" + (f" {in_words(rest)}" if rest else "")
+    return f"{in_words(century)} {in_words(rest) if rest >= 10 else 'oh ' + in_words(rest) if rest else 'hundred'}"
+
+
+def digits_in_words(number: str) -> str:
+    """Return a number as it is read out, digit by digit; a letter stays."""
+    return " ".join(_ONES[int(c)] if c.isdigit() else c for c in number if c.isalnum())
+
+
 def age(form: str, years: int) -> str:
-    """Return an age as a number, in words (``agew``) or as a decade (``aged``)."""
+    """Return an age as a number, in words (``agew``) or as a decade (``aged``; in words ``agef``)."""
     if form == "agew":
         return in_words(years)
+    if form == "agef":
+        return _TENS[min(years, 99) // 10][:-1] + "ies" if years >= 20 else "teens"
     return f"{years // 10 * 10}s" if form == "aged" else str(years)
 
 

@@ -18,7 +18,7 @@ from deid.phi import CATEGORIES
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from synthetic import corpus, noise, pools, render  # noqa: E402
+from synthetic import corpus, noise, places, pools, render, wording  # noqa: E402
 from synthetic.draw import Draw  # noqa: E402
 from synthetic.template import Choice, Slot, TemplateError, from_text, parse  # noqa: E402
 from synthetic.wording import Piece  # noqa: E402
@@ -110,6 +110,49 @@ def test_dates_of_one_note_share_their_base() -> None:
     import datetime as dt
 
     assert dt.date.fromisoformat(first) - dt.date.fromisoformat(second) == dt.timedelta(days=40)
+
+
+def test_dictated_forms_say_numbers_and_letters() -> None:
+    day = fill("%% era=2021-2021\n{{t.iso}} {{t.spk}}")
+    assert re.fullmatch(r"[A-Za-z, -]+", day[2][0])
+    assert fill("{{age:43-43}}/{{agef:43-43}}/{{agef:16-16}}")[2:] == [
+        ("forties", "AGE"),
+        ("/", None),
+        ("teens", "AGE"),
+        ("\n", None),
+    ]
+    spelled, family = (text for text, label in fill("{{d1.let}}: {{d1.l}}") if label)
+    assert [c for c in spelled if c.isalpha()] == [c for c in family.upper() if c.isalpha()]
+    number = fill("{{mrn1.w}}")[0]
+    assert re.fullmatch(r"(zero|one|two|three|four|five|six|seven|eight|nine|[A-Z]| )+", number[0])
+    assert number[1]
+
+
+def test_dates_in_words_are_true() -> None:
+    said = {n: wording.ordinal_in_words(n) for n in (1, 2, 3, 5, 8, 9, 12, 15, 20, 21, 30)}
+    assert (
+        " ".join(said.values())
+        == "first second third fifth eighth ninth twelfth fifteenth twentieth twenty-first thirtieth"
+    )
+    years = {y: wording.year_in_words(y) for y in (1900, 1907, 1998, 2000, 2007, 2021)}
+    assert list(years.values()) == [
+        "nineteen hundred",
+        "nineteen oh seven",
+        "nineteen ninety-eight",
+        "two thousand",
+        "two thousand seven",
+        "twenty twenty-one",
+    ]
+    assert re.fullmatch(r"Q[1-4]( of)?( '?\d+)?", fill("{{t.q}}")[0][0])
+
+
+def test_hospitals_are_called_by_nickname_and_roads_by_number() -> None:
+    made = [fill(f"%% era=2{n:03}-2{n:03}\nat {{{{h1.{form}}}}}") for n in range(9) for form in ("nk", "va", "u")]
+    assert all(pieces[-2][1] == "HOSPITAL" and not pieces[-2][0].startswith("the ") for pieces in made)
+    assert any("VA" in pieces[-2][0] for pieces in made)
+    assert places.nickname("St. Luke's Hospital", "St. Luke's", Draw("x")) in ("Luke's", "St. L's", "Saint Luke's")
+    assert places.nickname("Elmford General Hospital", "Elmford", Draw("x")) == "the General"
+    assert re.search(r"\d", fill("{{street1.hw}}")[0][0])
 
 
 def test_article_agrees_and_stays_outside() -> None:
