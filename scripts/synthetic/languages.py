@@ -1,10 +1,15 @@
 """Notes of a language from sentences, headers and pools of that language alone; and notes that people wrote.
 
-A folder ``corpora/synthetic-<language>`` holds ``notes.txt`` (parts of notes) and ``pools.toml``. A part begins with
-a line ``== kind``; kinds are ``head`` (what a note begins with), ``said`` (sentences in which somebody or something is
+A folder ``corpora/synthetic-<language>`` holds ``*.txt`` (parts of notes) and ``pools.toml``. A part begins with a
+line ``== kind``; kinds are ``head`` (what a note begins with), ``said`` (sentences in which somebody or something is
 identified), ``clinical`` (sentences in which nobody is), ``foot``, and ``whole`` (notes as they are). Parts of the
 kinds said and clinical are one sentence a line. What is said in them is of the slot language of `synthetic.template`:
 ``{{patient.full}}``, ``{one|other}``. A note is a head, sentences at random, and a foot.
+
+Slots that identify nobody are ``{{noun}}``, ``{{number:60-90}}`` and the lists of the table ``plain`` of ``pools.toml``
+(``{{drug}}``). ``{{kin.full}}`` is a relative with the patient's family name, ``{{doctor.code}}`` are the letters that
+somebody signs with, ``{{date.week}}`` is a week of the calendar, ``{{age:0-17}}`` is an age within bounds,
+``{{hospital.bare}}`` is of the pool ``hospital_bare``.
 """
 
 from __future__ import annotations
@@ -23,6 +28,7 @@ from synthetic.template import Choice, Node, Slot, parse
 _MARK = re.compile(r"\[\[([A-Z-]+):([^\]\n]+)\]\]")
 _TODAY = date(2024, 6, 30)
 _DAYS = 365 * 6
+_LIFE = 365 * 50
 
 
 def read_notes(path: str | Path) -> list[Document]:
@@ -48,6 +54,8 @@ class Language:
     parts: dict[str, list[tuple[Node, ...]]]
     pools: dict[str, list[str]]
     forms: dict[str, list[str]]
+    plain: dict[str, list[str]] = field(default_factory=dict)
+    eponyms: list[str] = field(repr=False, default_factory=list)
     given: list[str] = field(repr=False, default_factory=list)
     last: list[str] = field(repr=False, default_factory=list)
     cities: list[str] = field(repr=False, default_factory=list)
@@ -58,17 +66,21 @@ def load(code: str, root: Path) -> Language:
     """Read a language's parts and pools; names, towns and words are those of its lists, as they are written."""
     folder = root / "corpora" / f"synthetic-{code}"
     parts: dict[str, list[tuple[Node, ...]]] = {}
-    for number, part in enumerate(re.split(r"(?m)^== ", (folder / "notes.txt").read_text(encoding="utf-8"))[1:]):
+    told = "\n".join(path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.txt")))
+    for number, part in enumerate(re.split(r"(?m)^== ", told)[1:]):
         kind, _, body = part.partition("\n")
         where = f"{code}/{number}"
         texts = body.strip("\n").split("\n") if kind in ("said", "clinical") else [body.strip("\n")]
         parts.setdefault(kind, []).extend(parse(text, where) for text in texts if text.strip())
-    told = tomllib.loads((folder / "pools.toml").read_text(encoding="utf-8"))
-    names = (f"{name}_{code}" for name in ("names/given", "names/last", "places/cities", "common/words"))
-    given, last, cities, words = (
-        (root / "dictionaries" / name / "items.txt").read_text(encoding="utf-8").splitlines() for name in names
+    filling = tomllib.loads((folder / "pools.toml").read_text(encoding="utf-8"))
+    lists = ("clinical/eponyms", "names/given", "names/last", "places/cities", "common/words")
+    eponyms, given, last, cities, words = (
+        (root / "dictionaries" / f"{name}_{code}" / "items.txt").read_text(encoding="utf-8").splitlines()
+        for name in lists
     )
-    return Language(code, parts, told["pools"], told["forms"], given, last, cities, [w for w in words if len(w) > 6])
+    plain = filling.get("plain", {})
+    long = [word for word in words if len(word) > 6]
+    return Language(code, parts, filling["pools"], filling["forms"], plain, eponyms, given, last, cities, long)
 
 
 class _Note:
@@ -95,6 +107,10 @@ class _Note:
 
     def _person(self, entity: str) -> tuple[str, str]:
         if entity not in self.people:
+            if entity.startswith("kin"):
+                last = self._person("patient")[1]
+                self.people[entity] = (_capital(self._pool("given")), last)
+                return self.people[entity]
             draw, own = self.draw, self.language.pools
             given = draw.choice(own["given"] if draw.random() < 0.4 else self.language.given)
             last = draw.choice(own["last"] if draw.random() < 0.5 else self.language.last)
@@ -121,17 +137,21 @@ class _Note:
             self._add(slot.entity, slot.literal)
             return
         kind = slot.entity.rstrip("0123456789")
-        if kind in ("patient", "doctor", "relative"):
+        if kind in ("patient", "doctor", "relative", "kin"):
             text = self._name(slot)
             self._add("DOCTOR" if kind == "doctor" else "PATIENT", text)
         elif kind == "noun":
             self.text += self._noun()
+        elif kind == "number":
+            self.text += str(self._within(slot, 1, 200))
+        elif kind in self.language.plain:
+            self.text += self._filled(self.draw.choice(self.language.plain[kind]))
         elif kind in _NUMBERS:
             self._add(_NUMBERS[kind], self._digits(self._pool_or_form(kind, slot.form)))
         elif kind == "date":
             self._add("DATE", self._date(slot.form))
         elif kind == "age":
-            self._add("AGE", str(self.draw.randint(1, 98)))
+            self._add("AGE", str(self._within(slot, 1, 98)))
         elif kind == "city":
             own = self.language
             self._add("CITY", _capital(self.draw.choice(own.pools["city"] if self.draw.random() < 0.4 else own.cities)))
@@ -144,15 +164,23 @@ class _Note:
         elif kind == "url":
             self._add("URL", f"www.{self._pool('domain')}")
         else:
-            self._add(_WORDS[kind], self._filled(self._pool(kind)))
+            self._add(_WORDS[kind], self._digits(self._filled(self._pool_or_form(kind, slot.form))))
+
+    def _within(self, slot: Slot, low: int, high: int) -> int:
+        """Return a number within the bounds that a slot names, or these."""
+        if slot.arg:
+            low, high = map(int, slot.arg.split("-"))
+        return self.draw.randint(low, high)
 
     def _filled(self, text: str) -> str:
-        """Return an item of a pool, with town, family name and number where it says so."""
+        """Return an item of a pool, with town, family name, eponym and number where it says so."""
         own, draw = self.language, self.draw
+        if "%E" in text:
+            text = text.replace("%E", _capital(draw.choice(own.eponyms)))
         text = text.replace("%C", _capital(draw.choice(own.pools["city"] + own.cities)))
         text = text.replace("%L", _capital(draw.choice(own.pools["last"] + own.last)))
         text = text.replace("%G", _capital(draw.choice(own.pools["given"])))
-        return self._digits(text.replace("%N", str(draw.randint(1, 180))))
+        return text.replace("%N", str(draw.randint(1, 180)))
 
     def _pool_or_form(self, kind: str, form: str) -> str:
         return self._pool(f"{kind}_{form}" if form else kind)
@@ -181,8 +209,16 @@ class _Note:
             "inverted": f"{last}, {given}",
             "reversed": f"{last} {given}",
             "initial": f"{given[0]}. {last}",
+            "initials": f"{given[0]}. {last[0]}.",
+            "code": self._code(given, last),
         }[form]
         return text.upper() if slot.case == "!" else text
+
+    def _code(self, given: str, last: str) -> str:
+        """Return letters that somebody signs with."""
+        code = self.draw.choice([given[0] + last[0], last[:3], given[0] + last[:2], last[:2] + given[:2]])
+        code = re.sub(r"\W", "", code)
+        return self.draw.choice([code, code.lower(), code.lower(), code.upper()])
 
     def _date(self, form: str) -> str:
         draw, own = self.draw, self.language.forms
@@ -191,6 +227,8 @@ class _Note:
             if form == "born"
             else self.day + timedelta(draw.randint(-90, 60))
         )
+        if form == "history":
+            day -= timedelta(draw.randrange(_LIFE))
         forms = own["born"] if form == "born" else own[f"date_{form}"] if form else own["date"]
         return _dated(draw.choice(forms), day, own)
 
@@ -205,7 +243,7 @@ _NUMBERS = {
 }  # fmt: skip
 _WORDS = {
     "hospital": "HOSPITAL", "organization": "ORGANIZATION", "street": "STREET", "country": "COUNTRY",
-    "job": "PROFESSION", "insurer": "ORGANIZATION",
+    "job": "PROFESSION", "insurer": "ORGANIZATION", "state": "STATE", "holiday": "DATE",
 }  # fmt: skip
 
 
@@ -239,11 +277,16 @@ def _plain(text: str) -> str:
 
 
 def _dated(form: str, day: date, words: dict[str, list[str]]) -> str:
-    """Return a date: d, dd, m, mm, yy, yyyy as numbers, M month, W weekday."""
+    """Return a date.
+
+    d, dd, m, mm, yy, yyyy, w (week) and q (quarter) are numbers, M is a month, A one in short, W a weekday, D the first
+    two letters of one.
+    """
     told = {
         "yyyy": f"{day.year}", "yy": f"{day.year % 100:02d}", "dd": f"{day.day:02d}", "mm": f"{day.month:02d}",
         "d": str(day.day), "m": str(day.month), "M": words["months"][day.month - 1],
-        "W": words["weekdays"][day.weekday()],
+        "W": words["weekdays"][day.weekday()], "w": str(day.isocalendar().week), "q": str((day.month + 2) // 3),
+        "A": words.get("short", words["months"])[day.month - 1], "D": words["weekdays"][day.weekday()][:2],
     }  # fmt: skip
     return re.sub(r"\{(\w+)\}", lambda mark: told[mark[1]], form)
 

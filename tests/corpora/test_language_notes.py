@@ -1,0 +1,115 @@
+"""Notes to train a language's model on: their spans, and the forms that their slots take."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from deid.document import Document, check_spans
+from deid.phi import CATEGORIES
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from synthetic.languages import documents, load  # noqa: E402
+
+LISTS = {
+    "clinical/eponyms": "trömner",
+    "names/given": "anna",
+    "names/last": "huber",
+    "places/cities": "linz",
+    "common/words": "verlaufskontrolle",
+}
+POOLS = """
+[pools]
+given = ["Rosa"]
+last = ["Gruber"]
+particle = ["von"]
+hospital = ["Klinikum %C"]
+hospital_bare = ["KH @@"]
+city = ["Wels"]
+[forms]
+months = ["Jänner", "F", "M", "A", "M", "J", "J", "A", "S", "O", "N", "D"]
+weekdays = ["Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag", "Sonntag"]
+date_week = ["KW {w}"]
+date_quarter = ["Q{q}/{yyyy}"]
+date_history = ["{yyyy}"]
+date_short = ["{D} {d}.{m}."]
+[plain]
+sign = ["%E-Zeichen", "Morbus %E"]
+"""
+
+
+def notes(tmp_path: Path, whole: str, count: int = 40) -> list[Document]:
+    """Return notes of one text; those where other parts were drawn are left out."""
+    folder = tmp_path / "corpora" / "synthetic-xx"
+    folder.mkdir(parents=True)
+    (folder / "pools.toml").write_text(POOLS, encoding="utf-8")
+    (folder / "notes.txt").write_text("== said\n-\n== clinical\n-\n== head\n-\n== foot\n-\n", encoding="utf-8")
+    (folder / "more.txt").write_text(f"== whole\n{whole}\n", encoding="utf-8")
+    for name, item in LISTS.items():
+        place = tmp_path / "dictionaries" / f"{name}_xx"
+        place.mkdir(parents=True)
+        (place / "items.txt").write_text(f"{item}\n", encoding="utf-8")
+    return [note for note in documents("xx", count, tmp_path) if not note.text.startswith("-")]
+
+
+def fillings(note: Document) -> list[tuple[str, str]]:
+    return [(span.category, note.text[span.start : span.end]) for span in note.spans]
+
+
+def test_a_relative_can_have_the_family_name_of_the_patient(tmp_path: Path) -> None:
+    for note in notes(tmp_path, "{{patient.last}}/{{kin.full}}"):
+        (_, patient), (category, kin) = fillings(note)
+        assert category == "PATIENT"
+        assert kin == f"Rosa {patient}"
+
+
+def test_letters_that_sign_are_the_doctors(tmp_path: Path) -> None:
+    for note in notes(tmp_path, "{{doctor.full}}/{{doctor.code}} {{doctor.initials}}"):
+        (_, name), (category, code), (_, initials) = fillings(note)
+        assert category == "DOCTOR"
+        assert 2 <= len(code) <= 4
+        assert code.isalpha()
+        assert code[0].lower() in name.lower()
+        assert len(initials) == 5
+
+
+def test_numbers_and_lists_that_identify_nobody_have_no_span(tmp_path: Path) -> None:
+    for note in notes(tmp_path, "RR {{number:90-99}}, {{sign}}; {{age:3-5}} J."):
+        ((category, age),) = fillings(note)
+        assert category == "AGE"
+        assert 3 <= int(age) <= 5
+        assert 90 <= int(note.text[3:5]) <= 99
+        assert "Trömner" in note.text
+
+
+def test_weeks_quarters_and_years_of_a_life_are_dates(tmp_path: Path) -> None:
+    found = notes(tmp_path, "{{date.week}} {{date.quarter}} {{date.history}} {{date.short}}")
+    years = {int(fillings(note)[2][1]) for note in found}
+    assert {category for note in found for category, _ in fillings(note)} == {"DATE"}
+    assert all(fillings(note)[0][1].startswith("KW ") for note in found)
+    assert all(fillings(note)[1][1][:2] in ("Q1", "Q2", "Q3", "Q4") for note in found)
+    assert all(fillings(note)[3][1][:2] in ("Mo", "Di", "Mi", "Do", "Fr", "Sa", "So") for note in found)
+    assert min(years) < 2000
+
+
+def test_a_slot_names_the_pool_that_it_is_of(tmp_path: Path) -> None:
+    for note in notes(tmp_path, "{{hospital.bare}} {{hospital}}"):
+        (_, bare), (_, full) = fillings(note)
+        assert bare.startswith("KH ")
+        assert bare[3:].isupper()
+        assert full in ("Klinikum Wels", "Klinikum Linz")
+
+
+@pytest.mark.parametrize("code", ["de", "fr", "nl"])
+def test_all_parts_of_a_language_are_filled(code: str) -> None:
+    language = load(code, ROOT)
+    assert {"head", "said", "clinical", "foot"} <= set(language.parts)
+    for note in documents(code, 300, ROOT):
+        check_spans(len(note.text), note.spans)
+        assert not set("{}%") & {c for _, filling in fillings(note) for c in filling}
+        assert {category for category, _ in fillings(note)} <= set(CATEGORIES)
+        assert all(filling == filling.strip() for _, filling in fillings(note))
