@@ -87,6 +87,7 @@ _IDS: dict[str, tuple[str, ...]] = {
         "WC-##-######",
     ),
     "auth": ("A%#######", "%########", "PA-######", "@@%#####", "##########", "######-###", "OP%######"),
+    "tin": ("##-#######", "##-#######", "#########"),
     "rx": ("%######", "####-######", "C%######", "N######", "%#####-#####", "#######"),
     "doc": ("%#######", "########-##", "D#######", "DOC######", "*****-****", "%##-####-##"),
 }
@@ -115,6 +116,7 @@ _PLAN = (
     "R########",
     "@@ ######@",
 )
+_GROUP = ("%####", "######", "%####-##", "@@@%##", "00%####", "@%####@", "%###")
 _LICENSE: dict[str, tuple[str, ...]] = {
     "dea": ("@@#######", "B@#######", "A@#######", "F@#######"),
     "npi": ("1#########",),
@@ -208,9 +210,9 @@ def account(draw: Draw) -> str:
     return draw.digits(draw.pick(_ACCOUNT))
 
 
-def plan(draw: Draw) -> str:
-    """Return a health plan beneficiary number."""
-    return draw.digits(draw.pick(_PLAN))
+def plan(draw: Draw, group: bool = False) -> str:
+    """Return a health plan beneficiary number, or the number of the group."""
+    return draw.digits(draw.pick(_GROUP if group else _PLAN))
 
 
 def licence(draw: Draw, kind: str) -> str:

@@ -112,20 +112,20 @@ def institution(draw: Draw, pools: Pools, uk: bool, kind: str) -> tuple[str, str
     return full, base, acronym
 
 
+_SPOKEN = frozenset(
+    ("General", "Memorial", "Regional", "County", "Community", "University", "Methodist", "Baptist", "Children's")
+)
+"""Kinds of hospital that people call one by alone; "Hospital" or "Clinic" alone names none."""
+
+
 def by_word(names: tuple[str, str, str], draw: Draw) -> str:
     """Return what people call an institution: one word of its name, a cut or a possessive of it."""
     full, base, _ = names
-    words = [w for w in full.split() if w[0].isupper() and len(w) > 3]
-    first = words[0] if words else base
+    first = base.split()[-1] if base.startswith(("St ", "St. ", "Saint ")) else base
+    kinds = [word for word in full.split() if word in _SPOKEN] or [first]
     owner = first if first.endswith("s") else first + "'s"
     return draw.weighted(
-        (
-            (first, 40),
-            (draw.pick(words or [base]), 25),
-            (owner, 15),
-            (f"{first} Gen", 10),
-            (f"{first[:4]}-{full.split()[-1][:4]}", 10),
-        )
+        ((first, 40), (draw.pick(kinds), 25), (owner, 15), (f"{first} Gen", 10), (f"{first[:4]}-{kinds[0][:4]}", 10))
     )
 
 

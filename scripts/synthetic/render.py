@@ -182,7 +182,7 @@ class Story:
             "mrn": (lambda: numbers.mrn(draw, uk), "MEDICALRECORD"),
             "ssn": (lambda: numbers.ssn(draw), "SSN"),
             "acct": (lambda: numbers.account(draw), "ACCOUNT"),
-            "plan": (lambda: numbers.plan(draw), "HEALTHPLAN"),
+            "plan": (lambda: numbers.plan(draw, slot.form == "grp"), "HEALTHPLAN"),
             "id": (lambda: numbers.identifier(draw, slot.form), "IDNUM"),
             "lic": (lambda: numbers.licence(draw, slot.form), "LICENSE"),
             "veh": (lambda: numbers.vin(draw) if slot.form == "vin" else numbers.plate(draw, uk), "VEHICLE"),
