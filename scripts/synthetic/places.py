@@ -122,11 +122,10 @@ def by_word(names: tuple[str, str, str], draw: Draw) -> str:
     """Return what people call an institution: one word of its name, a cut or a possessive of it."""
     full, base, _ = names
     first = base.split()[-1] if base.startswith(("St ", "St. ", "Saint ")) else base
-    kinds = [word for word in full.split() if word in _SPOKEN] or [first]
+    kinds = [word for word in full.split() if word in _SPOKEN]
     owner = first if first.endswith("s") else first + "'s"
-    return draw.weighted(
-        ((first, 40), (draw.pick(kinds), 25), (owner, 15), (f"{first} Gen", 10), (f"{first[:4]}-{kinds[0][:4]}", 10))
-    )
+    cut = f"{first[:4]}-{kinds[0][:4]}" if kinds else first
+    return draw.weighted(((first, 40), (draw.pick(kinds or [first]), 25), (owner, 15), (f"{first} Gen", 10), (cut, 10)))
 
 
 _BY_KIND = {"General": "the General", "Memorial": "Memorial", "Children's": "Children's", "County": "County"}

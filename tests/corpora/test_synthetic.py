@@ -82,6 +82,15 @@ def test_forms_of_columns() -> None:
     assert blank.startswith(f"{family} {given}")
 
 
+def test_kinds_of_organization_are_common_to_both_parts() -> None:
+    train, dev = pools.load("train"), pools.load("dev")
+    for kind in ("rx", "fh", "law", "dme", "ems"):
+        assert train.institutions[kind] == dev.institutions[kind]
+        ((name, label),) = fill(f"{{{{o1.{kind}}}}}")[:1]
+        assert label == "ORGANIZATION"
+        assert name.endswith(train.institutions[kind])
+
+
 def test_compact_dates_are_the_same_day() -> None:
     whole, compact, day, born, year = (
         text for text, label in fill("{{t.iso}}; {{t.c}}; {{t.dm}}; {{p.dobc}}; {{p.doby}}") if label
