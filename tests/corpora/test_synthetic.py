@@ -152,6 +152,7 @@ def test_dates_in_words_are_true() -> None:
         "two thousand seven",
         "twenty twenty-one",
     ]
+    assert re.fullmatch(r"\d+(st|nd|rd|th) of [A-Z][a-z]+(, \d+)?", fill("{{t.dof}}")[0][0])
     assert re.fullmatch(r"Q[1-4]( of)?( '?\d+)?", fill("{{t.q}}")[0][0])
 
 
