@@ -84,6 +84,12 @@ class Pinned:
         answer = answered(self.questions[name])
         assert short(answer) == self._answers[name], f"{name} gives another answer now: {answer[:2000]}"
 
+    def others(self) -> list[str]:
+        """Return the questions that are answered otherwise than in the file."""
+        lines = self.file.read_text(encoding="utf-8").splitlines()
+        kept = dict(line.split("\t", 1) for line in lines)
+        return [name for name, question in self.questions.items() if short(answered(question)) != kept[name]]
+
     def renew(self) -> None:
         """Write the file anew."""
         lines = [f"{name}\t{short(answered(question))}\n" for name, question in self.questions.items()]

@@ -168,10 +168,16 @@ class Finding:
             "model": self.model,
             "column": self.column,
             "asked": self.asked,
-            "level": self.verdict.level,
+            "level": _told(self.verdict.level),
             "ok": self.verdict.ok if self.asked is not None else None,
             "rows": [row + 1 for row in self.verdict.witness],
         }
+
+
+def _told(level: float | tuple[float, ...]) -> float | tuple[float, ...]:
+    """Return a level in digits that all processors agree on: logarithms and sums differ in the last ones."""
+    told = [float(f"{one:.12g}") for one in (level if isinstance(level, tuple) else (level,))]
+    return tuple(told) if isinstance(level, tuple) else told[0]
 
 
 def assess(
