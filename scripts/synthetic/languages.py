@@ -9,7 +9,8 @@ kinds said and clinical are one sentence a line. What is said in them is of the 
 Slots that identify nobody are ``{{noun}}``, ``{{number:60-90}}`` and the lists of the table ``plain`` of ``pools.toml``
 (``{{drug}}``). ``{{kin.full}}`` is a relative with the patient's family name, ``{{doctor.code}}`` are the letters that
 somebody signs with, ``{{date.week}}`` is a week of the calendar, ``{{age:0-17}}`` is an age within bounds,
-``{{hospital.bare}}`` is of the pool ``hospital_bare``.
+``{{hospital.bare}}`` is of the pool ``hospital_bare``. The table ``shapes`` says how many notes are in capitals
+(``upper``), without them (``lower``), or without the signs of the language (``ascii``).
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from __future__ import annotations
 import random
 import re
 import tomllib
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
@@ -55,6 +57,7 @@ class Language:
     pools: dict[str, list[str]]
     forms: dict[str, list[str]]
     plain: dict[str, list[str]] = field(default_factory=dict)
+    shapes: dict[str, float] = field(default_factory=dict)
     eponyms: list[str] = field(repr=False, default_factory=list)
     given: list[str] = field(repr=False, default_factory=list)
     last: list[str] = field(repr=False, default_factory=list)
@@ -78,9 +81,9 @@ def load(code: str, root: Path) -> Language:
         (root / "dictionaries" / f"{name}_{code}" / "items.txt").read_text(encoding="utf-8").splitlines()
         for name in lists
     )
-    plain = filling.get("plain", {})
+    plain, shapes = filling.get("plain", {}), filling.get("shapes", {})
     long = [word for word in words if len(word) > 6]
-    return Language(code, parts, filling["pools"], filling["forms"], plain, eponyms, given, last, cities, long)
+    return Language(code, parts, filling["pools"], filling["forms"], plain, shapes, eponyms, given, last, cities, long)
 
 
 class _Note:
@@ -91,12 +94,19 @@ class _Note:
         self.text, self.spans = "", []
         self.people: dict[str, tuple[str, str]] = {}
         self.day = _TODAY - timedelta(draw.randrange(_DAYS))
+        names = list(language.shapes)
+        shares = [*language.shapes.values(), 1 - sum(language.shapes.values())]
+        self.shape = _SHAPES[draw.choices([*names, ""], shares)[0]] if names else str
+
+    def say(self, text: str) -> None:
+        """Write words that identify nobody."""
+        self.text += self.shape(text)
 
     def write(self, nodes: tuple[Node, ...]) -> None:
         """Write a part."""
         for node in nodes:
             if isinstance(node, str):
-                self.text += node
+                self.say(node)
             elif isinstance(node, Choice):
                 self.write(self.draw.choice(node.options))
             else:
@@ -141,11 +151,11 @@ class _Note:
             text = self._name(slot)
             self._add("DOCTOR" if kind == "doctor" else "PATIENT", text)
         elif kind == "noun":
-            self.text += self._noun()
+            self.say(self._noun())
         elif kind == "number":
-            self.text += str(self._within(slot, 1, 200))
+            self.say(str(self._within(slot, 1, 200)))
         elif kind in self.language.plain:
-            self.text += self._filled(self.draw.choice(self.language.plain[kind]))
+            self.say(self._filled(self.draw.choice(self.language.plain[kind])))
         elif kind in _NUMBERS:
             self._add(_NUMBERS[kind], self._digits(self._pool_or_form(kind, slot.form)))
         elif kind == "date":
@@ -210,6 +220,7 @@ class _Note:
             "reversed": f"{last} {given}",
             "initial": f"{given[0]}. {last}",
             "initials": f"{given[0]}. {last[0]}.",
+            "masked": f"{given} {last[0].upper()}.",
             "code": self._code(given, last),
         }[form]
         return text.upper() if slot.case == "!" else text
@@ -233,6 +244,7 @@ class _Note:
         return _dated(draw.choice(forms), day, own)
 
     def _add(self, category: str, text: str) -> None:
+        text = self.shape(text)
         self.spans.append(Span(len(self.text), len(self.text) + len(text), category))
         self.text += text
 
@@ -245,6 +257,16 @@ _WORDS = {
     "hospital": "HOSPITAL", "organization": "ORGANIZATION", "street": "STREET", "country": "COUNTRY",
     "job": "PROFESSION", "insurer": "ORGANIZATION", "state": "STATE", "holiday": "DATE",
 }  # fmt: skip
+
+
+def _ascii(text: str) -> str:
+    for sign, letters in _LETTERS.items():
+        text = text.replace(sign, letters)
+    return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+
+
+_LETTERS = {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"}
+_SHAPES: dict[str, Callable[[str], str]] = {"": str, "upper": str.upper, "lower": str.lower, "ascii": _ascii}
 
 
 def _capital(name: str) -> str:
@@ -297,7 +319,7 @@ def documents(code: str, count: int, root: Path, seed: int = 1) -> Iterator[Docu
     for number in range(count):
         draw = random.Random(f"{seed} {code} {number}")
         note = _Note(language, draw)
-        if draw.random() < 0.3 and "whole" in language.parts:
+        if draw.random() < 0.4 and "whole" in language.parts:
             note.write(draw.choice(language.parts["whole"]))
         else:
             if draw.random() < 0.75:
