@@ -212,6 +212,8 @@ class _Note:
         form = slot.form or "full"
         if form == "signed":
             form = self.draw.choice(["full", "full", "initial", "last"])
+        # What is drawn shifts all that follows: French notes, without such slots, stay as they are.
+        code = self._code(given, last) if self.language.plain else ""
         text = {
             "full": f"{given} {last}",
             "last": last,
@@ -221,7 +223,7 @@ class _Note:
             "initial": f"{given[0]}. {last}",
             "initials": f"{given[0]}. {last[0]}.",
             "masked": f"{given} {last[0].upper()}.",
-            "code": self._code(given, last),
+            "code": code,
         }[form]
         return text.upper() if slot.case == "!" else text
 
