@@ -102,10 +102,30 @@ _CLINICAL = {
 """Word lists of the product from which clinical language is taken, by kind of slot."""
 
 
+_NOT_CLINICAL = {
+    "procedures": re.compile(
+        r"\b(?:air (?:attack|raid|reconnaissance)|ambus|amphibious|attack|banzai|barrage|battery|black operation|blitz"
+        r"|bombard|bombing|broadside|burst|campaign|cannon|censor|charge|clandestine|combat|combined|counter|coup|cover"
+        r"|crossfire|cutting out|dirty|diversion|drumfire|dry-gulching|espionage|exfiltration|expedition|exploratory"
+        r"|fire|firing|foray|fratricide|fusillade|incursion|information|inroad|intelligence|interpenetration|invasion"
+        r"|lying|man(?:eu|oeu)ver|maraud|military|mission|naval|offen[cs]e|offensive|onrush|onset|onslaught|overt"
+        r"|peacekeeping|penetration|psychological operation|psyop|push back|raid|recc|reconn|re[ei]nforcement|riposte"
+        r"|rollback|salvo|scouting|security|shelling|shufti|spying|strafe|strike|support|surprise|swoop|trap"
+        r"|undercover|vivisection|volley)"
+    ),
+    "anatomy": re.compile(
+        r"\b(?:antenna|arse|arsehole|cannon|cobblers|fetlock|fetter|flipper|fore-?wing|hind|hindquarters|hoof|kisser"
+        r"|smiler|snout|tentacle|trap|trotter|tush|wing)\b"
+    ),
+}
+"""What the word lists hold of war and of animals, for each follows whole branches of WordNet."""
+
+
 def _clinical(name: str) -> tuple[str, ...]:
-    """Return the entries of a clinical word list."""
+    """Return the entries of a clinical word list, without those of war and of animals."""
     lines = (ROOT.parent.parent / "dictionaries" / "clinical" / name / "items.txt").read_text(encoding="utf-8")
-    return tuple(line for line in lines.splitlines() if line and not line.startswith("#"))
+    no = _NOT_CLINICAL.get(name)
+    return tuple(line for line in lines.splitlines() if line and line[0] != "#" and not (no and no.search(line)))
 
 
 def _table(name: str) -> dict[str, list[str]]:
