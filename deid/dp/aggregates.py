@@ -16,7 +16,7 @@ import numpy as np
 from deid.base.arrays import FloatArray, IntArray
 from deid.base.errors import ConfigError, require
 from deid.dp.costs import Cost, choosing, draw, half_width_of, laplace_draws, split, variance_of
-from deid.dp.intervals import mean_interval, sampled, standard_half_width
+from deid.dp.intervals import deviations, mean_interval, sampled, shares_interval, standard_half_width
 from deid.dp.noise import Noise
 
 _STEPS = 1 << 20  # of the grid of a sum
@@ -95,9 +95,13 @@ def noisy_sum(
     distance: int,
     level: float,
     *,
+    sampling: int = 0,
     whole: bool = False,
 ) -> Bounded:
     """Add up values, moved into [low, high]; missing ones (nan) count as nothing.
+
+    For an interval that covers sampling a quarter of epsilon is spent on the sum of the squares, which is the variance
+    of a sum of Poisson many independent values (a compound Poisson law).
 
     Parameters
     ----------
@@ -111,6 +115,8 @@ def noisy_sum(
         Source of noise, and rows between neighbours.
     level : float
         Level of the interval, 0 to 1; it covers the noise, not what the bounds cut off.
+    sampling : int
+        As that of `noisy_counts`: of the sum to be expected.
     whole : bool
         The values and bounds are whole numbers, which need no grid.
 
@@ -126,12 +132,50 @@ def noisy_sum(
     """
     _checked(low, high)
     most = max(abs(low), abs(high))
+    if sampling:
+        _checked(0.0, most * most)
+        for_sum, for_squares = split(cost, (3.0, 1.0))
+        squares = noisy_sum(np.clip(values, low, high) ** 2, 0.0, most * most, for_squares, noise, distance, level)
+        found = noisy_sum(values, low, high, for_sum, noise, distance, level, whole=whole)
+        of_noise = variance_of(_STEPS * distance, for_sum) * (most / _STEPS) ** 2
+        half = _half_width(sampling * max(squares.upper, 0.0), of_noise, for_sum, level)
+        return Bounded(found.value, min(found.lower, found.value - half), max(found.upper, found.value + half))
     grid = 1.0 if whole and most <= _MOST_WHOLE else most / _STEPS
     units = np.rint(np.clip(values[~np.isnan(values)], low, high) / grid).astype(np.int64)
     sensitivity = math.ceil(most / grid) * distance
     drawn = int(draw(noise, np.array([int(units.sum())]), sensitivity, cost)[0])
     half = half_width_of(sensitivity, cost, level) * grid
     return Bounded(drawn * grid, drawn * grid - half, drawn * grid + half)
+
+
+def _half_width(of_rows: float, of_noise: float, cost: Cost, level: float) -> float:
+    """Return the half width for a number whose variance is that of the rows and that of noise, drawn at ``cost``."""
+    own = (np.array([of_rows]), np.array([of_noise]), np.array([laplace_draws(cost)]))
+    return float(deviations(*own, level)[0]) * math.sqrt(of_rows + of_noise)
+
+
+def noisy_distinct(
+    counts: IntArray, cost: Cost, noise: Noise, distance: int, level: float, *, sampling: int = 0
+) -> Bounded:
+    """Count the cells in which rows are; a row more is at most one cell more.
+
+    An interval that covers sampling is of the number of cells to be expected of as many rows. Of Poisson many
+    independent rows each cell has some or none for itself; with the expectation D of K cells the variance of their
+    number is at most D (1 - D / K) (all cells alike), as that of a share of K is, so it is Wilson's. Where a person has
+    up to m rows it is at most m times that: for cells j and k with the rates a and b, and c of those who have both,
+    exp(c) - 1 is at most sqrt(c / a) sqrt(c / b) sqrt((exp(a) - 1) (exp(b) - 1)), so that the covariances of a cell add
+    up to at most m - 1 times its variance. Parameters as those of `noisy_counts`.
+    """
+    cells = len(counts)
+    found = noisy_count(int((np.asarray(counts) > 0).sum()), cost, noise, distance, level)
+    if not sampling:
+        return found
+    nothing, whole = np.zeros(1), np.full(1, float(cells))
+    spread = np.full(1, variance_of(distance, cost)), nothing, nothing
+    draws = np.full(1, laplace_draws(cost))
+    ends = shares_interval(np.full(1, found.value), whole, spread, draws, level, rows=sampling)
+    lower, upper = (float(own[0]) * cells for own in ends)
+    return Bounded(found.value, min(lower, found.lower), max(upper, found.upper))
 
 
 def noisy_mean(
@@ -216,6 +260,7 @@ def noisy_variance(
     distance: int,
     level: float,
     *,
+    sampling: int = 0,
     root: bool = False,
 ) -> Bounded:
     """Take the variance of values, moved into [low, high]; missing ones (nan) are left out.
@@ -225,6 +270,9 @@ def noisy_variance(
     neighbours, and the three follow one another (sequential composition). The variance is the mean square less the
     square of the mean, which divides by the number of values. The interval holds for all three numbers within theirs.
     Parameters and errors as those of `noisy_sum`.
+
+    For an interval that covers sampling a quarter each is spent, the fourth on the fourth powers of the distances from
+    the mean that the others told: the variance of the variance of n values is that of their squared distances over n.
 
     Parameters
     ----------
@@ -241,7 +289,7 @@ def noisy_variance(
     middle, reach = (low + high) / 2, (high - low) / 2
     most = reach * reach
     _checked(0.0, most)
-    shares = split(cost, (1.0, 1.0, 1.0))
+    shares = split(cost, [1.0] * (4 if sampling else 3))
     each = 1 - (1 - level) / 3
     away = present - middle
     sums = noisy_sum(away, -reach, reach, shares[0], noise, distance, each)
@@ -252,8 +300,29 @@ def noisy_variance(
     farthest = max(abs(mean.lower), abs(mean.upper))
     found = square.value - mean.value**2, square.lower - farthest**2, square.upper - nearest**2
     value, lower, upper = (min(max(own, 0.0), most) for own in found)
+    if sampling:
+        fourth = _fourth_moment(away, mean.value, reach, shares[3], noise, distance, level, count)
+        of_rows = sampling * max(fourth - value**2, 0.0) / max(count.value, 1.0)
+        # how the variance moves with each of the three numbers
+        moved = (most / _STEPS / 2, 1.0), (reach / _STEPS, 2 * mean.value)
+        of_noise = sum(
+            variance_of(_STEPS * distance, own) * (a * b) ** 2 for (a, b), own in zip(moved, shares, strict=False)
+        )
+        of_noise += variance_of(distance, shares[2]) * (square.value - most / 2 - 2 * mean.value**2) ** 2
+        half = _half_width(of_rows, of_noise / max(count.value, 1.0) ** 2, shares[0], level)
+        known = count.lower >= 1
+        lower, upper = (max(value - half, 0.0), min(value + half, most)) if known else (0.0, most)
     lower, upper = min(lower, value), max(upper, value)
     return Bounded(*map(math.sqrt, (value, lower, upper))) if root else Bounded(value, lower, upper)
+
+
+def _fourth_moment(
+    away: FloatArray, mean: float, reach: float, cost: Cost, noise: Noise, distance: int, level: float, count: Bounded
+) -> float:
+    """Return what the mean fourth power of the distances from a known ``mean`` is at most, with noise."""
+    most = (reach + abs(mean)) ** 4
+    powers = noisy_sum((away - mean) ** 4 - most / 2, -most / 2, most / 2, cost, noise, distance, level)
+    return _moment(powers, count, most / 2, most / 2).upper
 
 
 def _ranks(values: FloatArray, candidates: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -152,14 +152,22 @@ def sampled(
     (float64 array, float64 array)
         The ends, not negative.
     """
-    z = _deviations(rows * np.maximum(counts, 0.0), variance, draws, level)
+    z = deviations(rows * np.maximum(counts, 0.0), variance, draws, level)
     middle = counts + rows * z**2 / 2
     half = z * np.sqrt(np.maximum(rows * counts + variance + (rows * z) ** 2 / 4, 0.0))
     return np.maximum(middle - half, 0.0), np.maximum(middle + half, 0.0)
 
 
-def _deviations(normal: FloatArray, variance: FloatArray, draws: FloatArray, level: float) -> FloatArray:
-    """Return the half width, in standard deviations, of noise beside what is normal."""
+def deviations(normal: FloatArray, variance: FloatArray, draws: FloatArray, level: float) -> FloatArray:
+    """Return half widths, in standard deviations, of what is normal, of one variance, beside noise of another.
+
+    Parameters
+    ----------
+    normal, variance, draws : float array of one shape
+        The variance of what is normal, that of the noise, and how many Laplace draws the noise is like.
+    level : float
+        Such as .95.
+    """
     whole, excess = (normal + variance) ** 2, variance**2 / draws
     like = np.divide(whole, excess, out=np.full(whole.shape, np.inf), where=excess > 0)
     return half_width(np.ones(whole.shape), like, level)
@@ -195,7 +203,7 @@ def shares_interval(
     spread = rows * np.maximum(whole, 0.0) * float(sampling)
     share = np.clip(part / np.where(whole == 0, 1.0, whole), 0.0, 1.0)
     noise = np.maximum(of_part - 2 * share * both + share**2 * of_whole, 0.0)
-    z = _deviations(spread * share * (1 - share), noise, draws, level)
+    z = deviations(spread * share * (1 - share), noise, draws, level)
     lower, upper = _fieller(part, whole, of_part, spread - 2 * both, of_whole - spread, of_whole, z)
     return np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
 
@@ -220,7 +228,7 @@ def mean_interval(
     """
     mean, normal = total / max(count, 1.0), rows * max(count, 0.0) * spread
     arrays = [np.array([own]) for own in (normal, of_total + mean**2 * of_count, draws)]
-    z = _deviations(arrays[0], arrays[1], arrays[2], level)
+    z = deviations(arrays[0], arrays[1], arrays[2], level)
     part, whole, constant, square = (np.array([own]) for own in (total, count, of_total + normal, of_count))
     lower, upper = _fieller(part, whole, constant, np.zeros(1), square, square, z)
     return float(lower[0]), float(upper[0])

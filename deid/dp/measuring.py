@@ -18,6 +18,7 @@ from deid.dp.aggregates import (
     check_shares,
     noisy_count,
     noisy_counts,
+    noisy_distinct,
     noisy_mean,
     noisy_quantiles,
     noisy_sum,
@@ -33,8 +34,6 @@ from deid.dp.query_language import ColumnRef, Query, Value
 
 PERSON = "\0person"
 """Column of whose a row is; no column of a table is called so."""
-_UNSAMPLED = ("SUM", "VARIANCE", "SD", "DISTINCT")
-"""Aggregates whose intervals cover the noise alone."""
 
 
 @dataclass(frozen=True)
@@ -118,10 +117,6 @@ class Asking:
         """
         cost, noise, distance, level = self.cost, self.noise, self.distance, self.level
         sampling = self.rows if query.sampling else 0
-        if sampling and query.aggregate in _UNSAMPLED:
-            raise ConfigError(
-                f"{query.label()} has no interval that covers sampling", "COUNT, MEAN, quantiles, HISTOGRAM, TOP have"
-            )
         if query.aggregate == "PERSONS":
             apart = self.apart
             if apart is None:
@@ -166,10 +161,9 @@ class Asking:
             return {dimension.name: dimension.labels[cell]}
 
         if query.aggregate == "DISTINCT":
-            # a row more is at most one cell more that occurs
+
             def distinct(codes: npt.NDArray[Any]) -> list[dict[str, Any]]:
-                found = int((counts(codes) > 0).sum())
-                return [_row(noisy_count(found, cost, noise, distance, level))]
+                return [_row(noisy_distinct(counts(codes), cost, noise, distance, level, sampling=sampling))]
 
             return Measure(read, distinct, 1, even=even)
 
@@ -215,23 +209,25 @@ class Asking:
 
         def answer(values: npt.NDArray[Any]) -> list[dict[str, Any]]:
             if query.aggregate == "SUM":
-                return [_row(noisy_sum(values, *bounds, cost, noise, distance, level, whole=whole))]
+                return [_row(noisy_sum(values, *bounds, cost, noise, distance, level, sampling=sampling, whole=whole))]
             if query.aggregate == "MEAN":
                 return [_row(noisy_mean(values, *bounds, cost, noise, distance, level, sampling=sampling, whole=whole))]
             if not choosing:
                 root = query.aggregate == "SD"
-                return [_row(noisy_variance(values, *bounds, cost, noise, distance, level, root=root))]
-            found = noisy_quantiles(
+                found = noisy_variance(values, *bounds, cost, noise, distance, level, sampling=sampling, root=root)
+                return [_row(found)]
+            chosen = noisy_quantiles(
                 values, shares, *bounds, cost, noise, distance, level, whole=whole, interval=query.interval,
                 sampling=sampling,
             )  # fmt: skip
             if not query.shares:
-                return [_row(found[0])]
-            return [_row(own, {"share": f"{share:g}"}) for share, own in zip(shares, found, strict=True)]
+                return [_row(chosen[0])]
+            return [_row(own, {"share": f"{share:g}"}) for share, own in zip(shares, chosen, strict=True)]
 
         def even(rows: int) -> npt.NDArray[Any]:
             values = bounds[0] + (np.arange(rows) + 0.5) / max(rows, 1) * (bounds[1] - bounds[0] + whole)
             return np.floor(values) if whole else values
 
-        chosen = quantile_scores(bounds, shares, whole=whole, interval=query.interval) if choosing else 0
-        return Measure(read, answer, len(shares), chosen, even=even, by_rows=query.aggregate != "SUM")
+        scores = quantile_scores(bounds, shares, whole=whole, interval=query.interval) if choosing else 0
+        by_rows = query.aggregate != "SUM" or bool(sampling)
+        return Measure(read, answer, len(shares), scores, even=even, by_rows=by_rows)

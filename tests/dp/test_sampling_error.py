@@ -150,13 +150,76 @@ def test_answers_hold_what_samples_are_drawn_from(asked: str) -> None:
         assert np.mean(inside) <= 0.99
 
 
-@pytest.mark.parametrize("asked", ["SUM(age)", "SD(age)", "VARIANCE(age)", "COUNT(DISTINCT age)"])
-def test_what_has_no_such_interval_is_refused_before_it_is_paid(asked: str) -> None:
-    session = QuerySession(
-        pd.DataFrame({"age": ["1"]}, dtype="string"), [declare("age", {"range": [0, 9]})], None, noise=SeededNoise(0)
-    )
-    with pytest.raises(ConfigError, match="no interval that covers sampling"):
-        session.query(f"SELECT {asked} WITH SAMPLING", 1.0)
+CODES = 1 / np.arange(1, 61) ** 1.5
+CODES /= CODES.sum()
+SPREAD = {"SUM(age)": 40_000.0, "SUM(stay)": 7998.0, "VARIANCE(age)": 144.1, "SD(stay)": 9.495,
+          "COUNT(DISTINCT code)": float((1 - np.exp(-800 * CODES)).sum())}  # fmt: skip
+
+
+def patients(rows: int, generator: np.random.Generator) -> pd.DataFrame:
+    """Ages of a normal law, stays of a geometric one with mean ten cut at 60, codes of which most are rare."""
+    stay = np.minimum(generator.geometric(1 / 11, rows) - 1, 60)
+    age = np.clip(np.rint(generator.normal(50, 12, rows)), 0, 99).astype(int)
+    code = generator.choice(60, rows, p=CODES)
+    return pd.DataFrame({"age": age, "stay": stay, "code": code}).astype(str).astype("string")
+
+
+ASKED_OF_PATIENTS = [
+    declare("age", {"range": [0, 99]}),
+    declare("stay", {"range": [0, 60]}),
+    declare("code", {"values": [str(own) for own in range(60)]}),
+]
+
+
+@pytest.mark.parametrize("asked", SPREAD)
+def test_sums_spreads_and_numbers_of_codes_hold_what_samples_are_drawn_from(asked: str) -> None:
+    stay = np.arange(60)
+    tail = (10 / 11) ** stay / 11
+    mean = float(stay @ tail + 60 * (1 - tail.sum()))
+    square = float(stay**2 @ tail + 3600 * (1 - tail.sum()))
+    true = {**SPREAD, "SUM(stay)": 800 * mean, "SD(stay)": math.sqrt(square - mean**2)}[asked]
+    generator, inside, alone = np.random.default_rng(2), [], []
+    for seed in range(80):
+        frame = patients(generator.poisson(800), generator)
+        session = QuerySession(frame, ASKED_OF_PATIENTS, None, noise=SeededNoise(seed), report_share=0)
+        for told, with_what in ((inside, "SAMPLING"), (alone, "INTERVAL")):
+            found = session.query(f"SELECT {asked} WITH {with_what}", 2.0)
+            assert found.lower <= found.value <= found.upper
+            told.append(found.lower <= true <= found.upper)
+    assert np.mean(inside) >= 0.9
+    if asked.startswith(("SUM", "COUNT")):
+        assert np.mean(alone) < 0.5
+        assert np.mean(inside) <= 0.99
+
+
+@pytest.mark.parametrize("asked", ["SUM(age)", "SD(age)", "COUNT(DISTINCT code)"])
+def test_patients_with_alike_rows_are_no_larger_sample(asked: str) -> None:
+    """Each of 300 patients has the same row three times: without the bound of rows intervals would be too narrow."""
+    true = {"SUM(age)": 45_000.0, "SD(age)": 12.0, "COUNT(DISTINCT code)": (1 - np.exp(-300 * CODES)).sum()}[asked]
+    generator, inside = np.random.default_rng(4), []
+    for seed in range(60):
+        frame = patients(generator.poisson(300), generator)
+        frame = pd.concat([frame.assign(who=np.arange(len(frame)).astype(str))] * 3, ignore_index=True)
+        session = QuerySession(
+            frame, ASKED_OF_PATIENTS, None, person="who", unit=PrivacyUnit("patient", max_rows=3),
+            noise=SeededNoise(seed), report_share=0,
+        )  # fmt: skip
+        found = session.query(f"SELECT {asked} WITH SAMPLING", 60.0)
+        inside.append(found.lower <= true <= found.upper)
+    assert np.mean(inside) >= 0.9
+
+
+def test_without_noise_spreads_have_the_intervals_of_the_textbook() -> None:
+    """The bootstrap of the same sample, at an epsilon that leaves next to no noise."""
+    generator = np.random.default_rng(6)
+    frame = patients(4000, generator)
+    session = QuerySession(frame, ASKED_OF_PATIENTS, None, noise=SeededNoise(1), report_share=0)
+    values = frame["stay"].astype(float).to_numpy()
+    known = np.std(generator.choice(values, (1500, 4000)).var(axis=1))
+    found = session.query("SELECT VARIANCE(stay) WITH SAMPLING", 1e4)
+    assert (found.upper - found.lower) / 2 == pytest.approx(1.96 * known, rel=0.1)
+    total = session.query("SELECT SUM(stay) WITH SAMPLING", 1e4)
+    assert (total.upper - total.lower) / 2 == pytest.approx(1.96 * math.sqrt((values**2).sum()), rel=0.02)
 
 
 def small_release(**how: Any) -> CubeRelease:
