@@ -300,6 +300,13 @@ def test_numbers_of_a_type_are_consecutive() -> None:
         assert numbers == list(range(1, len(numbers) + 1)), kind
 
 
+def test_clinical_words_are_not_those_of_war_or_of_animals() -> None:
+    clinical = pools.load("train").negatives
+    assert {"banzai charge", "naval campaign", "combat intelligence"}.isdisjoint(clinical["procedure"])
+    assert {"fetlock", "wing"}.isdisjoint(clinical["anatomy"])
+    assert {"appendectomy", "transurethral resection of the prostate"} <= set(clinical["procedure"])
+
+
 def test_casing_noise_keeps_pieces_apart() -> None:
     pieces = [("Seen by Dr. ", None), ("José Peña", "DOCTOR"), (" today.", None)]
     for option, expected in (("caps", "JOS"), ("lower", "jos")):
