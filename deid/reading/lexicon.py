@@ -95,22 +95,30 @@ class Lexicon:
     letters: frozenset[str] = field(default=frozenset(), repr=False)
     """Listed words of two or three letters that are abbreviations, credentials or states, or ordinary words."""
 
+    heads: tuple[str, ...] = field(init=False, repr=False)
+    """Ends of compounds that no list can have all of: *-sprechstunde*."""
     table: Classes = field(init=False, repr=False)
     """Word -> classes, of words that were met."""
     _lookup: Any = field(init=False, repr=False)
     """Remembers what the table says by the numbers of words."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "heads", tuple(sorted(self.vocabulary.words["compound_head"])))
         object.__setattr__(self, "table", Classes(self))
         object.__setattr__(self, "_lookup", None if native is None else native.Lookup(self.table))
 
     def classes(self, word: str) -> int:
-        """Return the classes of a folded word; a hyphenated word has the classes that all its parts have."""
+        """Return the classes of a folded word.
+
+        A hyphenated word has the classes that all its parts have, an unlisted compound is what its head is: clinical.
+        """
         known = self.words.get(word, 0)
         if "'" in word:
             return known | self.words.get(word.replace("'", ""), 0)
         if known:
             return known
+        if word.endswith(self.heads):
+            return CLASSES["clinical"]
         if "-" not in word:
             return 0
         common = -1

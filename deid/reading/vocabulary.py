@@ -30,7 +30,7 @@ _WORDS = frozenset(
         *("unit", "measure", "value_link", "number_label", "phone_label", "age_label", "date_label"),
         *("purpose", "date_link", "scale", "filler", "graded", "versus", "named_after", "name_label"),
         *("scored", "no_name_behind", "lasting", "place_label"),
-        *("asks", "asks_with_mark", "topic", "individual", "speaks"),
+        *("compound_head", "asks", "asks_with_mark", "topic", "individual", "speaks"),
     )
 )
 _EXPRESSIONS = frozenset(

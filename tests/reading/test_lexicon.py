@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from deid.reading import lexicon
+from deid.reading.lexicon import CLASSES, classes_of, load_lexicon
 from deid.reading.vocabulary import languages
 
 
@@ -19,3 +20,31 @@ def test_lists_are_the_same_however_often_they_are_kept(
     for _ in range(2):  # written, then read
         assert lexicon._kept(language) == read
     assert len(list(tmp_path.glob(f"deid/lexicon-{language}-*"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("language", "clinical", "name"),
+    [
+        ("de", ["kinderschutzambulanz", "frauenarztpraxis"], ["wolfgang", "corbett", "delange"]),
+        ("nl", ["voetenspreekuur", "wondbehandeling"], ["locklier", "annemie"]),
+        ("en", [], ["kinderschutzambulanz"]),
+    ],
+)
+def test_an_unlisted_compound_is_what_its_head_is(
+    language: str, clinical: tuple[str, ...], name: tuple[str, ...]
+) -> None:
+    known = load_lexicon(language)
+    for word in clinical:
+        assert word not in known.words
+        assert known.classes(word) & CLASSES["clinical"], word
+    for word in name:
+        assert not known.classes(word) & CLASSES["clinical"] or word in known.words, word
+
+
+@pytest.mark.parametrize("language", languages())
+def test_no_name_or_town_ends_like_a_clinical_compound(language: str) -> None:
+    known = load_lexicon(language)
+    names = classes_of("given", "last", "city")
+    # listed words are what their lists say; what no list has must not be taken for a compound of these
+    taken = {w for w, bits in known.words.items() if bits & names and w not in known.heads and w.endswith(known.heads)}
+    assert not taken
