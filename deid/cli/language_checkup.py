@@ -12,6 +12,8 @@ _CLASSES = (
     *("given", "last", "city", "country", "month", "weekday", "occupation"),
 )
 """Classes of lists that a language has at least; names and towns may be those of all languages."""
+_BEFORE_NAMES = ("title", "title_doctor", "role", "relation")
+"""Classes whose words stand right before names."""
 _CATEGORIES = (
     *("PATIENT", "DOCTOR", "HOSPITAL", "STREET", "ZIP", "CITY", "COUNTRY", "DATE", "AGE", "PHONE", "EMAIL"),
     *("MEDICALRECORD", "HEALTHPLAN", "IDNUM"),
@@ -122,6 +124,10 @@ def _lists(language: str) -> Iterator[SetupCheck]:
         [name for name in _CLASSES if name not in classes],
         "add dictionaries/<category>/<list>/ with items.txt and source.toml that says language and class",
     )
+    before_names = [found for found in own if found.source.get("class") in _BEFORE_NAMES]
+    for name in sorted(found.name for found in before_names if any(item.endswith(".") for item in found.phrases)):
+        what = f"{name} has items that end in a full stop, which stands outside of words: none of them is found"
+        yield SetupCheck("lists", "note", what, "write them without it: dott, not dott.")
 
 
 def _told(language: str) -> Iterator[SetupCheck]:

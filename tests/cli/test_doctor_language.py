@@ -84,6 +84,11 @@ def test_a_list_of_a_class_that_does_not_exist_is_broken(tmp_path: Path, monkeyp
         lists = [f for f in language_checkup("qq") if f.subject == "lists"]
         assert [f.state for f in lists] == [state]
         assert ("'titles'" in lists[0].what) == (state == "broken")
+    (own / "names" / "titles_qq" / "items.txt").write_text("sig\ndott.\n")
+    for kept in (*vars(dictionaries).values(), *vars(lexicon).values()):
+        getattr(kept, "cache_clear", lambda: None)()
+    told_of = [f.what for f in language_checkup("qq") if f.subject == "lists"]
+    assert any("full stop" in what and "names/titles_qq" in what for what in told_of)
 
 
 def test_a_file_that_several_checks_read_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
