@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from deid.base.options import argument, option
 from deid.cli.common import Summary
-from deid.cli.option_groups import OutputOptions, command, job_count
+from deid.cli.option_groups import TableOutputOptions, command, job_count
 from deid.cli.table_options import TableOptions
 from deid.cli.tables import print_rows, working
 from deid.linkage.linking import LinkOptions
@@ -56,7 +56,7 @@ def link(
     *,
     source: TableOptions,
     other: str | None = argument("Another table, whose rows are linked to TABLE's.", metavar="[TABLE2]", default=None),
-    place: OutputOptions,
+    place: TableOutputOptions,
     asked: AppliedOptions,
     save_model: Path | None = option(
         None, "Write the model that was learnt (JSON with a checksum; no cell of TABLE).", panel="Further files"
@@ -103,7 +103,7 @@ def link(
     from deid.manifest.page import made_section
     from deid.table.table_writing import check_new_table, write_table
 
-    check_new_table(place.output)
+    out = place.check(source.table)
     for path in (review, save_model, report, studio):
         if path is not None:
             check_new_file(path)
@@ -113,13 +113,17 @@ def link(
         )
     if asked.method == "exact" and master is not None:
         raise ConfigError("exact rules need no Spark", "leave out --master, or say --method model")
-    told.begin(place.output)
+    told.begin(out)
     applied, (tables, known) = asked.applied(), asked.tables(source, other)
     all_tables = [*tables, *([] if known is None else [known])]
     settled = None if decided is None else read_decisions(decided, all_tables, without=PERSON)
     view = _view(source, tables[0])
+    beside_out = None
     if view is not None:
-        check_new_table(provenance_path(place.output))
+        if not isinstance(place.output, Path):
+            raise ConfigError("the provenance of a view lies beside a file", "write a file: -o linked.csv")
+        beside_out = provenance_path(place.output)
+        check_new_table(beside_out)
     sure = None if view is None else confidences(view)
     with working("linking"):
         linked = link_table(
@@ -133,8 +137,8 @@ def link(
         rest.insert(0, "table", [name for name, table in zip(names, tables, strict=True) for _ in range(len(table))])
     rest.insert(0, PERSON, linked.person)
     write_table(rest, place.output)
-    if view is not None:
-        write_table(linked.noted(view.provenance), provenance_path(place.output))
+    if view is not None and beside_out is not None:
+        write_table(linked.noted(view.provenance), beside_out)
     if review is not None:
         write_table(linked.review, review)
     if save_model is not None and linked.model is not None:
@@ -165,11 +169,10 @@ def link(
     silent = [name for name in rest.columns if name not in (PERSON, "table", *linked.kinds)]
     told.notes += [f"not compared: {', '.join(silent)}"] if silent else []
     told.places.append(f"{place.output} holds PHI")
-    beside = {"review": review, "linkage model": save_model, "report": report, "studio": studio}
-    beside["provenance"] = None if view is None else provenance_path(place.output)
-    told.sign(
-        place.output, inputs=source.files(other, asked.earlier, asked.model, decided), beside=beside, private=True
-    )
+    beside = {
+        "review": review, "linkage model": save_model, "report": report, "studio": studio, "provenance": beside_out
+    }  # fmt: skip
+    told.sign(out, inputs=source.files(other, asked.earlier, asked.model, decided), beside=beside, private=True)
 
 
 @command

@@ -8,7 +8,7 @@ from deid.base.errors import ConfigError, InputError
 from deid.base.keys import load_key
 from deid.base.options import argument, option
 from deid.cli.common import Summary
-from deid.cli.option_groups import KeyOptions, OutputOptions, command
+from deid.cli.option_groups import KeyOptions, TableOutputOptions, command
 from deid.cli.table_options import TableOptions, table_of_files
 from deid.cli.tables import working
 from deid.linkage.encodings import Encoding, encoded_table
@@ -19,7 +19,7 @@ def encode(
     told: Summary,
     *,
     source: TableOptions,
-    place: OutputOptions,
+    place: TableOutputOptions,
     ids: Path = option(..., "New table that says whose filter each is; it stays here."),
     key_file: Path = option(..., "Key in hex, shared by the sites alone; made if missing."),
     name: str | None = option(None, "Column that --ids gets too, to tell rows by.", "--id", metavar="COLUMN"),
@@ -37,9 +37,9 @@ def encode(
     from deid.table.microdata import check_columns
     from deid.table.table_writing import check_new_table, write_table
 
-    for path in (place.output, ids):
-        check_new_table(path)
-    told.begin(place.output)
+    out = place.check(source.table)
+    check_new_table(ids)
+    told.begin(out)
     frame = source.read()
     check_columns(frame, [name] if name is not None else [])
     key, made = load_key(key_file, kept_for="give it to the other sites, and never to who compares")
@@ -53,16 +53,16 @@ def encode(
     write_table(table, place.output)
     told.extra = {"rows": len(table), "bits": how.length, "encoding": table.columns[1]}
     told.places += [*([made] if made else []), f"{len(table)} rows; {ids} stays here: it says whose filter each is"]
-    told.sign(place.output, inputs=source.files(), beside={"ids": ids}, private=True)
+    told.sign(out, inputs=source.files(), beside={"ids": ids}, private=True)
 
 
 @command
 def match(
     told: Summary,
     *,
-    a: Path = argument("Filters of one site.", metavar="A"),
-    b: Path = argument("Filters of another site.", metavar="B"),
-    place: OutputOptions,
+    a: str = argument("Filters of one site: a table.", metavar="A"),
+    b: str = argument("Filters of another site.", metavar="B"),
+    place: TableOutputOptions,
     threshold: float = option(0.85, "Least Dice coefficient of a pair.", "--dice"),
     one_to_one: bool = option(False, "Each row is in one pair at most; best pairs first."),
     tables: int = option(0, "Compare in blocks: rows that agree in some bits, drawn N times.", minimum=0),
@@ -77,14 +77,14 @@ def match(
     from deid.base.late import pd
     from deid.linkage import encodings
     from deid.table.table_files import read_table
-    from deid.table.table_writing import check_new_table, write_table
+    from deid.table.table_writing import write_table
 
-    check_new_table(place.output)
-    told.begin(place.output)
-    read = [encodings.read_encoded(read_table(path, text=True), str(path)) for path in (a, b)]
+    out = place.check()
+    told.begin(out)
+    read = [encodings.read_encoded(read_table(one, text=True), one) for one in (a, b)]
     if read[0][0] != read[1][0]:
         hint = "encode both with the same key and the same options"
-        raise InputError(f"its filters were made in another way than those of {a}", hint, str(b))
+        raise InputError(f"its filters were made in another way than those of {a}", hint, b)
     with working("comparing"):
         rows_a, rows_b, scores = encodings.match(
             read[0][2], read[1][2], threshold, tables=tables, one_to_one=one_to_one
@@ -94,4 +94,4 @@ def match(
     write_table(pairs.sort_values(["dice", "a", "b"], ascending=[False, True, True]), place.output)
     told.extra = {"pairs": len(pairs), "rows_a": len(set(ids[0])), "rows_b": len(set(ids[1]))}
     told.places.append(f"{len(pairs)} pairs of {len(read[0][1])} and {len(read[1][1])} rows")
-    told.sign(place.output, inputs=table_of_files(a, b), private=True)
+    told.sign(out, inputs=table_of_files(a, b), private=True)

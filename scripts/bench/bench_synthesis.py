@@ -105,11 +105,12 @@ def ours(
     names: list[str], train: Any, shape: list[int], method: str, epsilon: float, seed: int
 ) -> tuple[Any, list[Table]]:
     """Return made-up rows, and the noisy tables that they come from with the variance of their noise."""
+    from deid.dp.costs import variance_of
     from deid.dp.cube import plan_cube
     from deid.dp.domain import declare
     from deid.dp.methods import Rows, measure
     from deid.dp.models import TableModel
-    from deid.dp.noise import SeededNoise, laplace_variance
+    from deid.dp.noise import SeededNoise
     from deid.dp.release import CubeRelease
     from deid.dp.synthetic import synthesize
     from deid.dp.unit import PrivacyUnit
@@ -121,9 +122,7 @@ def ours(
     made = synthesize(CubeRelease(dimensions, model, {"method": method, "level": 0.95}), seed=seed)
     tables = []
     if isinstance(model, TableModel):
-        tables = [
-            (list(own.axes), own.unbiased.ravel().tolist(), laplace_variance(1, own.epsilon)) for own in model.tables
-        ]
+        tables = [(list(own.axes), own.unbiased.ravel().tolist(), variance_of(1, own.cost)) for own in model.tables]
     return made.astype(int).to_numpy(), tables
 
 
