@@ -10,7 +10,8 @@ Slots that identify nobody are ``{{noun}}``, ``{{number:60-90}}`` and the lists 
 (``{{drug}}``). ``{{kin.full}}`` is a relative with the patient's family name, ``{{doctor.code}}`` are the letters that
 somebody signs with, ``{{date.week}}`` is a week of the calendar, ``{{age:0-17}}`` is an age within bounds,
 ``{{hospital.bare}}`` is of the pool ``hospital_bare``. The table ``shapes`` says how many notes are in capitals
-(``upper``), without them (``lower``), or without the signs of the language (``ascii``).
+(``upper``), without them (``lower``), or without the signs of the language (``ascii``); ``people.second`` how many
+people have two family names, of which ``{{doctor.first}}`` is the first.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ class Language:
     forms: dict[str, list[str]]
     plain: dict[str, list[str]] = field(default_factory=dict)
     shapes: dict[str, float] = field(default_factory=dict)
+    second: float = 0.0
     eponyms: list[str] = field(repr=False, default_factory=list)
     given: list[str] = field(repr=False, default_factory=list)
     last: list[str] = field(repr=False, default_factory=list)
@@ -82,8 +84,11 @@ def load(code: str, root: Path) -> Language:
         for name in lists
     )
     plain, shapes = filling.get("plain", {}), filling.get("shapes", {})
+    second = filling.get("people", {}).get("second", 0.0)
     long = [word for word in words if len(word) > 6]
-    return Language(code, parts, filling["pools"], filling["forms"], plain, shapes, eponyms, given, last, cities, long)
+    return Language(
+        code, parts, filling["pools"], filling["forms"], plain, shapes, second, eponyms, given, last, cities, long
+    )
 
 
 class _Note:
@@ -93,6 +98,7 @@ class _Note:
         self.language, self.draw = language, draw
         self.text, self.spans = "", []
         self.people: dict[str, tuple[str, str]] = {}
+        self.first: dict[str, str] = {}
         self.day = _TODAY - timedelta(draw.randrange(_DAYS))
         names = list(language.shapes)
         shares = [*language.shapes.values(), 1 - sum(language.shapes.values())]
@@ -134,6 +140,10 @@ class _Note:
                 return self.people[entity]
             if draw.random() < 0.04:
                 given = f"{given}-{draw.choice(own['given'])}"
+            if second := self.language.second:
+                self.first[entity] = _capital(last)
+                if draw.random() < second:
+                    last = f"{last} {draw.choice(self.language.last if draw.random() < 0.5 else own['last'])}"
             self.people[entity] = (_capital(given), _capital(last))
         return self.people[entity]
 
@@ -217,6 +227,7 @@ class _Note:
         text = {
             "full": f"{given} {last}",
             "last": last,
+            "first": self.first.get(slot.entity, last),
             "given": given,
             "inverted": f"{last}, {given}",
             "reversed": f"{last} {given}",

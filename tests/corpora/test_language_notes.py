@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from deid.document import Document, check_spans
-from deid.phi import CATEGORIES
+from deid.document import Document, Span, check_spans
+from deid.phi import CATEGORIES, LABEL_SETS
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 from synthetic.languages import documents, load  # noqa: E402
+from synthetic.meddocan import labelled  # noqa: E402
 
 LISTS = {
     "clinical/eponyms": "trömner",
@@ -104,7 +105,7 @@ def test_a_slot_names_the_pool_that_it_is_of(tmp_path: Path) -> None:
         assert full in ("Klinikum Wels", "Klinikum Linz")
 
 
-@pytest.mark.parametrize("code", ["de", "fr", "nl"])
+@pytest.mark.parametrize("code", ["de", "es", "fr", "nl"])
 def test_all_parts_of_a_language_are_filled(code: str) -> None:
     language = load(code, ROOT)
     assert {"head", "said", "clinical", "foot"} <= set(language.parts)
@@ -113,3 +114,26 @@ def test_all_parts_of_a_language_are_filled(code: str) -> None:
         assert not set("{}%") & {c for _, filling in fillings(note) for c in filling}
         assert {category for category, _ in fillings(note)} <= set(CATEGORIES)
         assert all(filling == filling.strip() for _, filling in fillings(note))
+
+
+def test_spanish_people_have_two_family_names_or_the_first_of_them() -> None:
+    names = [name for note in documents("es", 200, ROOT) for category, name in fillings(note) if category == "DOCTOR"]
+    words = {len(name.split()) for name in names if name.istitle()}
+    assert {1, 2, 3} <= words
+
+
+def test_meddocan_marks_sexes_relatives_and_the_units_of_ages() -> None:
+    text = "Niña de 7 años, la trae su madre, Rosa Gil. Sexo: M"
+    spans = (Span(8, 9, "AGE"), Span(34, 42, "PATIENT"))
+    assert fillings(labelled(Document("a", text, spans))) == [
+        ("SEXO_SUJETO_ASISTENCIA", "Niña"),
+        ("EDAD_SUJETO_ASISTENCIA", "7 años"),
+        ("FAMILIARES_SUJETO_ASISTENCIA", "madre"),
+        ("NOMBRE_SUJETO_ASISTENCIA", "Rosa Gil"),
+        ("SEXO_SUJETO_ASISTENCIA", "M"),
+    ]
+
+
+def test_spanish_notes_have_the_labels_of_meddocan() -> None:
+    found = {category for note in documents("es", 300, ROOT) for category, _ in fillings(labelled(note))}
+    assert found <= set(LABEL_SETS["meddocan"].labels)

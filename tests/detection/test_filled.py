@@ -8,8 +8,9 @@ import pytest
 
 from deid import Document, RecognizerOptions, build_recognizer
 
-TEXT = "Acude con su hija Leire Goikoetxea, remitida por el Dr. Ansorena del Hospital de Basurto."
-"""Words of narrative, which MEDDOCAN's notes do not mark."""
+URL, ACCOUNT = "www.osasuna-zabal.eus", "ES91 2100 0418 4502 0005 1332"
+TEXT = f"Paciente remitida por el Dr. Ansorena, RUN: 12.531.909-2. Peso 61 kg, web {URL}, IBAN {ACCOUNT}."
+"""Forms that hardly any of the notes has that the model was trained on."""
 
 
 def found(**options: object) -> dict[str, str]:
@@ -22,10 +23,10 @@ def test_rules_fill_what_the_model_leaves() -> None:
     alone, filled = found(language="es", rules=False), found(language="es")
     assert alone
     assert all(source.startswith("model:") for source in alone.values())
-    assert {"Leire Goikoetxea", "Ansorena"}.isdisjoint(alone)
+    assert {URL, ACCOUNT}.isdisjoint(alone)
     assert alone.items() <= filled.items()
     assert all(source.startswith("rule:") for text, source in filled.items() if text not in alone)
-    assert {"Leire Goikoetxea", "Ansorena"} <= filled.keys()
+    assert {URL, ACCOUNT} <= filled.keys()
 
 
 @pytest.mark.parametrize("options", [{"model": "es"}, {"model": "es", "language": "es"}])
@@ -36,14 +37,14 @@ def test_who_names_the_model_gets_the_model(options: dict[str, str]) -> None:
 def test_the_language_of_each_note_has_its_rules_too() -> None:
     note = f"{TEXT} La paciente refiere dolor en la rodilla izquierda desde hace tres semanas, sin fiebre."
     spans = build_recognizer(RecognizerOptions(language="auto")).find(Document("n", note))
-    assert "Leire Goikoetxea" in {note[s.start : s.end] for s in spans}
+    assert URL in {note[s.start : s.end] for s in spans}
 
 
 def test_what_rules_fill_is_explained() -> None:
     told = build_recognizer(RecognizerOptions(language="es")).explain(Document("n", TEXT))
     reasons = {TEXT[one.span.start : one.span.end]: one.reasons[0] for one in told.spans}
-    assert reasons["Leire Goikoetxea"].fate == "decides"
-    assert reasons["Leire Goikoetxea"].source.startswith("name.")
+    assert reasons[ACCOUNT].fate == "decides"
+    assert reasons[ACCOUNT].source == "id.iban"
 
 
 @pytest.mark.parametrize(
@@ -56,11 +57,15 @@ def test_what_rules_fill_is_explained() -> None:
         "octubre de 2022",
     ],
 )
-def test_a_date_of_several_days_is_one(date: str) -> None:
-    """The model has the last day alone: the others would stay, and the stay get another length."""
+def test_no_day_of_a_date_of_several_is_left(date: str) -> None:
+    """The model may have the last day alone: the others would stay, and the stay get another length."""
     note = f"Ingresado el {date} por dolor."
     spans = build_recognizer(RecognizerOptions(language="es")).find(Document("n", note))
-    assert [note[s.start : s.end] for s in spans] == [date]
+    assert "".join(note[s.start : s.end] for s in spans).replace(" ", "") in (
+        date.replace(" ", ""),
+        date.replace(" al ", "").replace(" ", ""),
+    )
+    assert note.index(date) == spans[0].start
 
 
 @pytest.mark.parametrize(
