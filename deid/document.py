@@ -7,6 +7,7 @@ that changes text returns a new document and the edits that lead to it. A `repr`
 from __future__ import annotations
 
 import datetime
+import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -357,7 +358,7 @@ def apply_edits(document: Document, replacements: Iterable[tuple[Span, str]]) ->
         ordered = sorted(ordered, key=lambda pair: pair[0].start)
     text = document.text
     size = len(text)
-    pieces: list[str] = []
+    out = io.StringIO()  # a list of pieces would hold two strings a span
     spans: list[Span] = []
     edits: list[Edit] = []
     read = written = 0
@@ -372,7 +373,8 @@ def apply_edits(document: Document, replacements: Iterable[tuple[Span, str]]) ->
                 document.name,
                 f"offset {span.start}",
             )
-        pieces += (text[read:start], new)
+        out.write(text[read:start])
+        out.write(new)
         at = written + start - read
         written = at + len(new)
         edits.append(Edit(start, end, at, written, span.category))
@@ -380,6 +382,6 @@ def apply_edits(document: Document, replacements: Iterable[tuple[Span, str]]) ->
             # made outright: dataclasses.replace takes three times as long, for every span
             spans.append(Span(at, written, span.category, span.id, span.source, span.score))
         read = end
-    pieces.append(text[read:])
-    scrubbed = Document(document.id, "".join(pieces), tuple(spans), document.metadata, document.index)
+    out.write(text[read:])
+    scrubbed = Document(document.id, out.getvalue(), tuple(spans), document.metadata, document.index)
     return scrubbed, tuple(edits)

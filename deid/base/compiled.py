@@ -42,6 +42,10 @@ if not set(ROUTES) >= PLAIN:
     raise ConfigError("DEID_KERNELS names no such route", "numpy chooses all plain ones; routes: " + ", ".join(ROUTES))
 
 
+_ARRAY = 1 << 18
+"""Bytes; what a note of ordinary length needs is smaller."""
+
+
 def _load() -> Any:
     if len(PLAIN) == len(ROUTES):
         return None
@@ -62,6 +66,12 @@ def native_for(route: str) -> Any:
     """Return ``deid._native`` for one of `ROUTES`; None where it was not built or the plain route was asked for."""
     assert route in ROUTES, route
     return None if route in PLAIN else native
+
+
+def return_arrays() -> None:
+    """Let arrays of `_ARRAY` bytes and more go back to the system when they are freed: for processes of our own."""
+    if native is not None:
+        native.return_arrays(_ARRAY)
 
 
 class _Sources:

@@ -27,6 +27,7 @@ from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
 from typing import Any, Generic, Self, TypeVar
 
+from deid.base.compiled import return_arrays
 from deid.base.errors import ConfigError, DeidError, DetectionError, raised_at
 
 Q = TypeVar("Q")
@@ -262,6 +263,7 @@ def serve(descriptor: int) -> None:
     """Answer requests in a worker process until the other end of its socket closes."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+    return_arrays()
     connection: Connection[Any, Any] = Connection(descriptor)
     requests: SimpleQueue[Any] = SimpleQueue()
     with suppress(EOFError, OSError):

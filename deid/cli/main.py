@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from deid import __version__
+from deid.base.compiled import return_arrays
 from deid.base.errors import DeidError, raised_at
 from deid.base.files import FULL, os_reason
 from deid.cli.commands import Commands
@@ -71,6 +72,7 @@ def main() -> None:
     nobody reads standard output any more.
     """
     gc.set_threshold(_OBJECTS)
+    return_arrays()
     try:
         status = app(standalone_mode=False)
         sys.stdout.flush()  # else the interpreter finds at its very end that nobody reads, and has a status of its own

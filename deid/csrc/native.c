@@ -8,6 +8,9 @@
 #include "labeller.h"
 
 #include <math.h>
+#ifdef __linux__
+#include <malloc.h>
+#endif
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -444,6 +447,22 @@ done:
     return result;
 }
 
+/* ---- memory ------------------------------------------------------------------------------------------------- */
+
+/* glibc learns from the first large array that is freed to take the next ones from the heap, where spans that stay keep
+ * its pages: a long note took half as much again. Arrays from here on have pages of their own, and give them back. */
+static PyObject *py_return_arrays(PyObject *self, PyObject *size)
+{
+    (void)self;
+    long bytes = PyLong_AsLong(size);
+    if (bytes == -1 && PyErr_Occurred())
+        return NULL;
+#ifdef M_MMAP_THRESHOLD
+    mallopt(M_MMAP_THRESHOLD, (int)bytes);
+#endif
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
     {"viterbi", py_viterbi, METH_VARARGS, "viterbi(emissions, transition, n, l, path): best label ids into path"},
     {"marginals", py_marginals, METH_VARARGS, "marginals(emissions, transition, n, l, out) -> log Z"},
@@ -460,6 +479,7 @@ static PyMethodDef methods[] = {
      "drop_redundant(candidates, scores, passed, traits) -> the spans with their scores, but for those passed over and superfluous ones"},
     {"clusters", py_clusters, METH_O,
      "clusters(spans) -> [(first, stop, best)]: spans that hang together, and which one covers all and wins, or -1"},
+    {"return_arrays", py_return_arrays, METH_O, "return_arrays(bytes): give arrays of that size back to the system when they are freed"},
     {"quicken", quicken, METH_VARARGS, "quicken(class, fields, values): make objects of a data class without its initializer"},
     {NULL, NULL, 0, NULL},
 };
