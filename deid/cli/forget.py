@@ -52,7 +52,7 @@ def forget(
     """
 
     from deid.base.store import refuse_password
-    from deid.joint.forgetting import documents_of, forget_in_project, forget_in_view, scopes_of
+    from deid.joint.forgetting import check_key, documents_of, forget_in_project, forget_in_view, scopes_of
     from deid.pipeline.patients import read_patients
     from deid.replacement.vault import Vault
 
@@ -63,6 +63,10 @@ def forget(
         raise ConfigError("nothing to forget the person in", "name --in-vault, --in-view, --in-project or --in-release")
     vault = tuple(map(refuse_password, vault))
     documents = read_patients(patients) if patients else {}
+    own = load_key(key.key_file, create=False)[0] if release else None
+    if own is not None:
+        for out in release:  # before anything is removed
+            check_key(out, own)
     told.extra = {"vault_entries": 0, "view_rows": 0, "annotated_notes": 0, "documents": 0}
     if vault:
         vault_key = load_key(vault_key_file or key.key_file, create=False)[0]
@@ -76,8 +80,7 @@ def forget(
         told.extra["view_rows"] += forget_in_view(path, person, column)
     for path in project:
         told.extra["annotated_notes"] += forget_in_project(path, person, documents)
-    if release:
-        own = load_key(key.key_file, create=False)[0]
+    if own is not None:
         for out in release:
             for identifier in documents_of(person, out, own, documents):
                 told.extra["documents"] += 1

@@ -38,6 +38,13 @@ class AttackerOptions:
         "--known-persons",
         metavar="O",
     )
+    mined: str | None = option(
+        None, "Original: mine what its columns rule out, and strike it from the values left (Injector).", "--rules-of",
+        metavar="O",
+    )  # fmt: skip
+    expected: float = option(
+        5.0, "For --rules-of: rows that should have the value, and none has.", "--rules-expect", metavar="N"
+    )
     threshold: float = option(0.2, "Probability from which a person is at risk.", "--at-risk", metavar="P")
     codes: str | None = option(
         None, "Attack this column of diagnosis codes, as deid codes risk does.", metavar="COLUMN"
@@ -94,6 +101,8 @@ def risk(
             earlier=None if against.earlier is None else roles.open(against.earlier, source, published=True),
             known=roles.open_beside(against.known, release, source),
             threshold=against.threshold,
+            mined=None if against.mined is None else roles.open(against.mined, source),
+            expected=against.expected,
         )
     print_rows(("measure", "value", "rows"), found.rows())
     told.extra = found.as_dict()

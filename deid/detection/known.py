@@ -28,6 +28,7 @@ from deid.reading.identity import canonical_given, full_names, name_key, parse_n
 from deid.reading.lexicon import Lexicon, classes_of, load_lexicon
 from deid.reading.view import LOWER, UPPER, View, view_of
 from deid.reading.vocabulary import Vocabulary, load_vocabulary
+from deid.records.readings import doubts
 from deid.rules.certainties import certainties
 
 _W = certainties("known")
@@ -170,7 +171,11 @@ class KnownRecognizer:
         if not known:
             return []
         words = _Words(view_of(document.text), load_lexicon(self.language, self.folders))
-        spans = [span for item in dict.fromkeys(known) for span in self._find(words, item)]
+        spans = []
+        for item in dict.fromkeys(known):
+            found = self._find(words, item)
+            spans += found
+            spans += [span.named(other) for other in doubts(item.category, item.value) for span in found]
         return sorted(set(spans))
 
     def _find(self, words: _Words, item: Known) -> list[Span]:

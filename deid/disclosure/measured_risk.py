@@ -13,6 +13,7 @@ from deid.base.errors import ConfigError, InputError
 from deid.base.keys import Key
 from deid.disclosure.assessment import Requirements, assess
 from deid.disclosure.composition import Composition, composition_attack
+from deid.disclosure.exclusion import ExclusionAttack, exclusion_attack
 from deid.disclosure.expert_report import expert_report, read_and_check, sign_report
 from deid.disclosure.risk import AttackerRisk, PopulationRisk, SampleRisk, population_risk, sample_risk
 from deid.table.microdata import Microdata
@@ -37,6 +38,8 @@ class MeasuredRisk:
         Probability from which a person is at risk.
     known : bool
         Whether the attacker of the composition knows persons.
+    excluded : mapping of str to ExclusionAttack
+        Sensitive column -> with rules of the original that rule values out.
     """
 
     release: Microdata
@@ -45,6 +48,7 @@ class MeasuredRisk:
     composed: Mapping[str, Composition]
     threshold: float
     known: bool = field(default=False)
+    excluded: Mapping[str, ExclusionAttack] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Return JSON values."""
@@ -53,6 +57,8 @@ class MeasuredRisk:
             found["population"] = self.whole.as_dict()
         if self.composed:
             found["composition"] = {column: asdict(attack) for column, attack in self.composed.items()}
+        if self.excluded:
+            found["rules"] = {column: asdict(attack) for column, attack in self.excluded.items()}
         return found
 
     def rows(self) -> list[Row]:
@@ -60,6 +66,8 @@ class MeasuredRisk:
         rows = self._sample_rows() + (self._population_rows(self.whole) if self.whole is not None else [])
         for column, attack in self.composed.items():
             rows += self._composition_rows(f"composition, {column}: ", attack)
+        for column, told in self.excluded.items():
+            rows += self._exclusion_rows(f"rules, {column}: ", told)
         return rows
 
     def _attacker_rows(self, name: str, found: AttackerRisk) -> list[Row]:
@@ -103,6 +111,18 @@ class MeasuredRisk:
             (name + "disclosed by both", f"{found.disclosed:.2%}", _numbers(found.rows)),
         ]
 
+    def _exclusion_rows(self, name: str, found: ExclusionAttack) -> list[Row]:
+        return [
+            (name + "mined from the original", f"{found.rules:,}", ""),
+            (
+                name + "least values left, without and with",
+                f"{found.least_before}, {found.least}",
+                _numbers(found.rows),
+            ),
+            (name + "persons with fewer values left", f"{found.fewer:.2%}", ""),
+            (name + "disclosed without, and with", f"{found.disclosed_before:.2%}, {found.disclosed:.2%}", ""),
+        ]
+
     def signed(
         self,
         key: Key,
@@ -139,6 +159,8 @@ def measure_risk(
     earlier: Microdata | None = None,
     known: Microdata | None = None,
     threshold: float = 0.2,
+    mined: Microdata | None = None,
+    expected: float = 5.0,
 ) -> MeasuredRisk:
     """Measure what attackers can do with a release.
 
@@ -154,6 +176,8 @@ def measure_risk(
         knows.
     threshold
         See `MeasuredRisk`.
+    mined, expected : Microdata, float
+        The original, whose rules rule values out (`deid.disclosure.exclusion`), and how many rows a rule surprises.
 
     Returns
     -------
@@ -163,9 +187,9 @@ def measure_risk(
     Raises
     ------
     ConfigError
-        When there is another release, and no column is sensitive.
+        When there is another release, or an original, and no column is sensitive.
     """
-    if earlier is not None and not release.sensitive:
+    if (earlier is not None or mined is not None) and not release.sensitive:
         raise ConfigError("no column is sensitive", "name the ones under attack with --sensitive")
     sample = sample_risk(release, threshold=threshold, population_size=population_size)
     whole = None
@@ -175,7 +199,10 @@ def measure_risk(
     if earlier is not None:
         sides = release.with_suppressed, earlier.with_suppressed
         composed = {column: composition_attack(*sides, column, known) for column in release.sensitive}
-    return MeasuredRisk(release, sample, whole, composed, threshold, known is not None)
+    excluded = {}
+    if mined is not None:
+        excluded = {own: exclusion_attack(release, mined, own, expected=expected) for own in release.sensitive}
+    return MeasuredRisk(release, sample, whole, composed, threshold, known is not None, excluded)
 
 
 def digests_of(place: str, population: str | None) -> dict[str, str]:

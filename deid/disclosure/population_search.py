@@ -1,6 +1,7 @@
 """Searching for models that compare a release with its population: k-map and delta-presence.
 
-The rows of the table and the members of the population are cut together, by Mondrian (LeFevre et al. 2006). A group
+The rows of the table and the members of the population are cut together, by Mondrian (LeFevre et al. 2006), or by one
+level a column (`deid.disclosure.full_domain`), as delta-presence was first searched for. A group
 of both satisfies k-map when it has no row or k members of the population, delta-presence when its rows over its members
 lie between the bounds. What a row publishes covers the members of its group too. Groups are disjoint ranges, so that a
 member matches the rows of its own group alone, and both models survive merging: members add up, and a ratio of sums
@@ -28,14 +29,15 @@ from deid.base.errors import ConfigError, InputError, require
 from deid.base.late import pd
 from deid.disclosure.constraints import All, Constraint
 from deid.disclosure.encoding import CodedColumn, CodedTable, boxes, class_ids, encode
+from deid.disclosure.full_domain import MAX_NODES, greedy_levels, lattice_size, level_ranges, optimal_levels
 from deid.disclosure.groups import Groups
 from deid.disclosure.local_recoding import group_loss, local_recoding
 from deid.disclosure.mondrian import mondrian
 from deid.disclosure.recoding import publish
 from deid.table.microdata import NA_CODE, Microdata, check_columns
 
-Search = Literal["mondrian", "local"]
-"""How rows and members are divided."""
+Search = Literal["mondrian", "local", "optimal", "greedy"]
+"""How rows and members are divided; the last two by one level of the hierarchy a column."""
 _MOST_PAIRS = 500_000_000  # of rows and groups
 _AT_ONCE = 1 << 22
 _MEMBERSHIP = ""
@@ -209,7 +211,14 @@ def _classes(coded: CodedTable, constraint: Constraint, search: Search) -> Index
     if search == "local":
         return np.unique(local_recoding(coded, constraint), return_inverse=True)[1].astype(np.intp)
     small, ids = coded.collapse()
-    return mondrian(small, constraint)[ids]
+    if search == "mondrian":
+        return mondrian(small, constraint)[ids]
+    if lattice_size(small) > MAX_NODES:
+        search = "greedy"
+    levels = {"optimal": optimal_levels, "greedy": greedy_levels}[search](small, constraint).levels
+    ranges = [level_ranges(column, level)[0] for column, level in zip(coded.columns, levels, strict=True)]
+    firsts = np.stack([first[coded.codes[:, c]] for c, first in enumerate(ranges)], axis=1)
+    return class_ids(firsts, [column.size for column in coded.columns])[0]
 
 
 def _losses(coded: CodedTable, classes: IndexArray, rows: int) -> FloatArray:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -352,8 +352,10 @@ def _with_population(
         frame = recode_same_disease(data, population, asked.k, prefixes=prefixes).frame
         seconds = time.process_time() - start
         return finish(data, frame, rows, method, asked, options, population=population, seconds=seconds)
-    if method not in (*_FROM_THE_TOP, "local"):
-        raise ConfigError(f"the method {method} does not look at a population", "use the method mondrian, or local")
+    if method not in (*_FROM_THE_TOP, "local", "optimal", "greedy"):
+        raise ConfigError(
+            f"the method {method} does not look at a population", "use the method mondrian, local, optimal or greedy"
+        )
     if method == "local" and asked.presence is not None:
         raise ConfigError("the groups of local recoding overlap, which presence does not bear", "use --method mondrian")
     if asked.guard is not None:
@@ -362,8 +364,8 @@ def _with_population(
     parts += [] if asked.presence is None else [Presence(*asked.presence)]
     parts += map(OfRows, _of_rows(data, asked))
     searches: tuple[Search, ...] = ("mondrian",)
-    if method == "local":
-        searches = ("local",)
+    if method in ("local", "optimal", "greedy"):
+        searches = (cast("Search", method),)
     elif method == "auto" and asked.presence is None and len(data) + len(population) <= _LOCAL_WITH_POPULATION:
         searches = ("local", "mondrian")
     frame, found = recode_with_population(data, population, _all(parts), searches)

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from deid.annotation.project import Project
-from deid.base.errors import InputError
+from deid.base.errors import ConfigError, InputError
 from deid.base.keys import Key
 from deid.document import Document
 from deid.extraction.view import IdentifierView, provenance_path
 from deid.io import scan
+from deid.manifest.content import log_of, manifest_path, read_manifest
 from deid.pipeline.naming import pseudonym_of_id
 from deid.table.microdata import check_columns
 from deid.table.table_files import read_table
@@ -109,6 +110,30 @@ def _values(content: Mapping[str, Any]) -> Iterator[str]:
             yield from _values(value)
         else:
             yield str(value)
+
+
+def check_key(release: Path, key: Key) -> None:
+    """Check that a release was written with a key, where its manifests tell: under another no document is found.
+
+    Parameters
+    ----------
+    release : Path
+        What `deid scrub` wrote.
+    key : Key
+
+    Raises
+    ------
+    ConfigError
+        When its manifests name other keys only.
+    DeidError
+        When a manifest cannot be read.
+    """
+    named = {read_manifest(path).run.get("key") for _, path in log_of(manifest_path(release))} - {None, ""}
+    if named and key.fingerprint() not in named:
+        raise ConfigError(
+            "a release to forget in was written with another key, under which its documents are found",
+            "give that one as --key-file, and the vaults' own as --vault-key-file",
+        )
 
 
 def documents_of(person: str, release: Path, key: Key, documents: Mapping[str, str]) -> Iterator[str]:

@@ -48,8 +48,9 @@ def audit_model(folder: Path, min_documents: int = 3, *, accept: bool = False) -
         The rare strings, and whether the model may be passed on.
     """
     tagger = Tagger.load(folder)
-    rare = sorted(((name, n) for name, n in tagger.lexicon.items() if n < min_documents), key=lambda x: (x[1], x[0]))
-    audit = ModelAudit(len(tagger.lexicon), tuple(rare), min_documents, accept or not rare)
+    stored = {**tagger.lexicon, **(tagger.rescorer.lexicon() if tagger.rescorer else {})}
+    rare = sorted(((name, n) for name, n in stored.items() if n < min_documents), key=lambda x: (x[1], x[0]))
+    audit = ModelAudit(len(stored), tuple(rare), min_documents, accept or not rare)
     record = {
         "digest": tagger.description["digest"],
         "min_documents": min_documents,

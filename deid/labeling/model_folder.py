@@ -6,6 +6,7 @@
     weights.crfsuite   weights of a CRF in CRFsuite's own format, or
     weights.npz        what another learner has learnt: weights or a tree (arrays, no objects)
     lexicon.tsv        lexical attributes that the weights may hold, and in how many training documents each stood
+    rescoring.json     what rescores spans, where the model was trained so (numbers and strings of many notes)
     scores.json        what was measured (optional, written by whoever measures)
     audit.json         the record of `deid model audit` (optional)
     README.md          what the model is (optional)
@@ -24,9 +25,11 @@ import numpy as np
 
 from deid.base.errors import ModelError
 from deid.features import FeatureSet
+from deid.labeling import rescoring
 from deid.labeling.crfsuite_file import parse_crfsuite
 from deid.labeling.decoder import Decoder
 from deid.labeling.memm import MemmDecoder
+from deid.labeling.rescoring import Rescorer
 from deid.labeling.tables import TablePlace
 from deid.labeling.tree import DecisionTree, TreeDecoder
 from deid.labeling.weights import Weights
@@ -36,6 +39,8 @@ FORMAT = 1
 
 DESCRIPTION, LEXICON = "tagger.json", "lexicon.tsv"
 CRF_WEIGHTS, ARRAY_WEIGHTS = "weights.crfsuite", "weights.npz"
+RESCORER = "rescoring.json"
+_FILES = (CRF_WEIGHTS, ARRAY_WEIGHTS, LEXICON, RESCORER)
 _RETRAIN = "train the model again, or get it again from where it came from"
 
 
@@ -50,8 +55,8 @@ def _own_digest(description: Mapping[str, Any]) -> str:
 
 
 def write_description(folder: Path, description: Mapping[str, Any]) -> None:
-    """Write ``tagger.json`` with the checksums of the folder's weights and lexicon and a digest of itself."""
-    files = [n for n in (CRF_WEIGHTS, ARRAY_WEIGHTS, LEXICON) if (folder / n).is_file()]
+    """Write ``tagger.json`` with the checksums of the folder's weights, lexicon and rescorer and a digest of itself."""
+    files = [n for n in _FILES if (folder / n).is_file()]
     full = {**description, "format": FORMAT, "files": {n: digest_of(folder / n) for n in files}}
     full["digest"] = _own_digest(full)
     text = json.dumps(full, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
@@ -80,7 +85,7 @@ def read_description(folder: Path) -> dict[str, Any]:
     if digest != _own_digest(description):
         raise ModelError("tagger.json was changed after the model was saved", _RETRAIN, where)
     for name, wanted in files.items():
-        if name not in (CRF_WEIGHTS, ARRAY_WEIGHTS, LEXICON):
+        if name not in _FILES:
             raise ModelError("tagger.json accounts for a file that no model has", _RETRAIN, where)
         if not (folder / name).is_file():
             raise ModelError(f"{name} is missing", _RETRAIN, where)
@@ -122,6 +127,22 @@ def read_decoder(
         return Decoder(Weights(labels, rows, **arrays), features), None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise ModelError(f"{ARRAY_WEIGHTS} does not hold weights", _RETRAIN, where) from None
+
+
+def read_rescorer(folder: Path, description: Mapping[str, Any]) -> Rescorer | None:
+    """Return what rescores the spans of a folder whose description was checked, None where nothing does.
+
+    Raises
+    ------
+    ModelError
+        When it cannot be read.
+    """
+    if RESCORER not in description["files"]:
+        return None
+    try:
+        return rescoring.read((folder / RESCORER).read_bytes())
+    except (OSError, ValueError):
+        raise ModelError(f"{RESCORER} does not hold a rescorer", _RETRAIN, str(folder)) from None
 
 
 def write_arrays(folder: Path, decoder: Decoder) -> None:

@@ -9,7 +9,8 @@ Narayanaswamy, ECML 2014); a little less is safer for recall.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -42,19 +43,27 @@ def probable_spans(
     list of LabelledSpan
         In order, without overlap.
     """
+    return best_spans(possible_spans(emissions, transition, labels, threshold), len(emissions), threshold)
+
+
+def possible_spans(
+    emissions: np.ndarray, transition: np.ndarray, labels: Sequence[str], threshold: float
+) -> list[LabelledSpan]:
+    """Return all spans above a probability, those that overlap too, by their starts; parameters of `probable_spans`."""
     outside = labels.index("O")
     free = kernels.marginals(emissions, transition)[:, outside] < _CERTAIN
     edges = np.flatnonzero(np.diff(np.concatenate([[False], free, [False]]).astype(np.int8)))
-    chosen: list[LabelledSpan] = []
+    possible: list[LabelledSpan] = []
     for first, stop in edges.reshape(-1, 2).tolist():
         scores = emissions[first:stop].copy()
         if first > 0:
             scores[0] += transition[outside]
         if stop < len(emissions):
             scores[-1] += transition[:, outside]
-        found = _candidates(scores, transition, labels, threshold)
-        chosen.extend((first + a, first + b, name, p) for a, b, name, p in _best(found, len(scores), threshold))
-    return chosen
+        possible += [
+            (first + a, first + b, name, p) for a, b, name, p in _candidates(scores, transition, labels, threshold)
+        ]
+    return sorted(possible)
 
 
 def _sums(emissions: np.ndarray, transition: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
@@ -73,13 +82,19 @@ def _sums(emissions: np.ndarray, transition: np.ndarray) -> tuple[np.ndarray, np
     return before, after, float(np.log(np.exp(before[-1] - top).sum()) + top)
 
 
+@functools.lru_cache(8)
+def _kinds(labels: tuple[str, ...]) -> tuple[np.ndarray, Mapping[str, int]]:
+    """Return which labels begin spans, and the id of the label that continues one of each category."""
+    begins = np.array([label.startswith("B-") for label in labels])
+    return begins, {label[2:]: i for i, label in enumerate(labels) if label.startswith("I-")}
+
+
 def _candidates(
     emissions: np.ndarray, transition: np.ndarray, labels: Sequence[str], threshold: float
 ) -> list[LabelledSpan]:
     """Find all spans above the threshold: each begins with a B that is above it, and so does each of its beginnings."""
     before, after, total = _sums(emissions, transition)
-    begins = np.array([label.startswith("B-") for label in labels])
-    inside = {label[2:]: i for i, label in enumerate(labels) if label.startswith("I-")}
+    begins, inside = _kinds(tuple(labels))
     found = []
     for first, begin in np.argwhere((np.exp(before + after - total) > threshold) & begins).tolist():
         name, path, last = labels[begin][2:], float(before[first, begin]), begin
@@ -99,8 +114,22 @@ def _candidates(
     return found
 
 
-def _best(found: Sequence[LabelledSpan], size: int, threshold: float) -> list[LabelledSpan]:
-    """Choose spans without overlap that have the largest sum of probabilities above the threshold."""
+def best_spans(found: Sequence[LabelledSpan], size: int, threshold: float) -> list[LabelledSpan]:
+    """Choose spans without overlap that have the largest sum of probabilities above the threshold.
+
+    Parameters
+    ----------
+    found : sequence of LabelledSpan
+    size : int
+        Number of items.
+    threshold : float
+        Spans of this probability or less are never chosen.
+
+    Returns
+    -------
+    list of LabelledSpan
+        In order.
+    """
     ending: dict[int, list[LabelledSpan]] = {}
     for span in found:
         ending.setdefault(span[1], []).append(span)

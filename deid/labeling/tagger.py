@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from deid.base.draws import draw
 from deid.base.errors import ConfigError, ModelError, OutputError, require
 from deid.base.resources import resource_folder
 from deid.document import Document, Span
@@ -20,12 +22,16 @@ from deid.labeling import kernels
 from deid.labeling import model_folder as folders
 from deid.labeling.decoder import Decoder
 from deid.labeling.learners import LEARNERS
+from deid.labeling.rescoring import LEAST, Candidate, Rescorer
 from deid.labeling.schemes import labels_to_spans
-from deid.labeling.span_decoding import probable_spans
+from deid.labeling.span_decoding import best_spans, possible_spans, probable_spans
 from deid.labeling.training import TrainingData, TrainingOptions, corpus_checksum, prepare
 from deid.labeling.warm_start import rename_labels
 from deid.labeling.weights import Weights
 from deid.reading.line_ends import unified
+
+_USUAL = 0.4
+"""Probability from which a rescored span is chosen with the dial at 0."""
 
 DEFAULT_MODEL = "en"
 """The model that ships and is used when none is named."""
@@ -62,6 +68,10 @@ class Tagger:
     (`deid.labeling.span_decoding`); .4 finds most spans exactly. Wins over `doubt`. Nine times the time of
     the compiled best path."""
 
+    rescorer: Rescorer | None = field(default=None, repr=False)
+    """Says how likely each possible span is, all in all (`deid.labeling.rescoring`): spans are then chosen by that,
+    each above `span_probability` (.4 where that is 0), which the dial turns; not with `doubt`."""
+
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels in the order of their ids."""
@@ -87,7 +97,7 @@ class Tagger:
         What `train` does with the model that it starts from (`deid.labeling.warm_start.rename_labels`).
         """
         weights = rename_labels(self.decoder.weights, categories)
-        return dataclasses.replace(self, decoder=Decoder(weights, self.decoder.features), crfsuite=None)
+        return dataclasses.replace(self, decoder=Decoder(weights, self.decoder.features), crfsuite=None, rescorer=None)
 
     def label(self, text: str) -> tuple[list[str], np.ndarray, np.ndarray]:
         """Return the labels of the labelled tokens, and their starts and ends in ``text``; shape (n_items,)."""
@@ -119,6 +129,8 @@ class Tagger:
         return [normal.back(span) for span in found] if normal.removed else found
 
     def _found(self, text: str) -> list[Span]:
+        if self.rescorer is not None and not self.doubt:
+            return self._rescored(text, self.rescorer)
         if self.span_probability:
             return self._probable(text)
         source = f"model:{self.name}"
@@ -154,9 +166,45 @@ class Tagger:
         """Return how sure the labels of some places are (`deid.labeling.chances`); lines must end in line feeds."""
         return self.decoder.chances(text, places, self.bias)
 
-    def _probable(self, text: str) -> list[Span]:
+    def candidates(self, text: str) -> list[Candidate]:
+        """Return the spans that a text may have, those that overlap too, for a rescorer; lines end in line feeds.
+
+        Raises
+        ------
+        ConfigError
+            When the labels are not those of the scheme BIO.
+        """
+        return [candidate for candidate, _ in self._possible(text)]
+
+    def _possible(self, text: str) -> list[tuple[Candidate, tuple[int, int]]]:
+        """Return candidates with their first item and the one past their last."""
+        self._require_bio()
+        emissions, starts, ends = self.decoder.scores(text)
+        return [
+            ((int(starts[first]), int(ends[stop - 1]), name, chance), (first, stop))
+            for first, stop, name, chance in possible_spans(
+                emissions, self.decoder.weights.transition, self.labels, LEAST
+            )
+            if not text[starts[first] : ends[stop - 1]].isspace()
+        ]
+
+    def _rescored(self, text: str, rescorer: Rescorer) -> list[Span]:
+        possible = self._possible(text)
+        threshold = turned_by(self.span_probability or _USUAL, self.bias)
+        likely = rescorer.rescored(text, [candidate for candidate, _ in possible])
+        items = [(*place, name, p) for (_, place), (*_, name, p) in zip(possible, likely, strict=True)]
+        where = {place: (start, end) for (start, end, *_), place in possible}
+        return [
+            Span(*where[first, stop], category, source=f"model:{self.name}", score=chance)
+            for first, stop, category, chance in best_spans(items, max((s for _, s, *_ in items), default=0), threshold)
+        ]
+
+    def _require_bio(self) -> None:
         if any(label[:2] in ("E-", "S-") for label in self.labels) or "O" not in self.labels:
-            raise ConfigError("spans are chosen by probability with BIO labels only", "train with --scheme BIO")
+            raise ConfigError("spans are chosen by probability with BIO labels only", "train with --label-scheme BIO")
+
+    def _probable(self, text: str) -> list[Span]:
+        self._require_bio()
         emissions, starts, ends = self.decoder.scores(text, self.bias)
         transition = self.decoder.weights.transition
         return [
@@ -197,6 +245,8 @@ class Tagger:
         else:
             folders.write_arrays(folder, self.decoder)
         folders.write_lexicon(folder, self.lexicon)
+        if self.rescorer is not None:
+            (folder / folders.RESCORER).write_bytes(self.rescorer.write())
         folders.write_description(folder, self.description)
 
     @classmethod
@@ -231,7 +281,8 @@ class Tagger:
                 "the weights have other labels than tagger.json says", "train the model again", str(folder)
             )
         lexicon = folders.read_lexicon(folder)
-        return cls(folder.resolve().name, decoder, description, lexicon, crfsuite)
+        rescorer = folders.read_rescorer(folder, description)
+        return cls(folder.resolve().name, decoder, description, lexicon, crfsuite, rescorer=rescorer)
 
 
 def train(
@@ -283,7 +334,35 @@ def train(
     # a word that the start held counts the documents of both trainings
     counts = Counter(data.lexicon) + Counter({} if start is None else start.lexicon)
     stored = {name: n for name, n in counts.items() if name in weights.attributes}
-    return Tagger(name, learnt.decoder, description, stored, learnt.crfsuite)
+    rescorer = _rescorer(data.documents, features, options, start) if options.rescore else None
+    return Tagger(name, learnt.decoder, description, stored, learnt.crfsuite, rescorer=rescorer)
+
+
+def _rescorer(
+    documents: Sequence[Document], features: FeatureSet, options: TrainingOptions, start: Tagger | None
+) -> Rescorer:
+    """Learn to rescore from taggers of folds, which leave every document out once."""
+    from deid.labeling.rescoring_training import learn_rescorer
+
+    once = dataclasses.replace(options, rescore=0)
+
+    def propose(known: Sequence[Document], others: Sequence[Document]) -> list[list[Candidate]]:
+        tagger = train(known, features, once, start=start)
+        return [tagger.candidates(document.text) for document in others]
+
+    if len(documents) < options.rescore:
+        raise ConfigError("there are fewer documents than parts to learn rescoring from", "give --rescore fewer")
+    order = sorted(range(len(documents)), key=lambda i: draw(options.seed, f"rescore {documents[i].id}"))
+    folds = [0] * len(documents)
+    for rank, i in enumerate(order):
+        folds[i] = rank % options.rescore
+    return learn_rescorer(documents, folds, propose, options.min_documents)
+
+
+def turned_by(probability: float, bias: float) -> float:
+    """Return the threshold that a probability becomes when the dial is turned: its odds by exp(-bias)."""
+    odds = probability / (1.0 - probability) * math.exp(-max(-30.0, min(30.0, bias)))
+    return odds / (1.0 + odds)
 
 
 def _start_weights(

@@ -2,7 +2,9 @@
 
 A field of dates, towns or countries may be kept by a policy that forbids names and numbers. So what stands there keeps
 the field's category only where it has a reading as one; what has none is taken for a number or another place, which
-such policies take out.
+such policies take out. Words in a field of towns that no list of towns has, and nine digits alone in one of postcodes,
+keep the category with a doubt (`doubts`): they are replaced as what the field says, and kept by no policy that forbids
+what they may be.
 """
 
 from __future__ import annotations
@@ -43,6 +45,12 @@ _LISTS = {
     "STATE": ("states", "state_old_abbreviations", "provinces_es", "states_de", "states_fr", "states_nl"),
     "COUNTRY": ("countries", "countries_de", "countries_es", "countries_fr", "countries_nl"),
 }  # fmt: skip
+_TOWNS = (
+    *("cities_us", "cities_world", "cities_big", "cities_ambig", "cities_de", "cities_es", "cities_fr", "cities_nl"),
+    *("towns_es", "states"),
+)
+_BARE = re.compile(r"[0-9]{9}")
+"""A ZIP code with its four more digits, or a social security number."""
 _LEAST_DIGITS = 3
 """Digits that no name of a town has."""
 
@@ -75,6 +83,30 @@ def read_as(category: str, text: str) -> str:
     return "LOCATION-OTHER" if category in _LISTS else "IDNUM"
 
 
+def doubts(category: str, text: str) -> tuple[str, ...]:
+    """Return what else the text of a field of a category may be (`deid.document.Span.also`).
+
+    Parameters
+    ----------
+    category : str
+        As `read_as` returns it.
+    text : str
+
+    Returns
+    -------
+    tuple of str
+        Canonical categories; most often none.
+
+    >>> [doubts("CITY", text) for text in ("Boston", "St. John's", "Quillfeather, Joan")]
+    [(), (), ('LOCATION-OTHER',)]
+    >>> doubts("ZIP", "552123344"), doubts("ZIP", "55212-3344"), doubts("PATIENT", "Joan")
+    (('SSN',), (), ())
+    """
+    if category == "CITY" and _spelt(text) not in _towns():
+        return ("LOCATION-OTHER",)
+    return ("SSN",) if category == "ZIP" and _BARE.fullmatch(text.strip()) else ()
+
+
 def _is_date(text: str) -> bool:
     if shape := SHAPES.match(text):
         return shape.lastgroup == "DATE"
@@ -105,6 +137,18 @@ def _listed(category: str) -> frozenset[str]:
     folder = resource_folder("dictionaries") / "places"
     texts = ((folder / name / "items.txt").read_text("utf-8").lower() for name in _LISTS[category])
     return frozenset(line for text in texts for line in text.splitlines())
+
+
+def _spelt(town: str) -> str:
+    """Return the letters of a town: its signs, districts by number and *St.* are written in many ways."""
+    return "".join(filter(str.isalpha, town.lower())).replace("saint", "st")
+
+
+@functools.cache
+def _towns() -> frozenset[str]:
+    folder = resource_folder("dictionaries") / "places"
+    texts = ((folder / name / "items.txt").read_text("utf-8") for name in _TOWNS)
+    return frozenset(_spelt(line) for text in texts for line in text.splitlines())
 
 
 _TESTS: dict[str, Callable[[str], bool]] = {

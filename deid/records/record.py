@@ -24,6 +24,7 @@ from deid.base.compiled import quick
 from deid.base.errors import OutputError
 from deid.base.keys import Key
 from deid.document import Edit, Span
+from deid.records.readings import doubts
 
 TEXT, BLOCKED = "text", "blocked"
 """Kinds of places beside the categories of identifiers."""
@@ -162,7 +163,9 @@ class Record:
                 if place.joins:
                     first = start, path
                     continue
-                found.append(Span(start, at + len(place.text), place.kind, source=f"field:{path}", score=1.0))
+                end = at + len(place.text)
+                span = Span(start, end, place.kind, source=f"field:{path}", score=1.0)
+                found.append(span.read_as(doubts(place.kind, self.text[start:end])))
             first = None
         return found
 

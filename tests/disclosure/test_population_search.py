@@ -121,13 +121,26 @@ def test_local_recoding_with_a_population_loses_less_and_auto_takes_the_better()
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.integers(0, 10_000), st.sampled_from([(0.0, 0.5), (0.0, 0.8), (0.1, 0.7), (0.2, 0.6)]), st.booleans())
-def test_presence_by_every_cell(seed: int, bounds: tuple[float, float], hierarchies: bool) -> None:
+@given(
+    st.integers(0, 10_000), st.sampled_from([(0.0, 0.5), (0.0, 0.8), (0.1, 0.7), (0.2, 0.6)]), st.booleans(),
+    st.sampled_from(["auto", "optimal", "greedy"]),
+)  # fmt: skip
+def test_presence_by_every_cell(seed: int, bounds: tuple[float, float], hierarchies: bool, method: str) -> None:
     data, people = pair(seed, 90, 30, hierarchies=hierarchies)
-    release = anonymize(data, Requirements(presence=bounds), population=people)
+    release = anonymize(data, Requirements(presence=bounds), method, population=people)
+    assert release.method == method.replace("auto", "mondrian")
     found = chances(release, people)
     assert found.min() >= bounds[0] - 1e-9
     assert found.max() <= bounds[1] + 1e-9
+
+
+def test_one_level_a_column_with_a_population() -> None:
+    data, people = pair(5, 300, 80)
+    asked = Requirements(presence=(0.0, 0.6), k_map=3)
+    losses = [anonymize(data, asked, method, population=people).loss.ncp for method in ("optimal", "greedy")]
+    assert losses[0] <= losses[1] < 1
+    with pytest.raises(ConfigError, match="does not look at a population"):
+        anonymize(data, Requirements(k_map=3), "mdav", population=people)
 
 
 def test_with_models_of_the_rows_alone() -> None:

@@ -118,6 +118,22 @@ def test_nothing_of_a_forgotten_person_stays_in_the_file(tmp_path: Path) -> None
     assert not [row for row in sealed if row in content]
 
 
+def test_a_release_of_another_key_is_refused_before_anything_is_forgotten(site: Path) -> None:
+    old, new = ("--key-file", "key"), ("--key-file", "new")
+    assert run("vault", "init", "vault.db", *old)[0] == 0
+    table = ("--patients", "patients.csv")
+    assert run("scrub", "in", "out", "--model", "none", *table, "--vault", "vault.db", *old)[0] == 0
+    assert run("vault", "rotate", "vault.db", *old, "--new-key-file", "new")[0] == 0
+    where = ("--in-vault", "vault.db", "--in-release", "out", *table, "--why", "asked", "--who", "me")
+    status, said = run("forget", "p1", *where, *new)
+    assert status != 0
+    assert "another key" in said
+    status, said = run("forget", "p1", *where, *old, "--vault-key-file", "new")
+    assert status == 0, said
+    assert said.count('"document":') == 2
+    assert "0 entries of vaults" not in said  # the refused run removed none
+
+
 def test_what_is_missing_is_said(site: Path) -> None:
     for arguments in (("p1",), ("", "--in-view", "view.csv"), ("p1", "--in-view", "none.csv")):
         assert run("forget", *arguments)[0] != 0

@@ -1,0 +1,94 @@
+"""Rules that rule values out (Injector): by brute force over one and two columns, and what they leave of a release."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from deid.base.errors import ConfigError
+from deid.cli.main import app
+from deid.disclosure.exclusion import exclusion_attack, mine_exclusions
+from deid.table.microdata import Microdata
+
+ROLES = {"sex": "quasi-identifier", "place": "quasi-identifier", "ill": "sensitive"}
+
+
+def table(rows: list[tuple[str, ...]], names: tuple[str, ...] = tuple(ROLES)) -> Microdata:
+    return Microdata(pd.DataFrame(rows, columns=list(names)), {name: ROLES[name] for name in names})
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(st.sampled_from("FM"), st.sampled_from("ab"), st.sampled_from("uvw")), min_size=8, max_size=60),
+    st.sampled_from([0.5, 2.0, 5.0]),
+)
+def test_rules_by_brute_force(rows: list[tuple[str, ...]], expected: float) -> None:
+    data = table(rows)
+    found = mine_exclusions(data, "ill", expected=expected)
+    share = {value: sum(row[2] == value for row in rows) / len(rows) for value in found.values}
+    for row, ruled_out in zip(rows, found.ruled_out, strict=True):
+        for value, out in zip(found.values, ruled_out, strict=True):
+            known = [
+                [other for other in rows if all(other[c] == row[c] for c in which)]
+                for size in (1, 2)
+                for which in itertools.combinations((0, 1), size)
+                if all(len({other[c] for other in rows}) > 1 for c in which)
+            ]
+            assert out == any(
+                all(other[2] != value for other in group) and len(group) * share[value] >= expected - 1e-9
+                for group in known
+            )
+    assert (found.rules > 0) == bool(found.ruled_out.any())
+
+
+def test_what_men_never_have_is_struck_from_their_class() -> None:
+    """Ten of each class: two values look diverse, one of which no man of the table has."""
+    women = [("F", "a", "ovary"), ("F", "a", "flu")] * 20
+    men = [("M", "b", "flu"), ("M", "b", "gout")] * 20 + [("M", "c", "flu")]
+    original = table([*women, *men, ("F", "c", "ovary")])
+    frame = original.frame.assign(sex=lambda own: np.where(own["place"] == "c", "*", own["sex"]))
+    release = Microdata(frame, ROLES)
+    found = exclusion_attack(release, original, "ill")
+    assert found.rules == 2  # men have no ovary, women no gout; places say no more than that
+    assert (found.least_before, found.least) == (2, 1)
+    assert found.disclosed_before == 0
+    last = {len(women) + len(men) - 1}
+    assert last <= set(found.rows)
+    assert found.persons == len(original.frame)
+    # with rules that would need more surprise than the table holds, nothing is struck
+    calm = exclusion_attack(release, original, "ill", expected=1000)
+    assert (calm.rules, calm.fewer, calm.least) == (0, 0.0, 2)
+
+
+def test_levels_of_hierarchies_have_rules_where_values_are_too_rare(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    age = rng.integers(0, 90, 400)
+    ill = np.where((age >= 45) & (rng.random(400) < 0.5), "stroke", "flu")
+    data = Microdata(pd.DataFrame({"age": age, "ill": ill}), {"age": "quasi-identifier", "ill": "sensitive"})
+    found = mine_exclusions(data, "ill")
+    young = found.ruled_out[:, found.values.index("stroke")]
+    assert young[age < 40].mean() > 0.9  # by intervals: no single age has enough rows
+    assert not young[age >= 45].any()
+
+
+def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [("F", "a", "ovary"), ("F", "a", "flu"), ("M", "a", "flu"), ("M", "a", "gout")] * 20
+    frame = pd.DataFrame(rows, columns=list(ROLES))
+    frame.to_csv("o.csv", index=False)
+    frame.assign(sex="*").to_csv("r.csv", index=False)
+    asked = ["risk", "r.csv", "--qi", "sex,place", "--persons-as-given"]
+    done = CliRunner().invoke(app, [*asked, "--sensitive", "ill", "--rules-of", "o.csv"])
+    assert done.exit_code == 0, done.exception
+    assert "least values left, without and with  3, 2" in done.output
+    assert "persons with fewer values left       100.00%" in done.output
+    refused = CliRunner().invoke(app, [*asked, "--rules-of", "o.csv"])
+    assert isinstance(refused.exception, ConfigError)
+    assert "no column is sensitive" in str(refused.exception)
