@@ -20,6 +20,12 @@ static inline int in(const uint64_t set[3], uint8_t symbol)
     return (int)(set[symbol >> 6] >> (symbol & 63) & 1);
 }
 
+/* Tell whether two sets have a symbol in common. */
+static inline int meet(const uint64_t a[3], const uint64_t b[3])
+{
+    return ((a[0] & b[0]) | (a[1] & b[1]) | (a[2] & b[2])) != 0;
+}
+
 /* Tell whether a gate lets through. */
 static inline int open_at(const Programs *self, const int32_t *gate, const uint8_t *symbol, int32_t at)
 {
@@ -59,7 +65,8 @@ static int run(const Programs *self, const int32_t *pc, const uint8_t *symbol, i
             if (!good)
                 break;
             *steps -= read >> 4;
-            if (read > least) {
+            /* at an earlier place a symbol of the set follows: where the gate has none, giving back is in vain */
+            if (read > least && meet(set, self->set[pc[4 + back]])) {
                 if (count == room)
                     return UNDECIDED;
                 waiting[count++] = (Waiting){pc, at + way * (read - 1), at + way * least};

@@ -4,18 +4,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SYMBOLS = 131, BLOCK = 4, MOST_WORDS = 64, HEADS = 1024 };
+enum { SYMBOLS = 131, BLOCK = 4, MOST_WORDS = 64, HEADS = 1024, FARTHEST = 63 };
 
 typedef struct {
     PyObject_HEAD
     uint64_t *allowed;  /* per offset and symbol `words` words, whole blocks, one bit a line */
     int32_t (*line)[2]; /* its pattern, by which they are sorted; a digit stands within so many characters, 0: need not */
+    uint16_t *pair;     /* for each two symbols a bit for each block that has lines which begin between them */
+    uint64_t *near;     /* for each distance of the next digit the lines to which that is near enough */
     Programs programs;
     PyObject *needs;     /* strings of which texts must hold one, for one pattern or some */
     int32_t (*user)[2];  /* number of a string, and of a pattern that needs it */
     uint64_t *begins;    /* a bit for each triple of characters that a string begins with */
     int32_t *first;      /* for the lower part of a triple the first such string, -1: none */
-    int32_t *following;  /* for each string the next one, -1: none */
+    int32_t *following;  /* for each string the next one, -1: none; of shorter ones how they are found */
+    int32_t one[128];    /* for a character the string that it is, -1: none */
+    uint8_t *two;        /* for two characters a number of the string that they are, 0: none */
+    int32_t pair_of[256]; /* for such a number the string */
     Py_ssize_t users;
     Py_ssize_t words, lines, patterns, before, after;
 } Sieve;
@@ -29,6 +34,8 @@ static void *copied(const Py_buffer *view)
         PyErr_NoMemory();
     return made;
 }
+
+enum { MARKED = -2, LOOKED_FOR = -3 }; /* by their characters, in the same pass; one by one */
 
 /* A number under 2^16 for three characters; what is not ASCII looks alike. */
 static inline uint32_t triple_of(Py_UCS4 a, Py_UCS4 b, Py_UCS4 c)
@@ -54,20 +61,37 @@ static int take_needs(Sieve *self, PyObject *needs, const Py_buffer *user, Py_ss
     self->begins = calloc(1 << 10, sizeof(uint64_t));
     self->first = malloc(HEADS * sizeof(int32_t));
     self->following = malloc((size_t)(count + 1) * sizeof(int32_t));
-    if (!self->user || !self->begins || !self->first || !self->following) {
+    self->two = calloc(1 << 14, 1);
+    if (!self->user || !self->begins || !self->first || !self->following || !self->two) {
         PyErr_NoMemory();
         return -1;
     }
     for (int h = 0; h < HEADS; h++)
         self->first[h] = -1;
+    for (int c = 0; c < 128; c++)
+        self->one[c] = -1;
+    int pairs = 0;
     for (Py_ssize_t n = 0; n < count; n++) {
         PyObject *need = PyTuple_GET_ITEM(needs, n);
         if (!PyUnicode_Check(need)) {
             PyErr_SetString(PyExc_TypeError, "what is needed is a text");
             return -1;
         }
-        if (PyUnicode_GET_LENGTH(need) < 3)
+        const Py_ssize_t length = PyUnicode_GET_LENGTH(need);
+        if (length < 3) {
+            self->following[n] = LOOKED_FOR;
+            if (length == 0 || !PyUnicode_IS_ASCII(need) || (length == 2 && pairs == 255))
+                continue;
+            self->following[n] = MARKED;
+            const Py_UCS4 first = PyUnicode_READ_CHAR(need, 0);
+            if (length == 1) {
+                self->one[first] = (int32_t)n;
+            } else {
+                self->pair_of[++pairs] = (int32_t)n;
+                self->two[first << 7 | PyUnicode_READ_CHAR(need, 1)] = (uint8_t)pairs;
+            }
             continue;
+        }
         const uint32_t triple = triple_of(PyUnicode_READ_CHAR(need, 0), PyUnicode_READ_CHAR(need, 1),
                                           PyUnicode_READ_CHAR(need, 2));
         self->begins[triple >> 6] |= UINT64_C(1) << (triple & 63);
@@ -92,29 +116,44 @@ static int stands(PyObject *need, int kind, const void *data, Py_ssize_t at, Py_
     return 1;
 }
 
-/* Note which of the strings that patterns need are in a text: those of three characters and more in one pass. */
-static int find_needs(const Sieve *self, PyObject *folded, char *held)
+INLINE void mark(const Sieve *self, int kind, const void *data, Py_ssize_t size, char *held)
 {
-    const Py_ssize_t size = PyUnicode_GET_LENGTH(folded), count = PyTuple_GET_SIZE(self->needs);
-    const int kind = PyUnicode_KIND(folded);
-    const void *data = PyUnicode_DATA(folded);
+    char met[129] = {0};
     Py_UCS4 a = 0, b = 0;
     for (Py_ssize_t i = 0; i < size; i++) {
         const Py_UCS4 c = PyUnicode_READ(kind, data, i);
         const uint32_t triple = triple_of(a, b, c);
+        met[c < 128 ? c : 128] = 1;
+        if (i > 0 && b < 128 && c < 128 && self->two[b << 7 | c])
+            held[self->pair_of[self->two[b << 7 | c]]] = 1;
         if (i > 1 && self->begins[triple >> 6] >> (triple & 63) & 1)
             for (int32_t n = self->first[triple % HEADS]; n >= 0; n = self->following[n])
                 held[n] = held[n] || stands(PyTuple_GET_ITEM(self->needs, n), kind, data, i - 2, size);
         a = b;
         b = c;
     }
-    for (Py_ssize_t n = 0; n < count; n++) {
-        PyObject *need = PyTuple_GET_ITEM(self->needs, n);
-        const int found = PyUnicode_GET_LENGTH(need) < 3 ? PyUnicode_Contains(folded, need) : held[n];
-        if (found < 0)
-            return -1;
-        held[n] = (char)found;
-    }
+    for (int c = 0; c < 128; c++)
+        if (met[c] && self->one[c] >= 0)
+            held[self->one[c]] = 1;
+}
+
+/* Note which of the strings that patterns need are in a text, nearly all in one pass; -1 with an exception. */
+static int find_needs(const Sieve *self, PyObject *folded, char *held)
+{
+    const Py_ssize_t size = PyUnicode_GET_LENGTH(folded), count = PyTuple_GET_SIZE(self->needs);
+    const int kind = PyUnicode_KIND(folded);
+    const void *data = PyUnicode_DATA(folded);
+    if (kind == PyUnicode_1BYTE_KIND) /* a loop of its own */
+        mark(self, PyUnicode_1BYTE_KIND, data, size, held);
+    else
+        mark(self, kind, data, size, held);
+    for (Py_ssize_t n = 0; n < count; n++)
+        if (self->following[n] == LOOKED_FOR) {
+            const int found = PyUnicode_Contains(folded, PyTuple_GET_ITEM(self->needs, n));
+            if (found < 0)
+                return -1;
+            held[n] = (char)found;
+        }
     return 0;
 }
 
@@ -154,6 +193,31 @@ static int lines_sound(int32_t (*line)[2], Py_ssize_t lines, Py_ssize_t patterns
     return last + 1 == patterns;
 }
 
+/* Note which blocks two neighbours leave something in, and which lines a distance of the next digit; -1 with an
+ * exception when that fails. */
+static int take_neighbours(Sieve *self)
+{
+    const Py_ssize_t words = self->words;
+    self->pair = calloc(SYMBOLS * SYMBOLS, sizeof(uint16_t));
+    self->near = calloc((size_t)((FARTHEST + 1) * words), sizeof(uint64_t));
+    if (!self->pair || !self->near) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t a = 0; a < SYMBOLS; a++)
+        for (Py_ssize_t b = 0; b < SYMBOLS; b++) {
+            const uint64_t *last = self->allowed + ((self->before - 1) * SYMBOLS + a) * words;
+            const uint64_t *first = self->allowed + (self->before * SYMBOLS + b) * words;
+            for (Py_ssize_t w = 0; w < words; w++)
+                self->pair[a * SYMBOLS + b] |= (uint16_t)((last[w] & first[w]) != 0) << (w / BLOCK);
+        }
+    for (Py_ssize_t d = 0; d <= FARTHEST; d++)
+        for (Py_ssize_t l = 0; l < self->lines; l++)
+            if (!self->line[l][1] || self->line[l][1] > d)
+                self->near[d * words + l / 64] |= UINT64_C(1) << (l % 64);
+    return 0;
+}
+
 static int sieve_init(PyObject *object, PyObject *args, PyObject *named)
 {
     Sieve *self = (Sieve *)object;
@@ -182,10 +246,12 @@ static int sieve_init(PyObject *object, PyObject *args, PyObject *named)
     if (ok) {
         self->lines = lines;
         self->words = words;
-        self->patterns = patterns;
         self->before = before;
         self->after = after;
+        ok = !take_neighbours(self);
     }
+    if (ok)
+        self->patterns = patterns;
     PyBuffer_Release(&rows);
     PyBuffer_Release(&line);
     PyBuffer_Release(&code);
@@ -223,8 +289,8 @@ static void read_symbols(const Sieve *self, PyObject *text, uint8_t *symbol, int
 }
 
 /* Tell which lines of a block may match at a place, as far as the sets know; 0 when none. */
-static inline uint64_t through(const Sieve *self, const uint64_t *wanted, const uint8_t *here, Py_ssize_t block,
-                               uint64_t left[BLOCK])
+static inline uint64_t through(const Sieve *self, const uint64_t *wanted, const uint64_t *near, const uint8_t *here,
+                               Py_ssize_t block, uint64_t left[BLOCK])
 {
     const Py_ssize_t words = self->words, before = self->before, width = before + self->after;
     const uint64_t *allowed = self->allowed + block;
@@ -234,7 +300,7 @@ static inline uint64_t through(const Sieve *self, const uint64_t *wanted, const 
     const uint64_t *next = allowed + ((before + 1) * SYMBOLS + here[before + 1]) * words;
     uint64_t any = 0;
     for (int w = 0; w < BLOCK; w++)
-        any |= left[w] = wanted[block + w] & first[w] & last[w] & next[w];
+        any |= left[w] = wanted[block + w] & near[block + w] & first[w] & last[w] & next[w];
     for (Py_ssize_t o = before + 2; any && o < width; o++) {
         const uint64_t *row = allowed + (o * SYMBOLS + here[o]) * words;
         any = 0;
@@ -255,15 +321,20 @@ WIDE static Py_ssize_t sift(const Sieve *self, const uint64_t *wanted, const uin
 {
     Py_ssize_t count = 0;
     for (; at < size && count + self->patterns <= room; at++) {
+        const uint8_t *here = symbol + at;
+        unsigned blocks = self->pair[here[self->before - 1] * SYMBOLS + here[self->before]];
+        const int32_t far = next_digit[at] - (int32_t)at;
+        const uint64_t *near = self->near + (far < FARTHEST ? far : FARTHEST) * self->words;
         int32_t tried = -1;
-        for (Py_ssize_t block = 0; block < self->words; block += BLOCK) {
+        for (; blocks; blocks &= blocks - 1) {
+            const Py_ssize_t block = BLOCK * __builtin_ctz(blocks);
             uint64_t left[BLOCK];
-            if (!through(self, wanted, symbol + at, block, left))
+            if (!through(self, wanted, near, here, block, left))
                 continue;
             for (int w = 0; w < BLOCK; w++)
                 for (uint64_t rest = left[w]; rest; rest &= rest - 1) {
                     const int32_t *line = self->line[64 * (block + w) + __builtin_ctzll(rest)];
-                    if (line[0] == tried || (line[1] && next_digit[at] - (int32_t)at >= line[1]))
+                    if (line[0] == tried || (line[1] && far >= line[1]))
                         continue;
                     tried = line[0];
                     if (programs_accept(&self->programs, tried, symbol + self->before, (int32_t)at))
@@ -327,12 +398,15 @@ static void sieve_dealloc(PyObject *object)
     PyTypeObject *type = Py_TYPE(object);
     free(((Sieve *)object)->allowed);
     free(((Sieve *)object)->line);
+    free(((Sieve *)object)->pair);
+    free(((Sieve *)object)->near);
     programs_free(&((Sieve *)object)->programs);
     Py_XDECREF(((Sieve *)object)->needs);
     free(((Sieve *)object)->user);
     free(((Sieve *)object)->begins);
     free(((Sieve *)object)->first);
     free(((Sieve *)object)->following);
+    free(((Sieve *)object)->two);
     PyObject_Free(object);
     Py_DECREF(type);
 }

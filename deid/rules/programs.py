@@ -228,12 +228,16 @@ def _either(codes: Sequence[list[int]]) -> list[int]:
         rests.setdefault(tuple(code[:shared]), []).append(code[shared:])
     if len(rests) == 1 and not any(rests[next(iter(rests))]):
         return codes[0]
-    *others, last = [[*head, *_either(tails)] for head, tails in rests.items()]
-    pieces, size = [last], len(last)
-    for other in reversed(others):
-        pieces.append([Do.SPLIT, len(other) + 8, *_OPEN, *_OPEN, *other, Do.JUMP, size + 2])
-        size += len(pieces[-1])
-    return [number for piece in reversed(pieces) for number in piece]
+    return _balanced([[*head, *_either(tails)] for head, tails in rests.items()])
+
+
+def _balanced(codes: Sequence[list[int]]) -> list[int]:
+    """Return a program that tries some programs in order: gates of halves, so that few of many are looked at."""
+    if len(codes) == 1:
+        return codes[0]
+    half = len(codes) // 2
+    one, other = _balanced(codes[:half]), _balanced(codes[half:])
+    return [Do.SPLIT, len(one) + 8, *_OPEN, *_OPEN, *one, Do.JUMP, len(other) + 2, *other]
 
 
 def _joined(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
