@@ -85,8 +85,8 @@ static double chance(Labeller *self, Py_ssize_t first, Py_ssize_t stop, int outs
     if (write_scores(self, from, to, outside, bias, score))
         return -1.0;
     forward_backward(score, self->moves, n, l, from > 0 ? self->path[from - 1] : -1,
-                     to < self->items ? self->path[to] : -1, rest, rest + n * l, rest + 2 * n * l, marginal,
-                     rest + 3 * n * l);
+                     to < self->items ? self->path[to] : -1, first - from, stop - from, rest, rest + n * l,
+                     rest + 2 * n * l, marginal, rest + 3 * n * l);
     for (Py_ssize_t t = first; t < stop; t++) {
         const double best = marginal[(t - from) * l + self->path[t]], one = self->path[t] == outside ? 1.0 - best : best;
         least = one < least ? one : least;

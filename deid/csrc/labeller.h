@@ -152,7 +152,8 @@ PyObject *labeller_chances(PyObject *object, PyObject *args);
 
 /* native.c */
 double forward_backward(const double *emissions, const double *moves, Py_ssize_t n, Py_ssize_t l, Py_ssize_t left,
-                        Py_ssize_t right, double *weight, double *alpha, double *beta, double *marginal, double *onto);
+                        Py_ssize_t right, Py_ssize_t first, Py_ssize_t stop, double *weight, double *alpha,
+                        double *beta, double *marginal, double *onto);
 
 /* context.c */
 int labeller_places(Labeller *self, const uint32_t *text);

@@ -60,11 +60,13 @@ WIDE static void viterbi_path(const double *emissions, const double *transition,
 /* Scaled forward-backward of one stretch of a sequence.
  *
  * left and right are the labels before and behind the stretch, or -1 at an end of the sequence. weight receives
- * exp(emission - its largest), alpha and beta the scaled messages, p(label) the marginals; returns log Z. onto is
- * scratch of l*l: moves from target to source, so that both passes run along memory. */
+ * exp(emission - its largest), alpha and beta the scaled messages, marginal p(label) of the items first..stop, which
+ * alone the messages reach; returns log Z where these are all. onto is scratch of l*l: moves from target to source, so
+ * that both passes run along memory. */
 WIDE double forward_backward(const double *emissions, const double *moves, Py_ssize_t n, Py_ssize_t l, Py_ssize_t left,
-                             Py_ssize_t right, double *restrict weight, double *restrict alpha, double *restrict beta,
-                             double *restrict marginal, double *restrict onto)
+                             Py_ssize_t right, Py_ssize_t first, Py_ssize_t stop, double *restrict weight,
+                             double *restrict alpha, double *restrict beta, double *restrict marginal,
+                             double *restrict onto)
 {
     double log_z = 0.0;
     for (Py_ssize_t i = 0; i < l; i++)
@@ -78,6 +80,8 @@ WIDE double forward_backward(const double *emissions, const double *moves, Py_ss
             top = e[j] > top ? e[j] : top;
         for (Py_ssize_t j = 0; j < l; j++)
             w[j] = exp(e[j] - top);
+        if (t >= stop)
+            continue;
         if (t == 0) {
             for (Py_ssize_t j = 0; j < l; j++)
                 a[j] = left >= 0 ? moves[left * l + j] : 1.0;
@@ -104,7 +108,7 @@ WIDE double forward_backward(const double *emissions, const double *moves, Py_ss
     }
     for (Py_ssize_t j = 0; j < l; j++)
         beta[(n - 1) * l + j] = right >= 0 ? moves[j * l + right] : 1.0;
-    for (Py_ssize_t t = n - 1; t >= 0; t--) {
+    for (Py_ssize_t t = n - 1; t >= first; t--) {
         double *b = beta + t * l;
         if (t < n - 1) {
             const double *after = b + l, *w = weight + (t + 1) * l;
@@ -123,6 +127,8 @@ WIDE double forward_backward(const double *emissions, const double *moves, Py_ss
             for (Py_ssize_t i = 0; i < l; i++)
                 b[i] *= scale;
         }
+        if (t >= stop)
+            continue;
         double total = 0.0;
         double *m = marginal + t * l;
         const double *a = alpha + t * l;
@@ -201,7 +207,7 @@ WIDE static double step(Model *m, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t l
         emissions[t * l + m->label[begin + t]] -= m->margin[m->label[begin + t]];
     for (Py_ssize_t k = 0; k < l * l; k++)
         moves[k] = exp(m->move[k]);
-    double loss = forward_backward(emissions, moves, n, l, left, right, weight, alpha, beta, marginal, onto);
+    double loss = forward_backward(emissions, moves, n, l, left, right, 0, n, weight, alpha, beta, marginal, onto);
 
     /* expected minus observed transitions; labels that nothing speaks for are passed over */
     memset(expected, 0, (size_t)(l * l) * sizeof(double));
@@ -355,7 +361,7 @@ static PyObject *py_marginals(PyObject *self, PyObject *args)
     const double *t = transition.buf;
     for (Py_ssize_t k = 0; k < l * l; k++)
         moves[k] = exp(t[k]);
-    log_z = forward_backward(emissions.buf, moves, n, l, -1, -1, scratch, scratch + n * l, scratch + 2 * n * l, out.buf,
+    log_z = forward_backward(emissions.buf, moves, n, l, -1, -1, 0, n, scratch, scratch + n * l, scratch + 2 * n * l, out.buf,
                              moves + l * l);
     Py_END_ALLOW_THREADS
     result = PyFloat_FromDouble(log_z);
