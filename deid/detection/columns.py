@@ -85,7 +85,7 @@ def _tables(text: str) -> Iterator[list[list[_Cell]]]:
     rows: list[list[_Cell]] = []
     parted, at = "", 0
     for line in text.split("\n"):
-        sign = "\t" if line.count("\t") > 1 else "|" if line.count("|") > 1 else " " if "  " in line.strip() else ""
+        sign = _sign(line) if "  " in line or "\t" in line or "|" in line else ""
         cells = _cells(line, at, sign) if sign else []
         if not _FEWEST <= len(cells) <= _MOST or (sign == "|" and _SEGMENT.match(line)):
             cells = []
@@ -99,6 +99,11 @@ def _tables(text: str) -> Iterator[list[list[_Cell]]]:
         at += len(line) + 1
     if len(rows) >= _LEAST_ROWS:
         yield rows
+
+
+def _sign(line: str) -> str:
+    """Return what parts the cells of a line; empty where nothing does."""
+    return "\t" if line.count("\t") > 1 else "|" if line.count("|") > 1 else " " if "  " in line.strip() else ""
 
 
 def _cells(line: str, at: int, sign: str) -> list[_Cell]:

@@ -14,9 +14,10 @@ import functools
 import json
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from deid.base.errors import ModelError
 from deid.base.resources import resource_folder
@@ -61,8 +62,8 @@ class JoiningWeights:
 
     def judge(self, evidence: Evidence) -> float:
         """Return how likely it is that the words of a span are PHI."""
-        weights = self.weights
-        logit = math.fsum(weights.get(name, 0.0) * value for name, value in evidence.items())
+        weight = self.weights.get
+        logit = math.fsum([weight(name, 0.0) * value for name, value in evidence.items()])
         return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, logit))))
 
 
@@ -170,38 +171,37 @@ class Surroundings:
         told["elsewhere by another"] = float(any(other != rank for other in elsewhere))
         share = 1.0 / (last - first + 1)
         for index in range(first, last + 1):
-            for name in self._named(index):
-                told[f"is {name}"] = told.get(f"is {name}", 0.0) + share
+            for name in self._named(index)[0]:
+                told[name] = told.get(name, 0.0) + share
         before = scene.breaks[first] == 0 and first > 0
         behind = last + 1 < len(scene) and scene.breaks[last + 1] == 0
-        told.update((f"before: {name}", 1.0) for name in (self._named(first - 1) if before else ("line",)))
-        told.update((f"behind: {name}", 1.0) for name in (self._named(last + 1) if behind else ("line",)))
+        told.update(self._named(first - 1)[1] if before else _NO_WORD[1])
+        told.update(self._named(last + 1)[2] if behind else _NO_WORD[2])
         told["cue"] = float(scene.cued_at_all(first))
         told["small letters"] = float(scene.lowercase_text)
         told["line of capitals"] = float(scene.uppercase_line[first])
         return told
 
-    def _named(self, index: int) -> Iterator[str]:
-        """Yield what is known of a word."""
+    def _named(self, index: int) -> _Named:
+        """Return what is known of a word."""
         scene = self._scene
         kind = scene.kinds[index]
-        yield _KINDS[kind] if kind != SIGN else scene.strings[index]
-        if kind > NUMBER:
-            if scene.protected[index]:
-                yield "in a clinical phrase"
-            yield from _names_of(scene.classes[index])
+        if kind == SIGN:
+            return _named_by(scene.strings[index], False, None)
+        if kind == NUMBER:
+            return _named_by(_KINDS[kind], False, None)
+        return _named_by(_KINDS[kind], scene.protected[index] != 0, scene.classes[index])
 
     def _contradicted(self, number: int, kind: str) -> float:
         """Return the largest certainty with which another recognizer took the place for another kind of PHI."""
         rank, span = self._candidates[number]
         low, high = bisect_left(self._starts, span.start - self._longest), bisect_left(self._starts, span.end)
-        others = (self._candidates[i] for i in range(low, high))
         return max(
-            (
+            [
                 score_of(other)
-                for by, other in others
+                for by, other in self._candidates[low:high]
                 if by != rank and other.end > span.start and group(other.category) != kind
-            ),
+            ],
             default=0.0,
         )
 
@@ -215,6 +215,24 @@ def _logit(probability: float) -> float:
     return max(-_WIDEST, min(_WIDEST, logit)) / _WIDEST
 
 
+_Named = tuple[tuple[str, ...], dict[str, float], dict[str, float]]
+"""Evidence of a word in a span, right before it and right behind it: names, of the latter with how much there is."""
+
+
 @functools.lru_cache(4096)
-def _names_of(classes: int) -> tuple[str, ...]:
-    return tuple(name for name, bit in CLASSES.items() if classes & bit) or ("unlisted",)
+def _named_by(kind: str, protected: bool, classes: int | None) -> _Named:
+    """Return what is known of a word of a kind and of some classes; of signs and numbers (None) the kind alone."""
+    names = [kind]
+    if classes is not None:
+        names += ["in a clinical phrase"] if protected else []
+        names += [name for name, bit in CLASSES.items() if classes & bit] or ["unlisted"]
+    return _under(names)
+
+
+def _under(names: Sequence[str]) -> _Named:
+    before, behind = (dict.fromkeys([f"{place}: {name}" for name in names], 1.0) for place in ("before", "behind"))
+    return tuple(f"is {name}" for name in names), before, behind
+
+
+_NO_WORD: Final = _under(["line"])
+"""Where no word of the line stands."""

@@ -10,6 +10,7 @@ of Belgium, Spain, France, Monaco and the Netherlands. The tests compare with py
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ class NationalNumber:
     """Writes the check characters where they belong; a question mark stands where there is none."""
     alphabets: Callable[[str], Sequence[str]]
     """The characters that may stand at each place of a number: one alone stays; check characters stay too."""
+    length: int = 0
+    """How long all numbers of the kind are; 0: they differ."""
     width: int = 0
     """Length to which leading zeros that a normal form has not are given back."""
     holds: Callable[[str], bool] = bool
@@ -199,40 +202,43 @@ _BELGIAN = [DIGITS, DIGITS, "012345", DIGITS, "0123", *[DIGITS] * 4, "0", "0"]
 _BELGIAN_FORM = r"\d{2}(?:[024]\d|[135][0-2])(?:[0-2]\d|3[01])(?!000|999)\d{5}"
 
 NATIONAL: dict[str, NationalNumber] = {
-    "ahv": NationalNumber(re.compile(r"756\d{10}"), _ahv, lambda _: [*"756", *[DIGITS] * 9, "0"]),
-    "kvnr": NationalNumber(re.compile(r"[A-Z]\d{9}"), _kvnr, lambda _: [UPPER, *[DIGITS] * 8, "0"]),
+    "ahv": NationalNumber(re.compile(r"756\d{10}"), _ahv, lambda _: [*"756", *[DIGITS] * 9, "0"], 13),
+    "kvnr": NationalNumber(re.compile(r"[A-Z]\d{9}"), _kvnr, lambda _: [UPPER, *[DIGITS] * 8, "0"], 10),
     "pension": NationalNumber(
         re.compile(r"\d{8}[A-Z]\d{3}"),
         _pension,
         lambda code: [*code[:2], "0123", DIGITS, "01", *[DIGITS] * 3, UPPER, DIGITS, DIGITS, "0"],
+        12,
         holds=lambda code: _day(code[6:8], code[4:6], code[2:4]),
     ),
     "tax": NationalNumber(
-        re.compile(r"[1-9]\d{10}"), _tax, lambda _: [_LEADING, *[DIGITS] * 9, "0"], holds=_tax_repeats
+        re.compile(r"[1-9]\d{10}"), _tax, lambda _: [_LEADING, *[DIGITS] * 9, "0"], 11, holds=_tax_repeats
     ),
     "austrian": NationalNumber(
         re.compile(r"[1-9]\d{9}"),
         _austrian,
         lambda _: [_LEADING, DIGITS, DIGITS, "0", "0123", DIGITS, "01", *[DIGITS] * 3],
+        10,
         holds=lambda code: _day(code[8:], code[6:8], code[4:6]),
     ),
     "nir": NationalNumber(
         re.compile(r"[1-478]\d{2}(?:0[1-9]|1[0-2]|[2-9]\d)(?:0[1-9]|[1-9]\d|2[AB])(?!000)\d{3}(?!000)\d{5}"),
         _nir,
         _nir_alphabets,
+        15,
     ),
     "belgian": NationalNumber(
-        re.compile(_BELGIAN_FORM), _belgian(""), lambda _: _BELGIAN, 11, _belgian_day, _belgian_kept
+        re.compile(_BELGIAN_FORM), _belgian(""), lambda _: _BELGIAN, 11, 11, _belgian_day, _belgian_kept
     ),
     "belgian of 2000": NationalNumber(
-        re.compile(_BELGIAN_FORM), _belgian("2"), lambda _: _BELGIAN, 11, _belgian_day, _belgian_kept_now
+        re.compile(_BELGIAN_FORM), _belgian("2"), lambda _: _BELGIAN, 11, 11, _belgian_day, _belgian_kept_now
     ),
-    "bsn": NationalNumber(re.compile(r"0[1-9]\d{7}|[1-9]\d{8}"), _bsn, lambda _: [*[DIGITS] * 8, "0"], 9),
+    "bsn": NationalNumber(re.compile(r"0[1-9]\d{7}|[1-9]\d{8}"), _bsn, lambda _: [*[DIGITS] * 8, "0"], 9, 9),
     "nass": NationalNumber(
-        re.compile(r"0[1-9]\d{10}"), _spanish, lambda _: ["0", _LEADING, *[DIGITS] * 8, "0", "0"], 12
+        re.compile(r"0[1-9]\d{10}"), _spanish, lambda _: ["0", _LEADING, *[DIGITS] * 8, "0", "0"], 12, 12
     ),
     "mbi": NationalNumber(
-        re.compile(rf"[1-9][{_MBI}][{_MBI}\d]\d[{_MBI}][{_MBI}\d]\d[{_MBI}]{{2}}\d{{2}}"), _same, _mbi_alphabets
+        re.compile(rf"[1-9][{_MBI}][{_MBI}\d]\d[{_MBI}][{_MBI}\d]\d[{_MBI}]{{2}}\d{{2}}"), _same, _mbi_alphabets, 11
     ),
     "iban": NationalNumber(
         re.compile(
@@ -253,4 +259,14 @@ def national_kinds(code: str) -> tuple[str, ...]:
     """Return the kinds of national number, by name, that a normal form is."""
     if not 7 <= len(code) <= 34 or not code.isascii():
         return ()
-    return tuple(name for name, kind in NATIONAL.items() if kind.valid(code))
+    return tuple(name for name, kind in _as_long(len(code), code.isdecimal()) if kind.valid(code))
+
+
+@functools.cache
+def _as_long(length: int, decimal: bool) -> tuple[tuple[str, NationalNumber], ...]:
+    """Return the kinds that a normal form of a length may be, by name: most numbers are as long as few of them."""
+    return tuple(
+        (name, kind)
+        for name, kind in NATIONAL.items()
+        if kind.length in (0, max(length, kind.width) if decimal else length)
+    )

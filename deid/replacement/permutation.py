@@ -99,8 +99,10 @@ class Keyed:
         """Follow one place through a shuffle whose draws are the 32 words of one digest."""
         state = self._base.copy()
         state.update(b"order\0" + what.encode("utf-8", "surrogatepass"))
-        swaps = zip(range(size - 1, 0, -1), _DRAWS(state.digest()), strict=False)
-        for last, draw in reversed(list(swaps)) if inverse else swaps:
+        draws = _DRAWS(state.digest())
+        for step in range(1, size):
+            last = step if inverse else size - step
+            draw: int = draws[size - 1 - last]
             place = draw % (last + 1)
             if index == last:
                 index = place
