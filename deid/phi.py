@@ -14,7 +14,7 @@ docs/labels.md.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -141,11 +141,32 @@ def find_label(name: str) -> Label | None:
     return _BY_NAME.get(name) or _BY_FOLDED_NAME.get(name.casefold())
 
 
-@functools.lru_cache(maxsize=_REMEMBERED)
+class _Told(dict[str, str]):
+    """Label -> what is told of it; remembered when it is asked for, of so many that memory stays bounded."""
+
+    def __init__(self, tell: Callable[[str], str]) -> None:
+        super().__init__()
+        self._tell = tell
+
+    def __missing__(self, label: str) -> str:
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        found = self[label] = self._tell(label)
+        return found
+
+
 def canonical(label: str) -> str:
     """Return the canonical category of a label of any known set; an unknown one is its own, in upper case."""
+    return CANONICAL[label]
+
+
+def _canonical(label: str) -> str:
     known = find_label(label)
     return known.canonical if known else label.upper()
+
+
+CANONICAL: Mapping[str, str] = _Told(_canonical)
+"""Label -> what `canonical` says of it, for who asks often."""
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)
@@ -155,13 +176,20 @@ def known_category(label: str) -> str:
     return known.canonical if known else "OTHER"
 
 
-@functools.lru_cache(maxsize=_REMEMBERED)
 def group(label: str) -> str:
     """Return the coarse group of a label of any known set or of a group, ``OTHER`` for an unknown one."""
+    return GROUP[label]
+
+
+def _group(label: str) -> str:
     if label in GROUPS:
         return label
     known = find_label(label)
     return known.group if known else "OTHER"
+
+
+GROUP: Mapping[str, str] = _Told(_group)
+"""Label -> what `group` says of it, for who asks often."""
 
 
 def hipaa(label: str) -> str:

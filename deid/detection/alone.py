@@ -13,7 +13,7 @@ from typing import Final
 import regex
 
 from deid.document import Span
-from deid.phi import canonical, group
+from deid.phi import CANONICAL, GROUP
 from deid.reading.lexicon import classes_of
 from deid.reading.view import LOWER, NUMBER, TITLE, UPPER
 from deid.rules.person_words import PERSON
@@ -61,7 +61,7 @@ def stands_alone(scene: Scene, span: Span) -> bool:
     span : Span
         What a model found, and no other recognizer.
     """
-    category = canonical(span.category)
+    category = CANONICAL[span.category]
     words = _words(scene, span)
     if category in ("HOSPITAL", "ORGANIZATION"):
         return any(_could_name(scene, i) for i in words)
@@ -69,9 +69,9 @@ def stands_alone(scene: Scene, span: Span) -> bool:
         return any(not scene.classes[i] or _occupies(scene, i) for i in words)
     if category == "DATE":
         return _FRACTION.fullmatch(scene.view.text, span.start, span.end) is None
-    if group(category) == "NAME" and words and not scene.lowercase_text and all(_plain(scene, i) for i in words):
+    if GROUP[category] == "NAME" and words and not scene.lowercase_text and all(_plain(scene, i) for i in words):
         return False
-    named = group(category) == "NAME" or (group(category) == "LOCATION" and category != "STREET")
+    named = GROUP[category] == "NAME" or (GROUP[category] == "LOCATION" and category != "STREET")
     return not named or len(span) < _INITIALS or not is_clinical(scene, span)
 
 
@@ -110,7 +110,7 @@ def within(scene: Scene, span: Span) -> Span:
     Span
         A clinical word with a capital stays: it may be the surname.
     """
-    category = canonical(span.category)
+    category = CANONICAL[span.category]
     if category not in ("PATIENT", "DOCTOR", "PROFESSION", "DATE", "HOSPITAL", "ORGANIZATION"):
         return span
     words = _words(scene, span)
@@ -170,9 +170,11 @@ def in_one_row(scene: Scene, span: Span) -> Span:
     Lines of a table are as long as lines that are wrapped, but no name goes over their ends.
     """
     text = scene.text
-    if _CUT.match(text, span.end) and (comma := _COMMA.search(text, span.start, span.end)):
+    behind = text[span.end : span.end + 1]
+    cut = behind in _CUTS and _CUT.match(text, span.end)
+    if cut and (comma := _COMMA.search(text, span.start, span.end)):
         return span.moved(span.start, comma.start())
-    if _DIGIT.match(text, span.end) and (letter := _LETTER.search(text, span.start, span.end)):
+    if behind in _FIGURES and (letter := _LETTER.search(text, span.start, span.end)):
         return span.moved(span.start, letter.start())
     if "\n" not in text[span.start : span.end]:
         return span
@@ -181,18 +183,19 @@ def in_one_row(scene: Scene, span: Span) -> Span:
     return span.moved(at, span.end) if "|" in text[first:at] and at < span.end else span
 
 
-_CUT = regex.compile(r"/[a-z]|['\u2019](?:ve|m|ll|re|d)\b", regex.IGNORECASE)
-_COMMA = regex.compile(r",[ ]?\p{L}$")
-_DIGIT = regex.compile(r"[0-9]")
-_LETTER = regex.compile(r"(?<=\p{L}),?[ ]\p{L}$")
+_CUT: Final = regex.compile(r"/[a-z]|['\u2019](?:ve|m|ll|re|d)\b", regex.IGNORECASE)
+_COMMA: Final = regex.compile(r",[ ]?\p{L}$")
+_CUTS: Final = frozenset("/'\u2019")
+_FIGURES: Final = frozenset("0123456789")
+_LETTER: Final = regex.compile(r"(?<=\p{L}),?[ ]\p{L}$")
 """The letter of a code that a name took along: *Birdsong, G3P1011*."""
-_PLACED = frozenset(("CITY", "STATE", "COUNTRY", "LOCATION-OTHER", "HOSPITAL", "ORGANIZATION"))
-_MODEL = "model:"
-_UNTITLED = ("rule:name.full", "rule:name.word", _MODEL)
-_DECIMAL = regex.compile(r"[ \t]+[0-9]+[.][0-9]")
-_NEAR = 12
+_PLACED: Final = frozenset(("CITY", "STATE", "COUNTRY", "LOCATION-OTHER", "HOSPITAL", "ORGANIZATION"))
+_MODEL: Final = "model:"
+_UNTITLED: Final = ("rule:name.full", "rule:name.word", _MODEL)
+_DECIMAL: Final = regex.compile(r"[ \t]+[0-9]+[.][0-9]")
+_NEAR: Final = 12
 """Words around the name of a score in which another measure shows that it is one."""
-_BETWEEN = 4
+_BETWEEN: Final = 4
 """Words from a place to the head of the name of a scale: *Edmonton symptom assessment scale*."""
 
 
@@ -205,7 +208,7 @@ def names_nobody(scene: Scene, span: Span) -> bool:
     span : Span
         Without a label.
     """
-    category = canonical(span.category)
+    category = CANONICAL[span.category]
     if category in ("PATIENT", "DOCTOR", "DATE", "DEPARTMENT"):
         words = _words(scene, span)
         if words and _measures(scene, words) and _MEASURED.match(scene.text, scene.ends[words[-1]]):
@@ -363,7 +366,7 @@ def _could_name(scene: Scene, index: int) -> bool:
 
 def is_clinical(scene: Scene, span: Span) -> bool:
     """Tell whether all words of a name, place or occupation are clinical language."""
-    if group(span.category) not in GRAMMATICAL or span.category in ("USERNAME", "ROOM"):
+    if GROUP[span.category] not in GRAMMATICAL or span.category in ("USERNAME", "ROOM"):
         return False
     words = _words(scene, span)
     return bool(words) and all(_clinical(scene, i) for i in words)

@@ -63,6 +63,7 @@ from deid.detection.find_again import (
     settle_categories,
     tell,
     traits,
+    words_of_name,
 )
 from deid.detection.joining import MODEL, POSSIBLE, RULE, Joining, Surroundings, Weighed
 from deid.detection.numbers import Numbers, plain_scene
@@ -80,7 +81,7 @@ from deid.detection.packed import Packed, together
 from deid.detection.questions import nobodys
 from deid.detection.recognizer import Probable, Recognizer
 from deid.document import Document, Span
-from deid.phi import canonical, group
+from deid.phi import CANONICAL, GROUP, canonical
 from deid.reading.lexicon import load_lexicon
 from deid.reading.normalize import Normalized, normalize
 from deid.reading.passages import Passage, second_readings, windows
@@ -264,7 +265,7 @@ class Ensemble:
                 document.text
             ) if candidates is not None else None
         scene, accepted, labelled = self._accept(document, candidates)
-        again, named = self._again(scene, accepted, None, candidates), functools.partial(name_words, scene.view)
+        again, named = self._again(scene, accepted, None, candidates), functools.partial(words_of_name, scene)
         passed, sure = self._passed(again)
         spans = self._settle(document.text, [*accepted, *passed], [*labelled, *sure], named)
         if document.record is None and not any(s.source in self._trusted or s.source.startswith(_KNOWN) for s in spans):
@@ -341,9 +342,10 @@ class Ensemble:
             fates[number] = fate
             passed[number] = fate != "accepted"
         judged = self._judge(scene, weighed, scores, unsure) if self.joining and unsure else {}
-        taken = bytearray(len(document.text)) if judged else bytearray()
+        guessed = any(told.kind == POSSIBLE for told in judged.values())
+        taken = bytearray(len(document.text)) if guessed else bytearray()
         for (_, span), out in zip(weighed, passed, strict=True):
-            if judged and not out:
+            if guessed and not out:
                 taken[span.start : span.end] = b"\1" * (span.end - span.start)
         for number, told in judged.items():
             span = weighed[number][1]
@@ -421,7 +423,7 @@ class Ensemble:
         if labelled:
             settled = [*settled, *first_of_all(labelled, accepted)]
         spans = told_apart(_join(text, [in_its_place(s) for s in decide(settled)]), accepted)
-        return [s.named(canonical(s.category)) for s in spans] if self.to_canonical else spans
+        return [s.named(CANONICAL[s.category]) for s in spans] if self.to_canonical else spans
 
     def _told(self, spans: list[Span], candidates: list[Candidate] | None, fate: str = "dropped") -> list[Span]:
         """Note in the candidates which passed, and are in none of the spans."""
@@ -499,7 +501,7 @@ class Ensemble:
             parts = [numbers.read(within(scene, date)) for date in dates]
             if len(dates) > 1 and any(parts):
                 return tuple(chain.from_iterable(part or (date,) for part, date in zip(parts, dates, strict=True)))
-        if not named or group(span.category) not in GRAMMATICAL:
+        if not named or GROUP[span.category] not in GRAMMATICAL:
             # digits with wide gaps are one number
             return numbers.read(within(scene, span) if proposed else span)
         if _COLUMN.search(scene.text, span.start, span.end) is None:
@@ -585,7 +587,7 @@ def _no_guesses(spans: Sequence[Span]) -> Iterator[Span]:
     """
     names = [span for span in spans if span.source == "known:name" and score_of(span) >= _SURE_NAME]
     for name, others in zip(names, overlapping(names, spans) if names else (), strict=True):
-        strange = [span for span in others if group(span.category) != "NAME"]
+        strange = [span for span in others if GROUP[span.category] != "NAME"]
         if strange and all(span.source.startswith(_MODELS) for span in strange):
             yield name
 
@@ -630,7 +632,7 @@ def _join(text: str, spans: Sequence[Span]) -> list[Span]:
         span = span.moved(start, end)
         before = joined[-1] if joined else None
         if before is not None and before.category == span.category:
-            gap = _JOINS.get(group(span.category)) or _JOINS.get(span.category)
+            gap = _JOINS.get(GROUP[span.category]) or _JOINS.get(span.category)
             whole = span.category == "DATE" and all(_YEAR.search(text, s.start, s.end) for s in (before, span))
             if gap is not None and not whole and gap.fullmatch(text, before.end, span.start):
                 best = max(before, span, key=score_of)

@@ -23,7 +23,7 @@ from deid.detection.known import one_apart, soundex
 from deid.detection.overlaps import score_of
 from deid.detection.packed import Packed
 from deid.document import Span, by_position
-from deid.phi import group
+from deid.phi import GROUP
 from deid.reading.lexicon import classes_of
 from deid.reading.view import LOWER, MIXED, NUMBER, TITLE, UPPER, View
 from deid.rules.certainties import certainties
@@ -54,14 +54,14 @@ _LABELLED: Final = _W["labelled_name"]
 """Certainty from which a name behind a label is looked for everywhere, as the HMS Scrubber does with header fields."""
 _HEADER_FIELDS: Final = ("name.patient_field", "name.provider_field")
 _SPELT_OUT: Final = re.compile(r"(?<![\w'\u2019])[^\W\d_]([-. ]{1,2})[^\W\d_](?:\1[^\W\d_]){1,20}\b")
-_TWO_LETTERS: Final = re.compile(r"[-. ][^\W\d_][-. ]{1,2}[^\W\d_]\b")
-"""Two of the letters behind the first one of what is spelt: few texts have them, and they are soon looked for."""
 _SHAPE: Final = bytes(
     ord(" " if c in "-. " else "a" if c.isalpha() else "0" if c.isalnum() or c == "_" else "!")
     for c in map(chr, range(128))
 ) + bytes(128)
-"""What a character of an ASCII text is to `_SPELT_OUT`: between letters, a letter, of a word, none."""
+"""What a character is to `_SPELT_OUT`: between letters, a letter, of a word, none."""
+_BEYOND: Final = re.compile(r"[^\x00-\x7f]")
 _THREE_LETTERS: Final = (b"a a a ", b"a a a!", b"a  a  a ", b"a  a  a!")
+_SPELLING: Final = re.compile(rb"a (?=a a[ !])|a  (?=a  a[ !])")
 _NOT_AGAIN: Final = frozenset(("AGE", "DATE", "STATE", "COUNTRY", "ROOM", "PROFESSION", "OTHER"))
 _REMEMBERED: Final = 1000
 
@@ -89,7 +89,7 @@ class Seeds:
                 seed = held.get(None)
                 if seed is None or len(word) < _LEAST_FUZZY or not word.isalpha():
                     continue
-                if group(seed[2].category) == "NAME":
+                if GROUP[seed[2].category] == "NAME":
                     self._sounding.setdefault(soundex(word), []).append((word, seed[2]))
         return self._sounding
 
@@ -234,7 +234,7 @@ class Gathered:
 
 
 def _has_variants(sequence: tuple[str, ...], span: Span) -> bool:
-    return len(sequence) > 1 and group(span.category) == "NAME" and span.category != "USERNAME"
+    return len(sequence) > 1 and GROUP[span.category] == "NAME" and span.category != "USERNAME"
 
 
 def _keys(sequence: tuple[str, ...], span: Span) -> Iterator[int]:
@@ -314,7 +314,7 @@ def _recurring(
                 continue
             # as initials of its words, or with the initial of a given name
             initial = folded[first][:1] in letters or "," in folded[first:stop]
-            if span.category not in _ABBREVIATED and not (initial and group(span.category) == "NAME"):
+            if span.category not in _ABBREVIATED and not (initial and GROUP[span.category] == "NAME"):
                 continue
         found.append((span, range(first, stop)))
     return found, letters
@@ -385,10 +385,10 @@ def _misspelt(scene: Scene, seeds: Seeds, odd: list[int]) -> Iterator[Span]:
 
 def _spelt_out(scene: Scene, spans: Sequence[Span]) -> Iterator[Span]:
     """Find names that were found and are spelt letter by letter: *that's L-I-N-D-G-R-E-N*."""
-    letters = list(_SPELT_OUT.finditer(scene.text)) if _may_spell(scene.text) else []
+    letters = _spelt(scene.text)
     if not letters:
         return
-    known = {word: span for span in spans if span.category in _PEOPLE for word in name_words(scene.view, span)}
+    known = {word: span for span in spans if span.category in _PEOPLE for word in words_of_name(scene, span)}
     for found in letters:
         span = known.get("".join(filter(str.isalpha, found[0])).lower())
         if span is not None:
@@ -396,12 +396,23 @@ def _spelt_out(scene: Scene, spans: Sequence[Span]) -> Iterator[Span]:
             yield Span(found.start(), found.end(), span.category, source=source, score=_W["several"])
 
 
-def _may_spell(text: str) -> bool:
-    """Tell whether letters may stand alone behind each other in a text, with the same between them."""
-    if not text.isascii():
-        return _TWO_LETTERS.search(text) is not None
-    shape = text.encode().translate(_SHAPE) + b"!"
-    return any(letters in shape for letters in _THREE_LETTERS)
+def _like(found: re.Match[str]) -> str:
+    """Return what a character beyond ASCII is like: a letter, a digit or a sign."""
+    return "0" if found[0].isdecimal() else "a" if found[0].isalnum() else "!"
+
+
+def _spelt(text: str) -> list[re.Match[str]]:
+    """Return where letters stand alone behind each other in a text, with the same between them."""
+    plain = text if text.isascii() else _BEYOND.sub(_like, text)
+    shape = plain.encode("ascii").translate(_SHAPE) + b"!"
+    found: list[re.Match[str]] = []
+    if any(letters in shape for letters in _THREE_LETTERS):
+        for place in _SPELLING.finditer(shape):
+            start = place.start()
+            spelt = _SPELT_OUT.match(text, start) if not found or start >= found[-1].end() else None
+            if spelt is not None:
+                found.append(spelt)
+    return found
 
 
 def _sow(scene: Scene, span: Span, words: range, letters: Collection[str] | None, seeds: Seeds | Gathered) -> None:
@@ -409,7 +420,7 @@ def _sow(scene: Scene, span: Span, words: range, letters: Collection[str] | None
     view = scene.view
     if not 0 < len(words) <= _MOST_WORDS:
         return
-    kind = group(span.category)
+    kind = GROUP[span.category]
     whole = tuple(view.folded[words.start : words.stop])
     if kind in _NUMBERS or span.category == "USERNAME":
         if sum(map(str.isdigit, "".join(whole))) >= 4 or span.category in ("USERNAME", "EMAIL"):
@@ -566,8 +577,19 @@ def _tells(source: str) -> bool:
 def name_words(view: View, span: Span) -> list[str]:
     """Return the words of a name by which the same person is known elsewhere."""
     words = _words_in(view, span.start, span.end)
-    pairs = zip(view.folded[words.start : words.stop], view.kinds[words.start : words.stop], strict=True)
-    return [word for word, kind in pairs if kind > NUMBER and len(word) > 2]
+    return _of_letters(view.folded, view.kinds, words.start, words.stop)
+
+
+def words_of_name(scene: Scene, span: Span) -> list[str]:
+    """Return what `name_words` does, of the words of a scene: they are found sooner."""
+    first = stop = scene.at(span.start)
+    while stop < scene.count and scene.starts[stop] < span.end:
+        stop += 1
+    return _of_letters(scene.folded, scene.kinds, first, stop)
+
+
+def _of_letters(folded: list[str], kinds: bytes, first: int, stop: int) -> list[str]:
+    return [folded[i] for i in range(first, stop) if kinds[i] > NUMBER and len(folded[i]) > 2]
 
 
 def _words_in(view: View, start: int, end: int) -> range:
@@ -587,7 +609,7 @@ def _acronyms(scene: Scene, words: Sequence[int]) -> Iterator[str]:
 
 def _weigh(scene: Scene, index: int, end: int, seed: Span) -> float:
     """Return how sure a further occurrence is; 0 when it does not count."""
-    if group(seed.category) in _NUMBERS or seed.category == "USERNAME":
+    if GROUP[seed.category] in _NUMBERS or seed.category == "USERNAME":
         return _W["number"]
     several = end - index > 1
     blind = scene.case_uninformative(index)

@@ -16,7 +16,7 @@ from typing import Final
 
 from deid.detection.overlaps import score_of
 from deid.document import Span
-from deid.phi import canonical, find_label, group
+from deid.phi import CANONICAL, GROUP, find_label
 from deid.reading.lexicon import Lexicon, classes_of
 from deid.reading.view import NUMBER, SIGN, UPPER, view_of
 from deid.reading.vocabulary import Vocabulary
@@ -207,7 +207,7 @@ def _written(scene: Scene, span: Span, kind: str, level: int) -> bool:
 
     A day among values, without a label, is a value.
     """
-    category = _FORM.get(canonical(span.category), kind)
+    category = _FORM.get(CANONICAL[span.category], kind)
     name = "" if category == "DATE" and level >= _MEASURED else _LANGUAGE_FORM.get(category, "")
     form = scene.vocabulary.expressions[name].match(scene.text, span.start) if name else None
     return form is not None and span.end <= form.end() <= span.end + 1  # the full stop of a day may be no part of it
@@ -422,8 +422,8 @@ def _reading(label: str) -> tuple[str, Callable[[Scene, Span, str, int], bool] |
 
     What a label of the user's own asks of numbers is not known.
     """
-    category = canonical(label)
-    kind = group(category)
+    category = CANONICAL[label]
+    kind = GROUP[category]
     if find_label(label) is None:
         return kind, None, None
     return kind, _READERS.get(category) or _READERS.get(kind), _OWN_FORM.get(_FORM.get(category, kind))

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from deid.base.compiled import native_for
 from deid.document import Span, by_position
-from deid.phi import group
+from deid.phi import GROUP, group
 from deid.rules.scene import rounded
 
 native = native_for("overlaps")
@@ -52,7 +52,7 @@ def _corroborate(
             other_rank, other = candidates[b]
             if other.start >= span.end:
                 break
-            if other_rank != rank and group(other.category) == group(span.category):
+            if other_rank != rank and GROUP[other.category] == GROUP[span.category]:
                 partners[a][other_rank] = max(partners[a].get(other_rank, 0.0), score_of(other))
                 partners[b][rank] = max(partners[b].get(rank, 0.0), score_of(span))
     scores: list[float | None] = []
@@ -159,11 +159,11 @@ def first_of_all(labelled: Sequence[Span], accepted: Sequence[Span]) -> Iterator
     """
     ordered = sorted(labelled, key=_START)
     for span, others in zip(ordered, overlapping(ordered, accepted), strict=True):
-        kind = group(span.category)
+        kind = GROUP[span.category]
         start, end = span.start, span.end
         for other in others:
             whole = kind == "NAME" or (kind == "CONTACT" and other.source.startswith("rule:"))
-            if whole and group(other.category) == kind:
+            if whole and GROUP[other.category] == kind:
                 covers = other.start <= span.start and span.end <= other.end
                 if covers and other.end - other.start > end - start:
                     start, end = other.start, other.end

@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from dataclasses import dataclass, field
+from typing import Final
 
 import regex
 
@@ -19,8 +20,15 @@ from deid.reading.phrases import Ids
 
 native = native_for("view")
 
-SIGN, NUMBER, LOWER, TITLE, UPPER, MIXED = range(6)
-"""Kinds of words: a sign, a number, and four ways of writing letters. One capital letter alone is UPPER."""
+SIGN: Final = 0
+NUMBER: Final = 1
+LOWER: Final = 2
+TITLE: Final = 3
+UPPER: Final = 4
+MIXED: Final = 5
+"""Kinds of words: a sign, a number, and four ways of writing letters. One capital letter alone is UPPER.
+
+Each has its number written down: compiled modules take these, and need not look them up at every use."""
 
 _LONG_LINE, _MOST_BREAKS = 58, 255
 _LETTERS = r"[\p{L}\p{M}]"

@@ -69,10 +69,16 @@ class Scene:
         self.words: dict[str, frozenset[str]] = vocabulary.words
         self.letters: frozenset[str] = letters
         self.count: int = len(self.classes)
+        met = 0
+        for held in self.classes:
+            met |= held
+        self._met: int = met
+        """The classes of all words."""
         self.lowercase_text: bool = _is_lowercase(view)
         """Whether the text is written in lower case."""
         least = NUMBER if self.lowercase_text else LOWER
-        self.capitals: list[int] = [index for index, kind in enumerate(self.kinds) if kind > least]
+        kinds = self.kinds
+        self.capitals: list[int] = [index for index in range(self.count) if kinds[index] > least]
         """The words for which `capital` holds."""
         self._cues: dict[int, int] = {}
         for name, places in self.cues_before.items():
@@ -80,8 +86,8 @@ class Scene:
             for index in places:
                 self._cues[index] = self._cues.get(index, 0) | bit
         protected = bytearray(self.count)
-        for start, held in self.phrases.items():
-            for end, bits in held:
+        for start, several in self.phrases.items():
+            for end, bits in several:
                 if bits & _CLINICAL_PHRASE:
                     protected[start:end] = b"\1" * (end - start)
         self.protected: bytes = bytes(protected)
@@ -135,6 +141,8 @@ class Scene:
 
     def of_class(self, classes: int) -> list[int]:
         """Return the words that have one of some classes."""
+        if not self._met & classes:
+            return []
         return [index for index, held in enumerate(self.classes) if held & classes]
 
     def of_phrase(self, classes: int) -> list[int]:

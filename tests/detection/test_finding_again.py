@@ -136,8 +136,10 @@ def test_a_number_of_four_digits_is_found_again_without_its_label(number: str, t
     assert len({span.start for span in found}) == times
 
 
-@given(st.text("abé-. \u00a01_'!\n", max_size=30))
+@given(st.text("abé-. \u00a01_'!\n\u00b2\u2019?", max_size=30))
 @example("that's L-I-N-D")
+@example("it\u2019s S-I-L-V-E-\u00b2\u2019 and a-b-c?")
 @example("L. I. N\u00a0")
 def test_what_is_spelt_letter_by_letter_is_never_passed_over(text: str) -> None:
-    assert find_again._may_spell(text) or find_again._SPELT_OUT.search(text) is None
+    spelt = [found.span() for found in find_again._SPELT_OUT.finditer(text)]
+    assert [found.span() for found in find_again._spelt(text)] == spelt
