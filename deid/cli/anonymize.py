@@ -32,6 +32,9 @@ class MethodChoice:
     prefix: str | None = option(
         None, "For same-disease: columns published as their common beginning, as ZIP codes.", metavar="A,B"
     )
+    rules_left: int | None = option(
+        None, "Sensitive values that mined rules must leave to each person (Injector).", "--rules-left", metavar="L",
+    )  # fmt: skip
     target: str | None = option(None, "Columns of outcomes that Mondrian's cuts should tell apart.", metavar="A,B")
     scheme: Path | None = option(None, "Recode as an earlier release, by its scheme.")
 
@@ -83,6 +86,7 @@ def anonymize(
     if disk.memory is not None:
         disk.refuse(
             **{"method": how.method not in ("auto", "mondrian"), "target": how.target, "scheme": how.scheme},
+            **{"rules_left": how.rules_left},
             **vars(beside),
             **{"population": population, "prefix": how.prefix},
             **{"suppression": options.suppression, "rounds": options.rounds, "sep": source.sep},
@@ -110,6 +114,7 @@ def anonymize(
                 target=how.target,
                 population=others,
                 prefixes=column_names(how.prefix),
+                rules_left=how.rules_left,
             )
     write_table(release.table(), place.output)
     told.notes, told.extra = release_notes(release), release.as_dict()

@@ -10,20 +10,22 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from deid.base.arrays import BoolArray, IntArray
 from deid.base.errors import ConfigError, require
-from deid.disclosure.classes import WITNESS_ROWS, group_rows
+from deid.disclosure.classes import WITNESS_ROWS, Verdict, group_rows
 from deid.disclosure.consistency import compare_columns, matches
-from deid.disclosure.encoding import CodedTable, encode
+from deid.disclosure.encoding import CodedColumn, CodedTable, encode
 from deid.disclosure.full_domain import level_ranges
+from deid.disclosure.groups import Groups
 from deid.table.microdata import NA_CODE, Microdata, check_columns
 
 _LEVELS = 12  # of a column at most
+_AT_ONCE = 1 << 22
 
 
 class Exclusion(NamedTuple):
@@ -141,7 +143,85 @@ def _groups(conditions: IntArray) -> tuple[int, IntArray]:
     return len(values), place.astype(np.int64)
 
 
-def exclusion_attack(release: Microdata, original: Microdata, column: str, *, expected: float = 5.0) -> ExclusionAttack:
+@dataclass(frozen=True, eq=False)
+class ValuesLeft:
+    """In every class each row has ``l`` values or more that no rule rules out for it; of a table of `with_profiles`.
+
+    It survives merging: a larger class has all values of its parts.
+
+    Parameters
+    ----------
+    l : int
+        How many.
+    column : str
+        The sensitive column.
+    profiles : str
+        Column of the coded table that tells what is ruled out for each row.
+    ruled_out : bool array, shape (profiles, values)
+    """
+
+    l: int  # noqa: E741  (the model's own symbol)
+    column: str
+    profiles: str
+    ruled_out: BoolArray
+
+    def satisfied(self, groups: Groups) -> BoolArray:
+        """Tell for each group whether all its rows have as many values left, or nothing is known in it."""
+        group, value, _ = groups.histogram(self.column)
+        whose, profile, _ = groups.histogram(self.profiles)
+        fewest = np.full(len(groups), np.inf)
+        step = max(1, _AT_ONCE // max(self.ruled_out.shape[1], 1))
+        for begin in range(0, len(whose), step):
+            own, out = whose[begin : begin + step], self.ruled_out[profile[begin : begin + step]]
+            base = int(own[0])
+            first, last = np.searchsorted(group, [base, int(own[-1]) + 1])
+            held = np.zeros((int(own[-1]) + 1 - base, self.ruled_out.shape[1]), dtype=bool)
+            held[group[first:last] - base, value[first:last]] = True
+            np.minimum.at(fewest, own, (held[own - base] & ~out).sum(axis=1))
+        return (fewest >= self.l) | (groups.totals(self.column) == 0)
+
+    def __str__(self) -> str:
+        return f"{self.l} values of {self.column} that no rule rules out"
+
+
+def with_profiles(data: Microdata, coded: CodedTable, left: int) -> tuple[CodedTable, list[ValuesLeft]]:
+    """Mine the rules of a table, and return it with what they rule out for each row, and what a search must keep.
+
+    Raises
+    ------
+    ConfigError
+        When rows are not persons, no column is sensitive, or ``left`` is below 1.
+    """
+    require(left >= 1, "at least one value is left", "for example: --rules-left 2")
+    require(data.person is None, "rules are mined where every row is a person", "leave out --person, or --rules-left")
+    require(bool(data.sensitive), "no column is sensitive", "name the ones to protect with --sensitive")
+    more, kept = dict(coded.sensitive), []
+    for column in data.sensitive:
+        found = mine_exclusions(data, column)
+        place = {str(value): at for at, value in enumerate(found.values)}
+        order = [place[str(value)] for value in coded.sensitive[column][0].values]
+        profiles, codes = np.unique(found.ruled_out[:, order], axis=0, return_inverse=True)
+        name = f"\0rules of {column}"
+        more[name] = CodedColumn(name, tuple(map(str, range(len(profiles))))), codes.ravel().astype(np.int32)
+        kept.append(ValuesLeft(left, column, name, profiles))
+    return replace(coded, sensitive=more), kept
+
+
+def values_left(release: Microdata, original: Microdata, column: str, left: int, rows: IntArray) -> Verdict:
+    """Verify that rules of the original leave each person ``left`` values of a column, by `exclusion_attack`.
+
+    Parameters
+    ----------
+    rows : int array
+        Rows of the original that were released.
+    """
+    found = exclusion_attack(release, original, column, rows=rows)
+    return Verdict(found.least >= left, float(found.least), found.rows)
+
+
+def exclusion_attack(
+    release: Microdata, original: Microdata, column: str, *, expected: float = 5.0, rows: IntArray | None = None
+) -> ExclusionAttack:
     """Attack a release by rules of its original: which values are left for each person.
 
     The attacker knows a person's quasi-identifiers, finds the rows that cover them, and strikes from their sensitive
@@ -151,6 +231,8 @@ def exclusion_attack(release: Microdata, original: Microdata, column: str, *, ex
     ----------
     release : Microdata
         The published table, with the sensitive column as it is.
+    rows : int array, optional
+        Rows of the original under attack; all by default.
 
     Raises
     ------
@@ -174,13 +256,15 @@ def exclusion_attack(release: Microdata, original: Microdata, column: str, *, ex
         there[left] |= held[box]
     values = there[points]
     attacked = values.any(axis=1)
+    if rows is not None:
+        attacked &= np.isin(np.arange(len(attacked)), rows)
     if not attacked.any():
         raise ConfigError("no row of the release speaks of a row of that table", "name the table that it was made from")
     before = values.sum(axis=1)[attacked]
     after = (values & ~found.ruled_out).sum(axis=1)[attacked]
-    rows = np.flatnonzero(attacked)
+    who = np.flatnonzero(attacked)
     return ExclusionAttack(
-        found.rules, len(rows), int(before.min()), int(after.min()), float((after < before).mean()),
+        found.rules, len(who), int(before.min()), int(after.min()), float((after < before).mean()),
         float((before == 1).mean()), float((after <= 1).mean()),
-        tuple(int(row) for row in rows[after == after.min()][:WITNESS_ROWS]),
+        tuple(int(row) for row in who[after == after.min()][:WITNESS_ROWS]),
     )  # fmt: skip

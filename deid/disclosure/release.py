@@ -32,6 +32,7 @@ from deid.disclosure.constraints import (
     TCloseness,
 )
 from deid.disclosure.encoding import CodedColumn, Ints, encode, encode_column
+from deid.disclosure.exclusion import values_left, with_profiles
 from deid.disclosure.guards import check_before_release, fates_of, look_alikes
 from deid.disclosure.methods import MethodOptions, recode, recode_best
 from deid.disclosure.numeric_models import EpsilonM, RangeDiversity
@@ -238,6 +239,7 @@ def anonymize(
     target: str | None = None,
     population: Microdata | None = None,
     prefixes: Sequence[str] = (),
+    rules_left: int | None = None,
 ) -> Release:
     """Make a table publishable. The order of its rows changes nothing.
 
@@ -257,6 +259,9 @@ def anonymize(
         One row a person, ungeneralized, the persons of the table included: for k-map, delta-presence, same-disease.
     prefixes : sequence of str
         Columns that same-disease publishes as their longest common beginning (ZIP codes).
+    rules_left : int, optional
+        So many values of each sensitive column must be left to each person that no mined rule rules out (Injector;
+        `deid.disclosure.exclusion`); without a population.
 
     Returns
     -------
@@ -275,6 +280,10 @@ def anonymize(
     check_before_release(data)
     if not data.quasi_identifiers:
         raise ConfigError("the table has no quasi-identifier", "name the columns by which persons can be recognized")
+    if rules_left is not None and (population is not None or asked.guard is not None or method == "kk"):
+        raise ConfigError(
+            "what rules leave is searched for without population, guards and the method kk", "leave out one of the two"
+        )
     if population is not None and (method == SAME_DISEASE or asked.k_map is not None or asked.presence is not None):
         return _with_population(data, asked, method, options, population, prefixes)
     if method == SAME_DISEASE or asked.k_map is not None or asked.presence is not None:
@@ -289,6 +298,9 @@ def anonymize(
     coded = encode(data)
     if guards:
         coded = replace(coded, sensitive={**coded.sensitive, _GUARDS: guards[0][1]})
+    if rules_left is not None:
+        coded, more = with_profiles(data, coded, rules_left)
+        constraint = _all([constraint, *more])
     # the last value first: of the orders that were tried on Adult this one loses least (t = .3: .282, ascending .296)
     order = content_order(data)[::-1]
     arranged = coded.take(order)
@@ -310,7 +322,7 @@ def anonymize(
     frame = publish(data, coded, found.classes, found.suppressed, regions=found.regions)
     published = frame.iloc[kept] if len(kept) < len(frame) else frame
     told: dict[str, Any] = {"levels": found.levels, "overlapping": found.overlapping, "seconds": seconds}
-    return finish(data, published, kept, name, asked, options, **told)
+    return finish(data, published, kept, name, asked, options, rules_left=rules_left, **told)
 
 
 def _guards(data: Microdata, asked: Requirements, method: str) -> list[tuple[Guarded, tuple[CodedColumn, Ints]]]:
@@ -404,6 +416,7 @@ def finish(
     options: MethodOptions,
     *,
     population: Microdata | None = None,
+    rules_left: int | None = None,
     **told: Any,
 ) -> Release:
     """Verify a published frame and make a release of it.
@@ -424,6 +437,8 @@ def finish(
         What the method was told; kept in the release.
     population : Microdata, optional
         What k-map and delta-presence are verified against, and the risk is measured.
+    rules_left : int, optional
+        As that of `anonymize`.
     told
         What else the method says: levels, overlapping, seconds of `Release`.
 
@@ -456,6 +471,11 @@ def finish(
         )
     originals = _like(data, rows) if asked.kk is not None else None
     findings = assess(recoded, asked, population=population, originals=originals)
+    if rules_left is not None:
+        findings += [
+            Finding("values that rules leave", own, rules_left, values_left(recoded, data, own, rules_left, rows))
+            for own in data.sensitive
+        ]
     failed = [f for f in findings if f.failed]
     if failed:
         names = ", ".join(f.name for f in failed)

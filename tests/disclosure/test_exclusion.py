@@ -14,7 +14,10 @@ from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError
 from deid.cli.main import app
+from deid.disclosure.assessment import Requirements
 from deid.disclosure.exclusion import exclusion_attack, mine_exclusions
+from deid.disclosure.release import anonymize
+from deid.table.hierarchy import read_hierarchy
 from deid.table.microdata import Microdata
 
 ROLES = {"sex": "quasi-identifier", "place": "quasi-identifier", "ill": "sensitive"}
@@ -92,3 +95,47 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     refused = CliRunner().invoke(app, [*asked, "--rules-of", "o.csv"])
     assert isinstance(refused.exception, ConfigError)
     assert "no column is sensitive" in str(refused.exception)
+
+
+def ward(seed: int, rows: int = 300) -> Microdata:
+    """Men have no ovary, the young no stroke: what is diverse by count is not by rules."""
+    rng = np.random.default_rng(seed)
+    sex, age = rng.choice(["F", "M"], rows), rng.integers(20, 80, rows)
+    ill = rng.choice(["flu", "gout", "ovary", "stroke"], rows)
+    ill = np.where((ill == "ovary") & (sex == "M") | (ill == "stroke") & (age < 50), "flu", ill)
+    return Microdata(
+        pd.DataFrame({"sex": sex, "age": age, "ill": ill}),
+        {"sex": "quasi-identifier", "age": "quasi-identifier", "ill": "sensitive"},
+    )
+
+
+@pytest.mark.parametrize("method", ["auto", "local", "mondrian", "optimal", "hybrid"])
+def test_a_release_keeps_what_rules_leave(method: str) -> None:
+    for seed in range(3):
+        data = ward(seed)
+        asked = Requirements(k=3, l=2)
+        release = anonymize(data, asked, method, rules_left=2)
+        found = exclusion_attack(release.published, data, "ill")
+        assert found.rules
+        assert found.least >= 2
+        told = [own for own in release.findings if own.model == "values that rules leave"]
+        assert [(own.asked, own.verdict.ok) for own in told] == [(2, True)]
+
+
+def test_diverse_patients_whom_rules_leave_less_are_protected_where_that_is_asked() -> None:
+    folder = Path(__file__).parents[2] / "corpora/tables/patients"
+    roles = {"age": "quasi-identifier", "sex": "quasi-identifier", "zip": "quasi-identifier", "diagnosis": "sensitive"}
+    frame = pd.read_csv(folder / "patients.csv", dtype={"zip": str})[list(roles)]
+    data = Microdata(frame, roles, {"zip": read_hierarchy(folder / "zip.csv")})
+    asked = Requirements(k=5, l=3)
+    releases = [anonymize(data, asked, "local", rules_left=left).published for left in (None, 3)]
+    assert [exclusion_attack(own, data, "diagnosis").least for own in releases] == [2, 3]
+
+
+def test_what_cannot_be_left_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no rule rules out"):
+        anonymize(ward(1), Requirements(k=3), rules_left=4)
+    with pytest.raises(ConfigError, match="without population, guards"):
+        anonymize(ward(1), Requirements(k=3), "kk", rules_left=2)
+    with pytest.raises(ConfigError, match="at least one value"):
+        anonymize(ward(1), Requirements(k=3), rules_left=0)
