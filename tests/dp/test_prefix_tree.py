@@ -66,6 +66,12 @@ class Recording(SeededNoise):
         return super().laplace(values, scale)
 
 
+@pytest.mark.parametrize("mode", ["improved", "paper"])
+def test_a_threshold_of_nothing_grows_the_whole_tree(mode: str) -> None:
+    tree = grow(codes_of([(0, 0, 0)] * 5), 3, [20.0] * 4, NoNoise(), threshold=0.0, mode=mode)
+    assert [len(level.noisy) for level in tree.levels] == [1, 3, 9, 27]
+
+
 @settings(max_examples=30)
 @given(SEQUENCES, st.sampled_from(["improved", "paper"]))
 def test_without_noise_all_prefix_counts_are_exact_to_the_height(sequences: list[tuple[int, ...]], mode: str) -> None:
