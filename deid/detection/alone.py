@@ -40,6 +40,7 @@ _GIVEN: Final = classes_of("given")
 _POPULAR: Final = classes_of("popular")
 _NAMESAKE: Final = classes_of("eponym")
 _FUNCTION: Final = classes_of("function")
+_TONGUE: Final = classes_of("nationality")
 _EPONYM: Final = cues_of("eponym")
 _BEHIND: Final = classes_of("credential", "function")
 """Words that stand beside names."""
@@ -193,6 +194,10 @@ _PLACED: Final = frozenset(("CITY", "STATE", "COUNTRY", "LOCATION-OTHER", "HOSPI
 _MODEL: Final = "model:"
 _UNTITLED: Final = ("rule:name.full", "rule:name.word", _MODEL)
 _DECIMAL: Final = regex.compile(r"[ \t]+[0-9]+[.][0-9]")
+_NODES: Final = regex.compile(
+    r"(?<![A-Za-z])(?:[ypc]{0,2}N[0-3][a-c]?|nodes?|LNs?|SLNs?|bottles|cores?)[ ]?[(:]?[ ]?\Z"
+)
+_LONGEST_FRACTION: Final = 5
 _NEAR: Final = 12
 """Words around the name of a score in which another measure shows that it is one."""
 _BETWEEN: Final = 4
@@ -211,6 +216,8 @@ def names_nobody(scene: Scene, span: Span) -> bool:
     category = CANONICAL[span.category]
     if category in ("PATIENT", "DOCTOR", "DATE", "DEPARTMENT"):
         words = _words(scene, span)
+        if category == "DATE" and _counted(scene, span):
+            return True
         if words and _measures(scene, words) and _MEASURED.match(scene.text, scene.ends[words[-1]]):
             return True
         if words and all(scene.says(i, "filler") for i in words) and scene.kinds[words[0]] != UPPER:
@@ -226,7 +233,7 @@ def names_nobody(scene: Scene, span: Span) -> bool:
             return False
         if words and _is_spoken(scene, words[0]):
             return True
-        if words and _is_thing(scene, span, words):
+        if words and (_is_thing(scene, span, words) or _labels(scene, words)):
             return True
         return len(words) > 1 and all(scene.case_uninformative(i) and scene.has(i, _TERM) for i in words)
     if category not in _PLACED:
@@ -249,6 +256,16 @@ def names_nobody(scene: Scene, span: Span) -> bool:
         if not scene.is_word(at) or (scene.has(at, _FUNCTION) and not scene.says(at, "and")) or scene.breaks[at]:
             return False
     return False
+
+
+def _counted(scene: Scene, span: Span) -> bool:
+    """Tell whether a fraction says how often, or how many of how many: *24/7*, *pN1a (2/18)*."""
+    if span.end - span.start > _LONGEST_FRACTION:
+        return False
+    text = scene.text
+    if text[span.start : span.end] == "24/7":
+        return True
+    return _NODES.search(text, max(0, span.start - _NEAR), span.start) is not None
 
 
 def _is_spoken(scene: Scene, index: int) -> bool:
@@ -334,6 +351,15 @@ def _is_scored(scene: Scene, words: list[int], behind: int) -> bool:
         (scene.folded[i] in measures or scene.folded[i] in scored) and scene.kinds[i] != NUMBER
         for i in (*range(low, words[0]), *range(at + 1, high))
     )
+
+
+def _labels(scene: Scene, words: list[int]) -> bool:
+    """Tell whether words are a label with its colon, or a language, and no name: *Coll:*, *Zulu*."""
+    if any(scene.has(i, PERSON) for i in words):
+        return False
+    if scene.word(words[-1] + 1) == ":":
+        return all(scene.says(i, "name_label") for i in words)
+    return all(scene.has(i, _TONGUE) for i in words)
 
 
 def _before(scene: Scene, index: int) -> bool:

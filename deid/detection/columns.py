@@ -43,6 +43,9 @@ _NO_NAME: Final = classes_of(
 )
 _AFFIXED: Final = TITLES | CREDENTIAL
 _DIGITS: Final = re.compile(r"[0-9]")
+_FIGURE: Final = re.compile(r"(?<![A-Za-z])[0-9]")
+"""A figure, but none of a word as *SpO2* is one."""
+_INITIALS: Final = re.compile(r"[A-Z]{2,3}")
 _LETTERS: Final = re.compile(r"[A-Za-z]")
 _PARTICLE: Final = classes_of("particle")
 _WIDEST: Final = 160
@@ -140,6 +143,11 @@ def _of_table(scene: Scene, rows: list[list[_Cell]], spans: Sequence[Span]) -> I
                 elif span.category in _PEOPLE and span.category != whose[number] and not _labelled(span):
                     yield _made(_Cell(span.start, span.end), whose[number])
             continue
+        if number == len(places) - 1 and not any(column) and _are_initials(scene, cells, places):
+            for cell in cells:
+                if not _touched(cell, spans):
+                    yield _made(cell, "DOCTOR")
+            continue
         category = _agree(column, _FILLED)
         if not category or (category in ("AGE", "ROOM") and not people):
             continue
@@ -149,9 +157,19 @@ def _of_table(scene: Scene, rows: list[list[_Cell]], spans: Sequence[Span]) -> I
                 yield _made(cell, category)
 
 
+def _are_initials(scene: Scene, cells: Sequence[_Cell], places: Sequence[Sequence[_Cell]]) -> bool:
+    """Tell whether a last column holds the initials of those who took the values before it: *98.4   3   TMK*."""
+    text = scene.text
+    words = {text[cell.start : cell.end] for cell in cells}
+    if not all(_INITIALS.fullmatch(word) and not scene.known_letters(word.casefold()) for word in words):
+        return False
+    figures = sum(all(_DIGITS.search(text, c.start, c.end) for c in column) for column in places[:-1])
+    return figures >= _FEWEST - 1
+
+
 def _is_head(text: str, row: Sequence[_Cell]) -> bool:
     """Tell whether a row has no figure, as the heads of columns have none."""
-    return _DIGITS.search(text, row[0].start, row[-1].end) is None
+    return _FIGURE.search(text, row[0].start, row[-1].end) is None
 
 
 def _made(cell: _Cell, category: str) -> Span:

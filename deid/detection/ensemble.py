@@ -34,14 +34,11 @@ further away than a window reaches may differ from reading all at once.
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Final
-
-import regex
 
 from deid.base.compiled import quick
 from deid.detection.alone import (
@@ -54,6 +51,7 @@ from deid.detection.alone import (
     within,
 )
 from deid.detection.columns import columns
+from deid.detection.edges import YEAR, joined, pieces
 from deid.detection.find_again import (
     Gathered,
     Told,
@@ -80,6 +78,7 @@ from deid.detection.overlaps import (
 from deid.detection.packed import Packed, together
 from deid.detection.questions import nobodys
 from deid.detection.recognizer import Probable, Recognizer
+from deid.detection.whose import whose
 from deid.document import Document, Span
 from deid.phi import CANONICAL, GROUP, canonical
 from deid.reading.lexicon import load_lexicon
@@ -109,30 +108,8 @@ _DECIDES: Final = 0.85
 """Certainty from which a labelled value decides the category."""
 _SURE_NAME: Final = certainties("known")["name_word"]
 """Certainty of a known name's word that is no word of the language."""
-_COLUMN: Final = re.compile(r"[ \u00a0]*(?:\t|[ \u00a0]{3}|\n\s*\n)\s*")
-"""What parts the columns of a line, or passages."""
 _LONGEST_WORD: Final = 64
 _PEOPLE: Final = frozenset(("PATIENT", "DOCTOR"))
-_CALLED: Final = frozenset(("PHONE", "FAX"))
-_FULL: Final = 6
-"""Letters, and a full stop, from which a word is no abbreviation."""
-_OPENERS: Final = frozenset("(#+'\u2018\u2019@*[")
-"""Signs that a span may begin with."""
-_YEAR: Final = regex.compile(
-    r"(?<![0-9])(?:19|20)[0-9]{2}(?:([/.-])[0-9]{1,2}\1[0-9]{1,2})?(?![0-9])|[0-9]{1,2}([/.-])[0-9]{1,2}\2[0-9]{2}(?![0-9])"
-)
-"""What makes a date whole: another one behind it is one of its own."""
-_CLOSERS: Final = frozenset(".)]'\u2019\"\u201d*")
-"""Signs that a name may end with."""
-_JOINS: Final = {
-    "NAME": regex.compile(r"[ \u00a0]{1,2}|-"),
-    "DATE": regex.compile(r",?[ \u00a0]{1,2}"),
-    "STREET": regex.compile(r",?[ \u00a0]{1,2}"),
-    "HOSPITAL": regex.compile(r"[ \u00a0]"),
-    "PHONE": regex.compile(r",?[ \u00a0]"),
-}
-
-
 _DEPARTMENT: Final = "consistency:rule:department.field"
 
 
@@ -367,6 +344,7 @@ class Ensemble:
         counted = [span for (_, span), out in zip(weighed, passed, strict=True) if not out]
         labelled = [*self._labelled(counted), *_no_dates(document.text, counted), *_no_guesses(counted)]
         accepted = drop_redundant(weighed, scores, passed, traits)
+        accepted = whose(scene, accepted, self._trusted.__contains__)
         alike = columns(scene, accepted) if self.consistency else []
         if candidates is not None:
             candidates += (
@@ -422,7 +400,7 @@ class Ensemble:
         settled = settle_categories(accepted, words_of, known)
         if labelled:
             settled = [*settled, *first_of_all(labelled, accepted)]
-        spans = told_apart(_join(text, [in_its_place(s) for s in decide(settled)]), accepted)
+        spans = told_apart(joined(text, [in_its_place(s) for s in decide(settled)]), accepted)
         return [s.named(CANONICAL[s.category]) for s in spans] if self.to_canonical else spans
 
     def _told(self, spans: list[Span], candidates: list[Candidate] | None, fate: str = "dropped") -> list[Span]:
@@ -504,9 +482,10 @@ class Ensemble:
         if not named or GROUP[span.category] not in GRAMMATICAL:
             # digits with wide gaps are one number
             return numbers.read(within(scene, span) if proposed else span)
-        if _COLUMN.search(scene.text, span.start, span.end) is None:
+        cells = list(pieces(scene.text, span))
+        if len(cells) == 1:
             return numbers.read(within(scene, span))
-        parts = [numbers.read(within(scene, column)) for column in _columns(scene.text, span)]
+        parts = [numbers.read(within(scene, cell)) for cell in cells]
         return tuple(chain.from_iterable(parts)) if all(parts) else numbers.read(within(scene, span))
 
     def _post(
@@ -532,19 +511,10 @@ def _told_by(source: str) -> tuple[bool, bool, bool, bool]:
     )
 
 
-def _columns(text: str, span: Span) -> Iterator[Span]:
-    """Yield what a model found in one column of a line: what stands in the next is something else."""
-    start = span.start
-    for gap in _COLUMN.finditer(text, span.start, span.end):
-        yield span.moved(start, gap.start())
-        start = gap.end()
-    yield span.moved(start, span.end)
-
-
 def _dates(scene: Scene, span: Span) -> Iterator[Span]:
     """Yield the dates that a model took for one: *2012 vs 2024*."""
     text, start = scene.text, span.start
-    for year in list(_YEAR.finditer(text, span.start, span.end))[:-1]:
+    for year in list(YEAR.finditer(text, span.start, span.end))[:-1]:
         behind = year.end()
         if not (text[behind].isspace() or text[behind] in ",;"):
             continue  # "2012-2024"
@@ -599,44 +569,3 @@ def _words_around(text: str, span: Span) -> list[str]:
     low = low or max(0, span.start - _LONGEST_WORD)
     view = view_of(text[low : high if high >= 0 else span.end + _LONGEST_WORD])
     return name_words(view, span.moved(span.start - low, span.end - low))
-
-
-def _join(text: str, spans: Sequence[Span]) -> list[Span]:
-    """Trim remainders to their words, and join adjacent pieces of one name, date or address."""
-    joined: list[Span] = []
-    for span in spans:
-        start, end = span.start, span.end
-        while start < end and not text[start].isalnum() and text[start] not in _OPENERS:
-            start += 1
-        while end > start and text[end - 1].isspace():
-            end -= 1
-        if (
-            text[end - 1 : end] == "."
-            and span.category in _PEOPLE
-            and end - start >= _FULL
-            and text[end - _FULL : end - 1].isalpha()
-        ):
-            end -= 1  # the full stop of a sentence; that of *Jr.* stays
-        if text[start : start + 1] == "(" and ")" not in text[start:end]:
-            start += 1
-        if text[end - 1 : end] == "." and (
-            span.category in _CALLED
-            or (span.category == "STREET" and text[max(start, end - _FULL) : end - 1].isalpha())
-        ):
-            end -= 1
-        if span.category in _PEOPLE:
-            while end > start and not (text[end - 1].isalnum() or text[end - 1] in _CLOSERS):
-                end -= 1
-        if start >= end or not (text[start].isalnum() or any(c.isalnum() for c in text[start:end])):
-            continue
-        span = span.moved(start, end)
-        before = joined[-1] if joined else None
-        if before is not None and before.category == span.category:
-            gap = _JOINS.get(GROUP[span.category]) or _JOINS.get(span.category)
-            whole = span.category == "DATE" and all(_YEAR.search(text, s.start, s.end) for s in (before, span))
-            if gap is not None and not whole and gap.fullmatch(text, before.end, span.start):
-                best = max(before, span, key=score_of)
-                joined[-1] = best.moved(before.start, span.end)
-                continue
-        joined.append(span)
-    return joined

@@ -179,7 +179,7 @@ def in_its_place(span: Span) -> Span:
 def told_apart(spans: Sequence[Span], accepted: Sequence[Span]) -> list[Span]:
     """Tell each span what else it was taken for."""
     return [
-        span.read_as({other.category for other in others})
+        span.read_as({category for other in others for category in (other.category, *other.also)})
         for span, others in zip(spans, overlapping(spans, accepted), strict=True)
     ]
 

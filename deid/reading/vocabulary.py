@@ -30,6 +30,8 @@ _WORDS = frozenset(
         *("unit", "measure", "value_link", "number_label", "phone_label", "age_label", "date_label"),
         *("purpose", "date_link", "scale", "filler", "graded", "versus", "named_after", "name_label"),
         *("scored", "no_name_behind", "lasting", "place_label"),
+        *("patient_role", "patient_act", "staff_role", "staff_act", "staff_matter"),
+        *("organization_end", "initials_head"),
         *("compound_head", "asks", "asks_with_mark", "topic", "individual", "speaks"),
     )
 )

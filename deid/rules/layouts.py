@@ -35,13 +35,20 @@ PARTS: dict[str, tuple[str, ...]] = {
 _SEGMENT: Final = regex.compile(r"(?m)^[ \t]*([A-Za-z][A-Za-z0-9]{2})\|.*")
 _NAME_CATEGORIES: Final = frozenset(("PATIENT", "DOCTOR"))
 _CELL_END: Final = regex.compile(r"[\t|]")
-_SPACED: Final = regex.compile(r"(?m)^[^\t|\r\n0-9:]*[^\s0-9:|](?:[ ]{2,40}[^\s0-9:|][^\t|\r\n0-9:]{0,40}){2,12}$")
+_SPACED: Final = regex.compile(
+    r"(?m)^[^\t|\r\n0-9:]*[^\s0-9:|](?:[ ]{2,40}[^\s0-9:|](?:[^\t|\r\n0-9:]|(?<=[A-Za-z])[0-9]){0,40}){2,12}$"
+)
 """A line of words in three and more columns between blanks: what may be the head of a table."""
 _WORDS: Final = regex.compile(r"[^ ]+(?:[ ][^ ]+)*")
 _APART: Final = 6
 """Characters between the place of a column and a value that stands in it but does not touch it."""
 _INITIALS: Final = regex.compile(r"[A-Z]{2,3}")
+_ACCOUNT: Final = regex.compile(r"[a-z]{2,8}[0-9]{1,4}|[A-Z]{2,6}[0-9]{2,5}")
+"""A user's name where a column names people."""
 _MAX_HEADER_CELL: Final = 40
+_INITIALS_LABEL: Final = "initials"
+_SIGNED_COLUMN: Final = "name.initials_field"
+"""The label over a column of initials, which makes a head alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,16 +183,17 @@ def find_spaced_tables(scene: Scene, rules: Mapping[str, Field | PersonField]) -
     if "   " not in text:
         return
     for line in _spaced(text):
-        heads = [(found.span(), rules.get(fold(found[0].strip(" *")))) for found in _WORDS.finditer(line[0])]
-        if sum(rule is not None for _, rule in heads) < 2 or len(heads) < 3:
+        heads = [(found.span(), _head(scene, rules, fold(found[0].strip(" *")))) for found in _WORDS.finditer(line[0])]
+        known = [rule for _, rule in heads if rule is not None]
+        if len(heads) < 3 or not known or (len(known) < 2 and known[0].name != _SIGNED_COLUMN):
             continue
         at = line.end() + 1
         while at < len(text):
             end = text.find("\n", at)
             end = len(text) if end < 0 else end
             cells = [(found.span(), found[0]) for found in _columns_of(text[at:end])]
-            if len(cells) < 2 or len(cells) > len(heads):
-                break
+            if len(cells) < 2 or len(cells) > len(heads) + 1:
+                break  # a remark may stand behind the last column
             if sum(fold(cell.strip(" *:")) in rules for _, cell in cells) > 1:
                 break  # the head of another table
             for (first, last), cell in cells:
@@ -196,6 +204,11 @@ def find_spaced_tables(scene: Scene, rules: Mapping[str, Field | PersonField]) -
                 if field is not None and distance <= _APART:
                     yield from _cell(scene, field, at + first, cell)
             at = end + 1
+
+
+def _head(scene: Scene, rules: Mapping[str, Field | PersonField], name: str) -> Field | PersonField | None:
+    """Return the field of the head of a column."""
+    return rules.get(name) or (rules.get(_INITIALS_LABEL) if name in scene.words["initials_head"] else None)
 
 
 def _spaced(text: str) -> Iterator[regex.Match[str]]:
@@ -239,5 +252,7 @@ def _cell(scene: Scene, rule: Field | PersonField, start: int, cell: str) -> Ite
     run = read_last_first(scene, index, relaxed=True) or read_run(scene, index, relaxed=True)
     if run is None and rule.category == "DOCTOR" and _INITIALS.fullmatch(bare):
         yield scene.span(index, index + 1, rule.category, f"{rule.name}.column", _W["column_initials"])
+    if rule.category == "DOCTOR" and _ACCOUNT.fullmatch(bare):
+        yield Span(at, at + len(bare), "USERNAME", "", f"rule:{rule.name}.column", _W["column_initials"])
     if run is not None and scene.ends[run.end - 1] <= at + len(bare):
         yield scene.span(run.first, run.end, rule.category, f"{rule.name}.column", rule.certainty - _W["column"])

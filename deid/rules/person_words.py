@@ -233,7 +233,8 @@ def credential_follows(scene: Scene, index: int) -> bool:
 
 def _lone_initial(scene: Scene, index: int) -> Run | None:
     """The initial of *Last, F*, which no letters follow."""
-    if not is_initial(scene, index) or scene.is_word(index + 1) or credential_follows(scene, index - 1):
+    goes_on = scene.is_word(index + 1) and (scene.same_line(index + 1) or scene.starts[index + 1] == scene.ends[index])
+    if not is_initial(scene, index) or goes_on or credential_follows(scene, index - 1):
         return None
     return Run(index, index + 1, [], [index])
 

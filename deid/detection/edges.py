@@ -1,0 +1,161 @@
+"""Where a span begins and ends: what signs belong to it, which pieces are one, and where a model took too much for one.
+
+A name does not go on in the next column, row or sentence: *Okeke* and *Tsosie, R* are two where a row of a table ends
+between them, and *Kirkbride. Femi* where a sentence does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import regex
+
+from deid.detection.overlaps import score_of
+from deid.document import Span
+from deid.phi import GROUP
+
+PEOPLE: Final = frozenset(("PATIENT", "DOCTOR"))
+YEAR: Final = regex.compile(
+    r"(?<![0-9])(?:19|20)[0-9]{2}(?:([/.-])[0-9]{1,2}\1[0-9]{1,2})?(?![0-9])|[0-9]{1,2}([/.-])[0-9]{1,2}\2[0-9]{2}(?![0-9])"
+)
+"""What makes a date whole: another one behind it is one of its own."""
+_CALLED: Final = frozenset(("PHONE", "FAX"))
+_WORDED: Final = frozenset(("STREET", "CITY", "HOSPITAL", "ORGANIZATION", "DEPARTMENT", "PROFESSION"))
+"""What ends in a word, or in an abbreviation with a full stop."""
+_OPENERS: Final = frozenset("(#+'\u2018\u2019@*[")
+"""Signs that a span may begin with."""
+_CLOSERS: Final = frozenset(".)]'\u2019\"\u201d*")
+"""Signs that a name may end with."""
+_STOP: Final = regex.compile(
+    r"(?<![A-Za-z.])(?!(?:jr|sr|esq|st|mt|ft|co|inc|corp|ltd|bros|mass)\.)\p{L}{2,}\.\Z", regex.I
+)
+"""A word and the full stop of a sentence; that of *Jr.* and of an initial stays."""
+_MISREAD: Final = regex.compile(r"[0-9]{1,2}(?![0-9])\p{L}{0,12}(?![\w/-])")
+"""What a scanner made of the letters that a word goes on with: *Adebay0*, *Blumentha1*."""
+_HYPHENED: Final = regex.compile(r"-\p{Lu}\p{Ll}{1,15}(?![\w-])")
+"""The second half of a name: *Sun-Hi*."""
+_INITIAL: Final = regex.compile(
+    r", ?[A-Z](?:\.(?! ?[A-Z])(?=[ \t]*[^ \n])|(?![A-Za-z0-9.'\u2019/-]|,? ?\p{Lu}?\p{Ll}))(?!(?<=[MF]),? ?[0-9])"
+)
+"""The initial that stands behind a surname, in a list or a column: *Treadway, B. 66M*, *Mavrogordatos, E  EDW*."""
+_JOINS: Final = {
+    "NAME": regex.compile(r"[ \u00a0]|-"),
+    "DATE": regex.compile(r",?[ \u00a0]{1,2}"),
+    "STREET": regex.compile(r",?[ \u00a0]{1,2}"),
+    "HOSPITAL": regex.compile(r"[ \u00a0]"),
+    "PHONE": regex.compile(r",?[ \u00a0]"),
+}
+_BOUND: Final = regex.compile(r"[ \u00a0]*(?:\t|[ \u00a0]{3}|\n\s*\n)\s*|\n[ ]*|[ ]{2}|(?<=\p{Ll}{3})\.[ ](?=\p{Lu})")
+"""What may part the columns of a line, passages, rows, sentences."""
+_ABBREVIATED: Final = regex.compile(
+    r"(?<![A-Za-z])(?:[Pp]rof|[Cc]apt|[Ss]gt|[Mm]rs|[Ss]rta|[Dd]ept|[Uu]niv|[Hh]osp|[Bb]ros|[Jj]ohs|[Cc]hr|[Aa]lex)\Z"
+)
+_TABULAR: Final = regex.compile(r"\t|\||[^\s][ ]{3}")
+_DOUBLE: Final = regex.compile(r"[^\s.?!:][ ]{2,}(?=\S)")
+"""A gap of a line in columns; behind a full stop typists leave two blanks."""
+_TWO: Final = 2
+_SHORT: Final = 50
+"""Characters of a line that is shorter than lines that are wrapped."""
+
+
+def pieces(text: str, span: Span) -> Iterator[Span]:
+    """Yield what a model found in one column, one row and one sentence: what stands in the next is something else.
+
+    Parameters
+    ----------
+    text : str
+    span : Span
+        A name, a place or an occupation.
+
+    Yields
+    ------
+    Span
+        The span itself, where nothing parts it.
+    """
+    start = span.start
+    for gap in _BOUND.finditer(text, span.start, span.end):
+        if gap.start() > start and _parts(text, gap.start(), gap.end(), span.category in PEOPLE):
+            yield span.moved(start, gap.start())
+            start = gap.end()
+    yield span if start == span.start else span.moved(start, span.end)
+
+
+def _parts(text: str, start: int, end: int, person: bool) -> bool:
+    """Tell whether what stands between two words parts them."""
+    if text[start] == ".":
+        return person and _ABBREVIATED.search(text, max(0, start - 8), start) is None
+    if "\n" not in text[start:end] and end - start == _TWO:
+        line = text[text.rfind("\n", 0, start) + 1 : (text + "\n").index("\n", end)]
+        return len(_DOUBLE.findall(line)) > 1
+    if text.count("\n", start, end) != 1 or "\t" in text[start:end]:
+        return True
+    first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
+    if person and start - first < _SHORT:
+        return True
+    last = len(text) if last < 0 else last
+    return _TABULAR.search(text, first, start) is not None or _TABULAR.search(text, end, last) is not None
+
+
+def joined(text: str, spans: Sequence[Span]) -> list[Span]:
+    """Trim spans to their words, and join adjacent pieces of one name, date or address.
+
+    Parameters
+    ----------
+    text : str
+    spans : sequence of Span
+        Sorted, not overlapping.
+
+    Returns
+    -------
+    list of Span
+    """
+    found: list[Span] = []
+    for number, span in enumerate(spans):
+        until = spans[number + 1].start if number + 1 < len(spans) else len(text)
+        start, end = _trimmed(text, span, until)
+        if start >= end or not (text[start].isalnum() or any(c.isalnum() for c in text[start:end])):
+            continue
+        span = span.moved(start, end)
+        before = found[-1] if found else None
+        if before is not None and before.category == span.category:
+            gap = _JOINS.get(GROUP[span.category]) or _JOINS.get(span.category)
+            whole = span.category == "DATE" and all(YEAR.search(text, s.start, s.end) for s in (before, span))
+            if gap is not None and not whole and gap.fullmatch(text, before.end, span.start):
+                best = max(before, span, key=score_of)
+                found[-1] = best.moved(before.start, span.end)
+                continue
+        found.append(span)
+    return found
+
+
+def _trimmed(text: str, span: Span, until: int) -> tuple[int, int]:
+    """Return the edges of a span; where the next one begins it ends at the latest."""
+    start, end, category = span.start, span.end, span.category
+    while start < end and not text[start].isalnum() and text[start] not in _OPENERS:
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    worded = category in PEOPLE or category in _WORDED or category == "DATE"
+    if worded and text[end - 1 : end] in (",", ";") and end - start > 1:
+        end -= 1
+    if text[end - 1 : end] == "." and (category in _CALLED or (worded and _STOP.search(text, start, end))):
+        end -= 1
+    if text[end - 1 : end] == ")" and "(" not in text[start:end]:
+        end -= 1
+    if text[start : start + 1] == "(" and ")" not in text[start:end]:
+        start += 1
+    if text[start : start + 1] == "@" and (category == "USERNAME" or category in PEOPLE):
+        start += 1
+    if worded and text[end - 1 : end].isalpha() and (rest := _MISREAD.match(text, end)) and rest.end() <= until:
+        end = rest.end()
+    if category in PEOPLE or category == "OTHER":
+        while end > start and not (text[end - 1].isalnum() or text[end - 1] in _CLOSERS):
+            end -= 1
+        if text[end - 1 : end].isalpha() and (rest := _HYPHENED.match(text, end)) and rest.end() <= until:
+            end = rest.end()
+    if category in PEOPLE and "," not in text[start:end] and text[end - 1 : end].isalpha():
+        rest = _INITIAL.match(text, end)
+        if rest is not None and rest.end() <= until:
+            end = rest.end()
+    return start, end

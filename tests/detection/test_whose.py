@@ -1,0 +1,126 @@
+"""Whose a name is and what a place is, told by the words beside it; where names begin and end."""
+
+from __future__ import annotations
+
+import pytest
+
+from deid import Document, Span
+from deid.detection.edges import joined, pieces
+from deid.detection.numbers import plain_scene
+from deid.detection.overlaps import told_apart
+from deid.detection.whose import whose
+from deid.reading.lexicon import load_lexicon
+from deid.rules.rules import RuleRecognizer
+
+RULES = RuleRecognizer.load("en")
+
+
+def told(text: str, part: str, category: str, source: str = "model:en") -> str:
+    start = text.index(part)
+    return whose(RULES.scene(text), [Span(start, start + len(part), category, source=source)], lambda _: False)[
+        0
+    ].category
+
+
+@pytest.mark.parametrize(
+    ("text", "taken", "is_"),
+    [
+        ("The atty Quendrith called.", "DOCTOR", "PATIENT"),
+        ("Spouse Quendrith notes a new mole.", "DOCTOR", "PATIENT"),
+        ("Out in April. Quendrith (dtr) drove.", "DOCTOR", "PATIENT"),
+        ("Then Quendrith, 79, drove in.", "DOCTOR", "PATIENT"),
+        ("The RDH Quendrith cleaned all.", "PATIENT", "DOCTOR"),
+        ("This is Quendrith dictating a note.", "PATIENT", "DOCTOR"),
+        ("Will see Quendrith rheum in May.", "PATIENT", "DOCTOR"),
+        ("Labs to Quendrith (cards), then home.", "PATIENT", "DOCTOR"),
+        ("Report given to Quendrith.", "PATIENT", "DOCTOR"),
+        ("She was transferred to Quendrith on Friday.", "CITY", "HOSPITAL"),
+        ("An old CT at Quendrith shows a mass.", "PATIENT", "HOSPITAL"),
+        ("He works for Quendrith as a baker.", "PATIENT", "ORGANIZATION"),
+        ("Refill at Quendrith Pharmacy today.", "HOSPITAL", "ORGANIZATION"),
+    ],
+)
+def test_the_words_beside_a_name_tell_its_category(text: str, taken: str, is_: str) -> None:
+    part = "Quendrith Pharmacy" if "Pharmacy" in text else "Quendrith"
+    assert told(text, part, taken) == is_
+
+
+@pytest.mark.parametrize(
+    ("text", "taken", "source"),
+    [
+        ("The atty Quendrith, MD called.", "DOCTOR", "model:en"),
+        ("The atty Dr. Quendrith called.", "DOCTOR", "rule:name.title"),
+        ("She was transferred to Quendrith, OR on Friday.", "CITY", "model:en"),
+        ("Nothing tells of Quendrith here.", "PATIENT", "model:en"),
+        ("Report: Quendrith is well.", "PATIENT", "model:en"),
+    ],
+)
+def test_a_title_a_credential_and_a_state_speak_first(text: str, taken: str, source: str) -> None:
+    assert told(text, "Quendrith", taken, source) == taken
+
+
+def test_what_it_was_taken_for_before_is_told() -> None:
+    text = "The RDH Quendrith cleaned all."
+    (span,) = whose(RULES.scene(text), [Span(8, 17, "PATIENT", source="model:en")], lambda _: False)
+    (told_of,) = told_apart([span.moved(8, 17)], [span])
+    assert (told_of.category, told_of.also) == ("DOCTOR", ("PATIENT",))
+
+
+def test_a_label_keeps_its_category_and_a_language_without_the_words_tells_nothing() -> None:
+    text = "Der atty Quendrith rief an."
+    span = Span(9, 18, "DOCTOR", source="rule:own")
+    assert whose(RULES.scene(text), [span], lambda source: source == "rule:own") == [span]
+    assert whose(plain_scene(text, load_lexicon("de")), [span], lambda _: False) == [span]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("54   M   310    Okeke\nTsosie, R   37   F", ["Okeke", "Tsosie"]),
+        ("ET only | Chaudhry\nXiong | 55 | DCIS", ["Chaudhry", "Xiong"]),
+        ("thanks, Dr. Kirkbride. Femi", ["Kirkbride", "Femi"]),
+        ("a bed for Winterbottom\nRannva", ["Winterbottom", "Rannva"]),
+        ("Mr. Prof. Quendrith", ["Prof. Quendrith"]),
+        ("who came in last week from a long way away with Dale\nQuendrith", ["Dale\nQuendrith"]),
+    ],
+)
+def test_a_name_ends_where_its_row_its_line_or_its_sentence_does(text: str, parts: list[str]) -> None:
+    start = text.index(parts[0])
+    span = Span(start, text.index(parts[-1], start) + len(parts[-1]), "DOCTOR")
+    assert [text[s.start : s.end] for s in pieces(text, span)] == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "taken", "category", "kept"),
+    [
+        ("Mavrogordatos, E  EDW 68", "Mavrogordatos", "PATIENT", "Mavrogordatos, E"),
+        ("Treadway, B. 66M 3/2", "Treadway", "PATIENT", "Treadway, B."),
+        ("Treadway, M 54", "Treadway", "PATIENT", "Treadway"),
+        ("Treadway, A new rash", "Treadway", "PATIENT", "Treadway"),
+        ("Treadway, X-ray", "Treadway", "PATIENT", "Treadway"),
+        ("Narne Oluwaseun Adebay0\n", "Oluwaseun Adebay", "PATIENT", "Oluwaseun Adebay0"),
+        ("Ins B1ue Cr0ss", "B1ue Cr", "ORGANIZATION", "B1ue Cr0ss"),
+        ("page @Ramsbottom now", "@Ramsbottom", "DOCTOR", "Ramsbottom"),
+        ("at 12 Quay Loop. Then", "12 Quay Loop.", "STREET", "12 Quay Loop"),
+        ("by Dale Orme Jr. Then", "Dale Orme Jr.", "PATIENT", "Dale Orme Jr."),
+    ],
+)
+def test_a_span_takes_its_initial_and_its_misread_letters_and_no_full_stop(
+    text: str, taken: str, category: str, kept: str
+) -> None:
+    start = text.index(taken)
+    (span,) = joined(text, [Span(start, start + len(taken), category)])
+    assert text[span.start : span.end] == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("Time   HR   SpO2   Init\n0400   92   95     QJ\n0800   99   93     ZQR\n", ["QJ", "ZQR"]),
+        ("3/14/2024\n0400   92   95     QJX\n0800   99   93     ZQR\n", ["3/14/2024", "QJX", "ZQR"]),
+    ],
+)
+def test_a_column_of_initials_is_that_of_the_staff(text: str, hidden: list[str]) -> None:
+    from tests.detection.test_genres import recognizer
+
+    assert [text[s.start : s.end] for s in recognizer().find(Document("n", text))] == hidden
