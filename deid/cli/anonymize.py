@@ -29,13 +29,9 @@ class MethodChoice:
         "auto, local, mondrian, relaxed, optimal, greedy, incognito, bottom-up, top-down, hybrid, r-gather, mdav, kk, "
         "cells, records or same-disease.",
     )
-    prefix: str | None = option(
-        None, "For same-disease: columns published as their common beginning, as ZIP codes.", metavar="A,B"
-    )
-    rules_left: int | None = option(
-        None, "Sensitive values that mined rules must leave to each person (Injector).", "--rules-left", metavar="L",
-    )  # fmt: skip
-    target: str | None = option(None, "Columns of outcomes that Mondrian's cuts should tell apart.", metavar="A,B")
+    prefix: str | None = option(None, "For same-disease: columns published as their common beginning.", metavar="A,B")
+    rules_left: int | None = option(None, "Values that mined rules must leave everybody.", metavar="L")
+    target: str | None = option(None, "Outcomes that Mondrian's cuts should tell apart.", metavar="A,B")
     scheme: Path | None = option(None, "Recode as an earlier release, by its scheme.")
 
 
@@ -46,7 +42,7 @@ class FurtherFiles:
     PANEL: ClassVar[str] = _FILES
     report: Path | None = option(None, "Write a report as a web page.")
     save_scheme: Path | None = option(None, "Keep the recoding as a scheme, for rows to come.")
-    aligned: Path | None = option(None, "Keep the published cells in the order of TABLE, for deid write-back. Private.")
+    aligned: Path | None = option(None, "Private: the published cells in the order of TABLE, for deid write-back.")
 
 
 @command
