@@ -7,6 +7,7 @@ are fixed. Mechanisms that spend a multiple of the epsilon that they say are fou
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -16,11 +17,25 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 from odds import upper_log_ratio
+from scipy.stats import beta
 
-from deid.dp.aggregates import noisy_quantiles, noisy_top, noisy_variance
+from deid.dp.aggregates import (
+    noisy_count,
+    noisy_counts,
+    noisy_distinct,
+    noisy_mean,
+    noisy_quantiles,
+    noisy_sum,
+    noisy_top,
+    noisy_variance,
+)
 from deid.dp.domain import declare
+from deid.dp.keys import find_keys, plan_keys
 from deid.dp.noise import SeededNoise
+from deid.dp.sequences import measure_sequences, plan_sequences
 from deid.dp.session import QuerySession
+from deid.dp.synthetic import check_fidelity
+from deid.dp.unit import PrivacyUnit
 from deid.dp.zcdp import epsilon_of, rho_of
 
 VALUES = np.array([0.0, 3.0, 3.0, 6.0])
@@ -66,9 +81,94 @@ def gaussian(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
     return tuple(np.clip(np.rint(noise.discrete_gaussian(counts, 1, rho_of(epsilon, 1e-3)) / 2), -2, 3).astype(int))
 
 
+def number(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
+    return int(np.clip(noisy_count(len(values), epsilon, noise, 1, 0.95).value, 1, 8))
+
+
+def cells(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
+    counts = np.bincount(values.astype(int) // 3, minlength=3)
+    return tuple(int(np.clip(own.value, 0, 3)) for own in noisy_counts(counts, epsilon, noise, 1, 0.95))
+
+
+def different(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
+    counts = np.array([1, int((values == 6).sum()) - 1])
+    return int(np.clip(noisy_distinct(counts, epsilon, noise, 1, 0.95, sampling=1).value, -2, 5))
+
+
+def total(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
+    return int(np.clip(noisy_sum(values, 0, 6, epsilon, noise, 1, 0.95, whole=True).value // 6, -2, 6))
+
+
+def sampled_total(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
+    """By both numbers that are drawn: the sum, and in the width of the interval that of the squares."""
+    found = noisy_sum(values, 0, 6, epsilon, noise, 1, 0.95, sampling=1, whole=True)
+    wide = found.upper - found.value > 40
+    return int(np.clip(found.value // 6, -1, 5)), wide
+
+
+def average(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
+    return round(noisy_mean(values, 0, 6, epsilon, noise, 1, 0.95).value)
+
+
+def sampled_spread(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
+    found = noisy_variance(values, 0, 6, epsilon, noise, 1, 0.95, sampling=1)
+    return round(found.value / 3), found.upper < 9
+
+
+def middle(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
+    return noisy_quantiles(values, [0.5], 0, 6, epsilon, noise, 1, 0.95, whole=True)[0].value
+
+
+def distance(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
+    """How far made-up rows are from the true ones, by two slices."""
+    frame = pd.DataFrame({"a": values.astype(int).astype(str), "b": "x"}, dtype="string")
+    made = frame.iloc[:2]
+    found = check_fidelity(frame, made, COLUMNS, [["a"], ["b"]], epsilon, ledger=None, unit=PrivacyUnit(), noise=noise)
+    return tuple(int(np.clip(own.distance, 0, 5)) for own in found)
+
+
+def of_sequences(method: str) -> Callable[[Floats, float, SeededNoise], Any]:
+    level = declare("level", {"range": [0, 1]})
+
+    def release(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
+        plan = plan_sequences(level, ["p", "q"], epsilon, PrivacyUnit(), method=method, threshold=0.0, report_share=0.0)
+        bits = (values > 3).astype(np.int64)
+        model: Any = measure_sequences(np.stack([bits, bits], axis=1), plan, noise)
+        if method == "markov":
+            return int(np.clip(model.chain.noisy[0][1, 1], -1, 4))
+        # what a row moves: the node 1 of the first depth and, where it was grown, 11 of the second
+        levels = model.tree.levels
+        grown = len(levels[2].noisy)
+        return grown, int(np.clip(levels[1].noisy[-1], -1, 4)), int(np.clip(levels[2].noisy[-1], -1, 4)) if grown else 0
+
+    release.__name__ = method
+    return release
+
+
 MECHANISMS: dict[str, Callable[[Floats, float, SeededNoise], Any]] = {
-    own.__name__: own for own in (quartiles, extreme, variance, top, choice, several, gaussian)
+    own.__name__: own
+    for own in (
+        quartiles,
+        extreme,
+        variance,
+        top,
+        choice,
+        several,
+        gaussian,
+        number,
+        cells,
+        different,
+        total,
+        sampled_total,
+        average,
+        sampled_spread,
+        middle,
+        distance,
+        *map(of_sequences, ("tree", "tree-paper", "markov")),
+    )
 }
+FRAMES = ("several", "distance")
+"""What goes by data frames, which take time."""
 
 
 def bound(name: str, epsilon: float, size: int) -> float:
@@ -79,7 +179,7 @@ def bound(name: str, epsilon: float, size: int) -> float:
     return upper_log_ratio(*seen, size)
 
 
-@pytest.mark.parametrize("name", [name for name in MECHANISMS if name != "several"])
+@pytest.mark.parametrize("name", [name for name in MECHANISMS if name not in FRAMES])
 def test_odds_of_neighbours_stay_within_epsilon(name: str) -> None:
     assert bound(name, 1.0, 1000) <= 1.0
 
@@ -92,11 +192,51 @@ def test_odds_of_neighbours_stay_within_epsilon_in_the_long_run(name: str) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "times"), [("choice", 2), ("top", 3), ("several", 4), ("gaussian", 5), ("extreme", 8)]
-)
+    ("name", "times"),
+    [
+        ("choice", 2), ("top", 3), ("several", 4), ("gaussian", 5), ("extreme", 8), ("number", 2), ("cells", 3),
+        ("different", 2), ("total", 2), ("sampled_total", 3), ("average", 8), ("sampled_spread", 16), ("middle", 6),
+        ("distance", 4), ("tree", 4), ("tree-paper", 4), ("markov", 3),
+    ],
+)  # fmt: skip
 def test_a_mechanism_that_spends_more_than_it_says_is_found_out(name: str, times: int) -> None:
     assert bound(name, float(times), 2000 if name == "several" else 8000) > 1.0
 
 
 def test_the_gaussian_control_is_one() -> None:
     assert epsilon_of(rho_of(5.0, 1e-3), 1e-3) == pytest.approx(5.0)
+
+
+def beyond(epsilon: float, delta: float, size: int, value: str = "y") -> float:
+    """Return a lower bound of the delta that finding keys spends beside an epsilon of 1: a row more has ``value``.
+
+    Events are the values that are told with their counts in steps; what lies beyond e times the other side's odds adds
+    up over all of them, so the bound is that of one event, made of half the answers and tried on the other half.
+    """
+    plan = plan_keys("a", epsilon, delta, PrivacyUnit())
+    seen: list[list[Any]] = []
+    for which, values in enumerate((["x"] * 6, ["x"] * 6 + [value])):
+        frame, noise = pd.DataFrame({"a": values}, dtype="string"), SeededNoise(60 + which)
+        answers = (find_keys(frame, plan, ledger=None, request="r", noise=noise).rows for _ in range(size))
+        seen.append([tuple((str(row["a"]), min(int(row["count"]), 9)) for row in own) for own in answers])
+    worst = -1.0
+    for one, other in ((seen[0], seen[1]), (seen[1], seen[0])):
+        first, second = Counter(one[: size // 2]), Counter(other[: size // 2])
+        event = {own for own in first if first[own] > math.e * second[own]}
+        hits = [sum(own in event for own in side[size // 2 :]) for side in (one, other)]
+        low = beta.ppf(5e-4, hits[0], size // 2 - hits[0] + 1) if hits[0] else 0.0
+        worst = max(worst, low - math.e * beta.ppf(1 - 5e-4, hits[1] + 1, size // 2 - hits[1]))
+    return worst
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("value", "delta"), [("y", 0.02), ("y", 0.09), ("x", 0.02)])
+def test_keys_spend_no_more_than_epsilon_and_delta(value: str, delta: float) -> None:
+    assert beyond(1.0, delta, 8000, value) <= delta
+
+
+@pytest.mark.slow
+def test_keys_that_spend_more_than_they_say_are_found_out() -> None:
+    """A new value by a threshold for nine times the delta, one that occurs by the noise of four times the epsilon."""
+    assert beyond(1.0, 0.09, 8000) > 0.01
+    assert beyond(4.0, 0.02, 8000, "x") > 0.02
