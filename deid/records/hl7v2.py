@@ -57,7 +57,10 @@ BORDER = re.compile(rb"\x1c\r|[\r\n\x1c\x0b](?=(?:MSH|FHS|BHS|BTS|FTS)[^\w\s])")
 """What ends a record: the end that MLLP sets, or the byte before the next one."""
 BORDER_BYTES = 5
 """Bytes that tell a border."""
-_AROUND = "\r\n\x0b\x1c \ufeff"
+_ENDS = "\r\n\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+"""What may end a segment, as it ends a line of a note: else all behind the first one would be fields of MSH."""
+_LINE = re.compile(f"[^{_ENDS}]*")
+_AROUND = _ENDS + " \ufeff"
 _AROUND_BYTES = b"\r\n\x0b\x1c \xef\xbb\xbf"
 _NAMING = HEADS[:3]  # segments that name the separators
 _USUAL = "^~\\&"
@@ -147,6 +150,7 @@ class _Message:
                 "repair MSH-18, or name the encoding of messages that say none with --encoding",
                 position="MSH-18",
             ) from None
+        self._ends = "\r\n" + "".join(end for end in _ENDS[2:] if end in self.source)
         if self.charset not in _STATELESS and self.source.encode(self.charset) != data:
             raise EncodingError("the message cannot be written as it was", "convert it to UTF-8", position="MSH-18")
         self.codec = codec_of(self.sep, signs[:4], self.charset)
@@ -258,8 +262,10 @@ class _Message:
                 here = f"{path}.{first or number}"
                 if inner == LISTED:
                     inner = listed_as(piece, self.table.facts["list_words"])
-                    if inner == KEEP and number == 2 and self._is_given(piece, rule):
+                    if inner in (KEEP, TEXT) and number == 2 and self._is_given(piece, rule):
                         inner = str(rule.parts[1][0])
+                elif inner == NUMBER and piece.isalpha() and len(piece) > _LONGEST_KIND:
+                    inner = "IDNUM"  # no sentence stands in an amount: a lone word there is somebody's
                 elif inner == DISPLAY:
                     inner = self._said(piece, pieces[number] if len(pieces) > number else "")
                 if inner == KEEP and "\n" not in piece and "\r" not in piece:
@@ -445,8 +451,8 @@ class _Message:
 
     def _know_sex(self, place: Place, number: int, sexes: dict[str, str]) -> None:
         """Take note of the sex that a field of the segment says of the given names in a place."""
-        line = max(self.source.rfind("\r", 0, place.start), self.source.rfind("\n", 0, place.start)) + 1
-        fields = self.source[line:].partition("\r")[0].partition("\n")[0].split(self.sep, number + 1)
+        line = _LINE.match(self.source, self._line_start(place.start))
+        fields = line[0].split(self.sep, number + 1) if line else []
         if len(fields) > number:
             sexes.update(sexes_of(place.text.partition("^")[2].replace("^", " "), fields[number]))
 
@@ -501,9 +507,13 @@ class _Message:
             plain.append((start, end))
         return plain, escaped
 
+    def _line_start(self, at: int) -> int:
+        """Return where the line of a character begins."""
+        return max(self.source.rfind(end, 0, at) for end in self._ends) + 1
+
     def _path(self, at: int) -> str:
         """Return segment and field of a character."""
-        line = max(self.source.rfind("\r", 0, at), self.source.rfind("\n", 0, at)) + 1
+        line = self._line_start(at)
         before = self.source[line:at].lstrip(_AROUND)
         return f"{before[:3]}-{before.count(self.sep) + (before[:3] in _NAMING)}"
 
@@ -585,7 +595,7 @@ def _stray(component: str) -> re.Pattern[str]:
 
 @functools.cache
 def _segment_border(sep: str) -> re.Pattern[str]:
-    return re.compile(rf"[\r\n]+(?=[A-Z][A-Z0-9]{{2}}(?:{re.escape(sep)}|[\r\n]|\Z))")
+    return re.compile(rf"[{_ENDS}]+(?=[A-Z][A-Z0-9]{{2}}(?:{re.escape(sep)}|[\r\n]|\Z))")
 
 
 @functools.cache

@@ -377,7 +377,10 @@ def _carets(scene: Scene) -> Iterator[Span]:
             end += 2
         at = end
         known = [i for i in pieces[:3] if scene.classes[i] & PERSON and not scene.classes[i] & ORDINARY]
-        if not known or (any(scene.classes[i] & _HEADING for i in pieces[:2]) and len(known) < 2):
+        # two words of no list and a letter are no code and its text
+        lettered = len(pieces) > 2 and len(scene.strings[pieces[2]]) == 1
+        strange = lettered and not scene.classes[pieces[0]] and not scene.classes[pieces[1]]
+        if not (known or strange) or (any(scene.classes[i] & _HEADING for i in pieces[:2]) and len(known) < 2):
             continue
         while len(pieces) > 2 and scene.has(pieces[-1], CREDENTIAL | TITLES):
             pieces.pop()
