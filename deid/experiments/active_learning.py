@@ -44,7 +44,7 @@ class QueueOptions:
     batch: int = option(5, "Notes that are annotated between two trainings.", minimum=1)
     growth: float = option(1.0, "Each batch is this many times as large as the one before.")
     random_share: float = option(0.1, "Share of the notes that every queue draws at random.")
-    diversity: float = option(1.0, "How much resemblance to annotated notes counts against a note, 0 to 1.")
+    diversity: float = option(1.0, "Weight of resemblance to annotated notes, 0 to 1.")
     targets: Sequence[float] = option(
         (0.9, 0.95), "Strict F1 to reach; a simulation ends at the largest.", metavar="F,..."
     )

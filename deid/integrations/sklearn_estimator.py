@@ -30,7 +30,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(("preset", "groups", "scheme", "algorithm"), (str,)),
     **dict.fromkeys(("skip_punct", "all_pairs", "split_at_gaps"), (bool,)),
     **dict.fromkeys(("c1", "c2", "rate", "drop", "prune", "pull"), (Real,)),
-    **dict.fromkeys(("min_documents", "random_state"), (Integral,)),
+    **dict.fromkeys(("min_documents", "rescore", "random_state"), (Integral,)),
     **dict.fromkeys(("iterations", "window", "accepted"), (Integral, type(None))),
     "o_sampling": (Real, type(None)),
 }
@@ -50,7 +50,7 @@ class SpanTagger(BaseEstimator):
     preset, groups, dictionaries, skip_punct
         Features, see `deid.features.FeatureSet`.
     scheme, algorithm, c1, c2, all_pairs, rate, drop, prune, pull, window, o_sampling, split_at_gaps, accepted,
-    min_documents
+    min_documents, rescore
         Training, see `deid.labeling.training.TrainingOptions`.
     iterations : int, optional
         Iterations of L-BFGS (100 when not given) or epochs of stochastic gradient (15).
@@ -95,6 +95,7 @@ class SpanTagger(BaseEstimator):
     margins: Mapping[str, float] | Sequence[tuple[str, float]] = ()
     accepted: int | None = None
     min_documents: int = 3
+    rescore: int = 0
     bias: float = 0.0
     random_state: int = 0
 

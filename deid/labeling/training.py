@@ -92,8 +92,7 @@ class TrainingOptions:
     )
     rescore: int = option(
         0,
-        "sgd, lbfgs: learn to rescore spans from K taggers that each leave a Kth of the notes out (4 is usual; 0 does "
-        "not): more exact spans for K + 1 times the training.",
+        "sgd, lbfgs: rescore spans, learnt from K taggers of parts of the notes (0: none).",
         metavar="K",
     )
     seed: int = option(0, "Seed of the folds and of all sampling.")

@@ -21,7 +21,7 @@ from deid.pipeline.options import NoteOptions
 
 NOTES = {
     "a": "Patient: Zelda Quarrymane\nDOB: 3/4/1950   MRN: 5512345\nShe is well.\n",
-    "b": "MRN: 5512345\nQuarymanne came again, and quarrymane had no pain.\n",
+    "b": "MRN: 5512345\nIt was Quarymanne, and quarrymane had no pain.\n",
     "c": "MRN: 9987654\nOstrandre and Bobby came; ostrander was well.\n",
 }
 RULES = NoteOptions(model="none")
