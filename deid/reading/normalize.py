@@ -16,6 +16,7 @@ import regex
 
 from deid.base.compiled import native_for
 from deid.reading.accents import GONE, joined
+from deid.reading.comma_rows import parted
 from deid.reading.line_ends import Normalized, unified
 
 native = native_for("normalize")
@@ -38,11 +39,6 @@ _OTHER_WIDTH = regex.compile("[\uff01-\uff5e\U0001d400-\U0001d7ff]")
 _LATIN = regex.compile(r"\p{Latin}")
 _SPELT = regex.compile(r"&(?:#(?:[0-9]{2,5}|[xX][0-9a-fA-F]{2,4})|[A-Za-z]{4,8});|=C[3-9](?:=[89AB][0-9A-F])")
 """Letters as HTML and mail write them: *&#233;*, *&eacute;*, *=C3=A9*."""
-_COMMAS = 3
-_FIELD = r'(?:"(?:[^"\n]|"")*+"|[^",\n]*+)'
-_ROW = regex.compile(rf"(?m)^{_FIELD}(?:,(?! ){_FIELD}){{{_COMMAS},}}+$")
-"""A line of values between commas without blanks, some in quotes."""
-_CELL = regex.compile(_FIELD + ",?")
 _LATER = "\u2013\u2014\u2020\u2021\u2022\u2026\u20ac\u2122\u2190\u2191\u2192\u2193\u2260\u2264\u2265"
 _ORDINARY = frozenset(c for c in (*map(chr, range(0x250)), *_LATER) if ord(c) not in _PLAIN and not _INVISIBLE.match(c))
 """Characters that stay as they are; most texts have no others."""
@@ -54,8 +50,7 @@ def normalize(text: str) -> Normalized:
     """Return the text with plain line ends, and without invisible characters and look-alikes."""
     lines = unified(text)
     plain = _SPELT.sub(_letter, lines.text) if "&" in text or "=C" in text else lines.text
-    if plain.count(",") - plain.count(", ") - plain.count(",\n") >= _COMMAS:
-        plain = _ROW.sub(_columns, plain)
+    plain = parted(plain)
     if plain is not lines.text:
         lines = Normalized(plain, lines.removed)
     odd = "" if plain.isascii() else _odd(plain)
@@ -85,11 +80,6 @@ def normalize(text: str) -> Normalized:
     removed = [place - before for before, place in enumerate(places)]
     removed += [place - bisect_left(places, place) for place in lines.removed]
     return Normalized(_INVISIBLE.sub("", plain), tuple(sorted(removed)), frozenset(map(lines.origin, tied)))
-
-
-def _columns(row: regex.Match[str]) -> str:
-    """Return a row of values with tabs for the commas between them: else *48291735,2024-03-14* is one number."""
-    return "".join(f"{cell[:-1]}\t" if cell.endswith(",") else cell for cell in _CELL.findall(row[0]))
 
 
 def _letter(spelt: regex.Match[str]) -> str:

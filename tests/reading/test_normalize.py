@@ -12,11 +12,19 @@ from deid.reading.normalize import normalize
     ("text", "read"),
     [
         ("Name,MRN,Seen,Well\nOrme,4411203,2024-03-14,True", "Name\tMRN\tSeen\tWell\nOrme\t4411203\t2024-03-14\tTrue"),
+        ("Name,MRN,Seen\nOrme,4411203,2024-03-14", "Name\tMRN\tSeen\nOrme\t4411203\t2024-03-14"),
+        ("Orme,4411203,2024-03-14", "Orme\t4411203\t2024-03-14"),
         ('Orme,4411203,"Dale, RN",1', 'Orme\t4411203\t"Dale, RN"\t1'),
-        ('a,,,"b ""c"", d",', 'a\t\t\t"b ""c"", d"\t'),
+        ('ab,,4411203,"b ""c"", d",1\nab,,4411204,e,1', 'ab\t\t4411203\t"b ""c"", d"\t1\nab\t\t4411204\te\t1'),
+        ("seen by Orme,RN on 2024-03-14,well", "seen by Orme,RN on 2024-03-14\twell"),
         ("Na 138, K 4.1, Cl 102, CO2 24", "Na 138, K 4.1, Cl 102, CO2 24"),
         ("1,250,000 copies", "1,250,000 copies"),
+        ("1,250,000 copies, then 2,300,000 and 12,500", "1,250,000 copies, then 2,300,000 and 12,500"),
+        ("Hb 10,4 g/dl Leuko 7,25/nl Krea 1,2mg/dl Kalium 4,1", "Hb 10,4 g/dl Leuko 7,25/nl Krea 1,2mg/dl Kalium 4,1"),
+        ("BORN FEB 3,1941 SEEN MAY 12,1999 AND JUN 3,2001", "BORN FEB 3,1941 SEEN MAY 12,1999 AND JUN 3,2001"),
         ("T,P,R,BP taken, then rest", "T,P,R,BP taken, then rest"),
+        ("teeth 1,2,3,4,5 present", "teeth 1,2,3,4,5 present"),
+        ("A,B,C,D  99213  04/05/2019", "A,B,C,D  99213  04/05/2019"),
     ],
 )
 def test_values_between_commas_are_columns(text: str, read: str) -> None:

@@ -1,0 +1,71 @@
+"""Rows of values between commas, as exports leave them in notes.
+
+*Orme,48291735,2024-03-14,True* is, to a pattern, one number of too many digits. The commas that part the values of
+such a row become tabs: the same length, and what every later reader knows as columns.
+"""
+
+from __future__ import annotations
+
+import regex
+
+_PARTING = regex.compile(r'(?<![\s,]),(?=\S)|(?<=,),|,(?=,)|(?<="),$')
+"""A comma with nothing but values, or nothing at all, beside it."""
+_QUOTED = regex.compile(r'(?<![^,])"(?:[^"]|"")*+"(?![^,])')
+_OF_NUMBER = regex.compile(
+    r"""(?x) (?<![\w,.]) \d{1,3} (?:,\d{3})++ (?![\d,])        # 1,250,000
+    | (?<![\d,.]) \d{1,4} , \d{1,3} (?![\d,]) (?!-\d|/\d)      # 10,4 as most of the world writes it
+    | \p{L}{3,} \.? \s? \d{1,2} , (?=\d{4}(?!\d))              # FEB 3,1941"""
+)
+_TELLING = regex.compile(r"\d{5}|(?<!\d)(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2\d{2,4})(?!\d)")
+"""A number of many digits or a day: what a row of an export holds and a list of findings seldom does."""
+_FIGURE = regex.compile(r"\d\d")
+_COLUMNS = regex.compile(r"\S {2,}\S|\t")
+_FEW, _MANY = 2, 3
+
+
+def parted(text: str) -> str:
+    """Return the text with tabs for the commas between the values of rows.
+
+    A row is a line of two and more commas without blanks beside them around a telling value, or of three and more
+    around any figure. Where a line beside it has as many (a header, the next row), all its commas part values;
+    elsewhere those beside a figure do. Commas in quotes and within numbers and days part nothing.
+
+    Args:
+        text: the text, its line ends line feeds.
+
+    Returns:
+        A text of the same length.
+    """
+    if text.count(",") - text.count(", ") - text.count(",\n") < _FEW:
+        return text
+    lines = text.split("\n")
+    commas = [_parting(line) if line.count(",") >= _FEW else [] for line in lines]
+    rows = {at for at, places in enumerate(commas) if _is_row(lines[at], len(places))}
+    if not rows:
+        return text
+    for at in {beside for row in rows for beside in (row - 1, row, row + 1) if 0 <= beside < len(lines)}:
+        count = len(commas[at])
+        alike = (near for near in (at - 1, at + 1) if 0 <= near < len(lines) and len(commas[near]) == count)
+        whole = count >= _FEW and any(at in rows or near in rows for near in alike)
+        if whole or at in rows:
+            lines[at] = _with_tabs(lines[at], commas[at], whole)
+    return "\n".join(lines)
+
+
+def _parting(line: str) -> list[int]:
+    """Return the places of the commas that may part values."""
+    kept = _QUOTED.sub(lambda quoted: "_" * (len(quoted[0])), line) if '"' in line else line
+    kept = _OF_NUMBER.sub(lambda number: number[0].replace(",", "_"), kept)
+    return [comma.start() for comma in _PARTING.finditer(kept)]
+
+
+def _is_row(line: str, commas: int) -> bool:
+    if commas < _FEW or _COLUMNS.search(line):
+        return False
+    return _TELLING.search(line) is not None or (commas >= _MANY and _FIGURE.search(line) is not None)
+
+
+def _with_tabs(line: str, commas: list[int], whole: bool) -> str:
+    parting = [c for c in commas if whole or line[c - 1 : c].isdigit() or line[c + 1 : c + 2].isdigit()]
+    pieces = [line[start + 1 : end] for start, end in zip([-1, *parting], [*parting, len(line)], strict=True)]
+    return "\t".join(pieces)
