@@ -60,6 +60,12 @@ BORDER_BYTES = 5
 _ENDS = "\r\n\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 """What may end a segment, as it ends a line of a note: else all behind the first one would be fields of MSH."""
 _LINE = re.compile(f"[^{_ENDS}]*")
+_is_broken = re.compile(f"[{_ENDS}]").search
+"""Tells whether a kept code goes over the end of a line: what stands behind it is no code."""
+_HEAD_END = re.compile(
+    rb"[\r\n]|(?:[\x0b\x0c\x1c-\x1e]|\xc2?\x85|\xe2\x80[\xa8\xa9])+(?=[A-Z][A-Z0-9]{2}[^A-Za-z0-9\s])"
+)
+"""Where the first segment ends, before the character set is known."""
 _AROUND = _ENDS + " \ufeff"
 _AROUND_BYTES = b"\r\n\x0b\x1c \xef\xbb\xbf"
 _NAMING = HEADS[:3]  # segments that name the separators
@@ -128,8 +134,7 @@ class _Message:
         self.places: list[Place] = []
         self.persons: list[int] = []
         """Where each PID begins."""
-        line = data.lstrip(_AROUND_BYTES).splitlines()[:1]
-        head = line[0].decode("latin-1") if line else ""
+        head = _HEAD_END.split(data.lstrip(_AROUND_BYTES), 1)[0].decode("latin-1")
         name = head[:3]
         if name not in HEADS:
             raise wrong("the message does not begin with MSH", "segment 1")
@@ -207,7 +212,7 @@ class _Message:
                     self.places.append(Place(f"{path}-{number}", at, at + len(raw), BLOCKED))
                 elif rule == LISTED and len(raw) <= _LONGEST_CODE and raw.isalnum():
                     pass
-                elif rule != KEEP or "\n" in raw or "\r" in raw:
+                elif rule != KEEP or _is_broken(raw):
                     self._field(rule, raw, at, f"{path}-{number}", fields)
                 elif len(raw) > _LONGEST_CODE and _is_stray(raw, self.component, self.table):
                     self._kept(raw, at, f"{path}-{number}")
@@ -268,7 +273,7 @@ class _Message:
                     inner = "IDNUM"  # no sentence stands in an amount: a lone word there is somebody's
                 elif inner == DISPLAY:
                     inner = self._said(piece, pieces[number] if len(pieces) > number else "")
-                if inner == KEEP and "\n" not in piece and "\r" not in piece:
+                if inner == KEEP and not _is_broken(piece):
                     if len(piece) > _LONGEST_CODE and (shape := kept_as(CODE, piece)) in CATEGORIES:
                         self._leaf(shape, piece, at, here)
                     at += len(piece) + 1

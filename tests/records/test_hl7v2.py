@@ -392,11 +392,26 @@ def test_bad_messages_are_errors_that_quote_nothing(data: bytes, position: str) 
     assert isinstance(caught.value, FormatError | EncodingError)
 
 
+ENDS = ["\r", "\n", "\r\n", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
+
+
 def test_lines_inside_a_text_belong_to_it() -> None:
     record = one(message("OBX|1|TX|1||first line\nsecond line"))
     assert places(record)["OBX-5"] == ("text", "first line\nsecond line")
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_what_stands_behind_a_line_end_in_a_code_is_not_kept_with_it(end: str) -> None:
     with pytest.raises(FormatError, match="begins no segment"):
-        one(message("OBX|1|TX|1||text||||||F\nJohn Smith was here"))
+        one(message(f"OBX|1|TX|1||text||||||F{end}John Smith was here"))
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_segments_end_where_lines_do(end: str) -> None:
+    record = one(message(PID, "NTE|1|L|M\u00fcller", end=end))
+    assert record.charset == "utf-8"
+    assert places(record)["NTE-3"] == ("text", "M\u00fcller")
+    assert record.known
 
 
 @pytest.mark.parametrize(
