@@ -11,7 +11,7 @@ from deid.base.files import check_new_file, write_bytes
 from deid.base.options import option
 from deid.cli.common import Summary
 from deid.cli.option_groups import OutputOptions, TableOutputOptions, command, job_count
-from deid.cli.table_options import DiskOptions, RoleOptions, TableOptions
+from deid.cli.table_options import DiskOptions, RoleOptions, TableOptions, refuse_given
 from deid.cli.tables import print_rows, working
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.methods import MethodOptions, said_of_size
@@ -89,6 +89,10 @@ def anonymize(
         )
         _anonymize_on_disk(told, source, out, roles, asked, disk.memory, job_count(options.jobs))
         return
+    if how.scheme is not None:
+        searched: dict[str, object] = {"method": how.method != "auto", "target": how.target, "prefix": how.prefix}
+        searched |= {"rules_left": how.rules_left, "population": population}
+        refuse_given("is for a search, and a scheme is applied as it is", "--scheme", **searched)
     if beside.aligned is not None:
         check_new_table(beside.aligned)
     for file in filter(None, (beside.save_scheme, beside.report)):

@@ -24,6 +24,13 @@ def table_of_files(*places: str | Path | None) -> list[tuple[str, Path]]:
     return [(name, path) for name, path in found if path.is_file()]
 
 
+def refuse_given(why: str, beside: str, **others: object) -> None:
+    """Refuse options that do nothing beside another one, by name, where they were given."""
+    for name, value in others.items():
+        if value:
+            raise ConfigError(f"--{name.replace('_', '-')} {why}", f"leave out one of it, {beside}")
+
+
 @dataclass(frozen=True)
 class TableOptions:
     """The table that a command reads."""
@@ -78,11 +85,7 @@ class DiskOptions:
 
     def refuse(self, **others: object) -> None:
         """Refuse options that a table on disk does not have, by name, where they were given."""
-        for name, value in others.items():
-            if value:
-                raise ConfigError(
-                    f"--{name.replace('_', '-')} is for tables in memory", "leave out one of it, --memory"
-                )
+        refuse_given("is for tables in memory", "--memory", **others)
 
 
 @dataclass(frozen=True)

@@ -102,6 +102,10 @@ class Requirements:
         read=read_guard,
     )
 
+    def __post_init__(self) -> None:
+        if self.distance != "equal" and self.t is None:
+            raise ConfigError("a distance is asked for, and no t-closeness", "give --t too, or leave out --distance")
+
     @property
     def about_values(self) -> bool:
         """Tell whether anything is asked that needs a sensitive column."""

@@ -48,6 +48,8 @@ SAME_DISEASE = "same-disease"
 """Name of the method that cuts patients of one disease and their population together (`recode_same_disease`)."""
 _FROM_THE_TOP = ("auto", "mondrian")
 """Methods that search for models that do not survive merging, or that compare with a population."""
+_TAKE_TARGETS = ("mondrian", "relaxed")
+"""Methods whose cuts can keep outcomes apart."""
 _LOCAL_WITH_POPULATION = 300_000
 """Rows and members for which ``auto`` tries local recoding, too."""
 _GUARDS = "\0guards"
@@ -280,13 +282,24 @@ def anonymize(
     check_before_release(data)
     if not data.quasi_identifiers:
         raise ConfigError("the table has no quasi-identifier", "name the columns by which persons can be recognized")
+    compared = method == SAME_DISEASE or asked.k_map is not None or asked.presence is not None
+    if population is not None and not compared:
+        raise ConfigError(
+            "nothing that is asked for looks at a population", "ask for k-map or presence, or leave it out"
+        )
+    if prefixes and method != SAME_DISEASE:
+        raise ConfigError(
+            "only the method same-disease publishes columns as their beginning", "use --method same-disease"
+        )
+    if target is not None and (population is not None or method not in _TAKE_TARGETS):
+        raise ConfigError("only Mondrian's cuts look at a target, and without a population", "use the method mondrian")
     if rules_left is not None and (population is not None or asked.guard is not None or method == "kk"):
         raise ConfigError(
             "what rules leave is searched for without population, guards and the method kk", "leave out one of the two"
         )
-    if population is not None and (method == SAME_DISEASE or asked.k_map is not None or asked.presence is not None):
+    if population is not None:
         return _with_population(data, asked, method, options, population, prefixes)
-    if method == SAME_DISEASE or asked.k_map is not None or asked.presence is not None:
+    if compared:
         raise ConfigError("k-map, delta-presence and same-disease need a population table", "name it with --population")
     guards = _guards(data, asked, method)
     if guards:
@@ -308,7 +321,7 @@ def anonymize(
         name, found = recode_best(arranged, constraint, options)
     else:
         name = method
-        labels = _labels(data, target, name)
+        labels = None if target is None else _labels(data, target)
         found = recode(arranged, constraint, name, options, None if labels is None else labels[order])
     back = np.argsort(order)
     suppressed = None if found.suppressed is None else found.suppressed[back]
@@ -396,12 +409,9 @@ def content_order(data: Microdata) -> IndexArray:
     return np.lexsort([data.codes(name).codes for name in reversed(names)])
 
 
-def _labels(data: Microdata, target: str | None, method: str) -> Ints | None:
-    if target is None:
-        return None
+def _labels(data: Microdata, target: str) -> Ints:
     names = column_names(target)
     check_columns(data.frame, names)
-    require(method in ("mondrian", "relaxed"), f"the method {method} takes no target column", "use the method mondrian")
     coded = [data.codes(name) for name in names]
     labels, _ = group_rows([(own.codes, len(own.values)) for own in coded], sort=True)
     return labels.astype(np.int32)

@@ -171,9 +171,21 @@ def test_a_hierarchy_alone_gives_no_role(table: Path, tmp_path: Path) -> None:
         (["--method", "records"], "suppressed"),
         (["--suppression", 2], "from 0 to 1"),
         (["--t", 3], "t must lie"),
+        (["--distance", "ordered"], "no t-closeness"),
+        (["--population", "patients.csv"], "looks at a population"),
+        (["--prefix", "zip"], "only the method same-disease"),
+        (["--target", "disease"], "only Mondrian's cuts look at a target"),
+        (["--scheme", "s.json", "--method", "local"], "leave out one of it, --scheme"),
+        (["--scheme", "s.json", "--target", "disease"], "leave out one of it, --scheme"),
+        (["--scheme", "s.json", "--prefix", "zip"], "leave out one of it, --scheme"),
+        (["--scheme", "s.json", "--population", "patients.csv"], "leave out one of it, --scheme"),
+        (["--scheme", "s.json", "--rules-left", 2], "leave out one of it, --scheme"),
     ],
 )
-def test_bad_input_is_told_and_writes_nothing(table: Path, tmp_path: Path, change: list[object], message: str) -> None:
+def test_bad_input_is_told_and_writes_nothing(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: list[object], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
     out = tmp_path / "released.csv"
     code, _, text = run("anonymize", table, *OPTIONS, *change, "-o", out)
     assert code == 2
