@@ -10,8 +10,8 @@ from deid.base.options import argument, option
 from deid.cli.common import Summary
 from deid.cli.ledger_options import (
     DraftOptions,
+    GaussianPayingOptions,
     JoinedTableOptions,
-    PayingOptions,
     UnitOptions,
     told_forecast,
     told_payment,
@@ -78,7 +78,7 @@ def fidelity(
     slices: tuple[str, ...] = option(
         ..., "Columns to compare over; may be given several times.", "--slice", metavar="A,B"
     ),
-    paying: PayingOptions,
+    paying: GaussianPayingOptions,
     whom: UnitOptions,
     draft: DraftOptions,
 ) -> None:
@@ -93,14 +93,15 @@ def fidelity(
     from deid.table.table_files import read_table
 
     ledger = paying.open()
+    terms = asdict(whom) | {"delta": paying.delta}
     dimensions, compared = dimensions_of(read_any_release(release)), parse_slices(slices)[0]
     if draft.dry_run:
-        plan = plan_fidelity(dimensions, compared, paying.epsilon, source.protected(ledger), **asdict(whom))
+        plan = plan_fidelity(dimensions, compared, paying.epsilon, source.protected(ledger), **terms)
         told_forecast(told, fidelity_sections(plan))
         return
     request, lines = measure_fidelity(
         whom.read(source), read_table(synthetic, text=True), dimensions, compared, paying.epsilon, ledger=ledger,
-        request=paying.request, noise=paying.noise, **asdict(whom),
+        request=paying.request, noise=paying.noise, **terms,
     )  # fmt: skip
     print_csv(pd.DataFrame(lines), "%.4g")
     told_payment(told, paying, ledger)

@@ -387,8 +387,10 @@ def noisy_quantiles(
 ) -> list[Estimate]:
     """Choose quantiles of values, moved into [low, high], by noisy scores; missing ones are left out.
 
-    One is chosen from `quantile_candidates`. A candidate's score is minus the distance, in ranks, between it and the
-    wanted rank, which a row changes by at most max(share, 1 - share) (Smith 2011; the choice: `deid.dp.noise.Noise`).
+    One is chosen from `quantile_candidates`. A candidate's score is how deep the wanted rank lies within its own ranks,
+    or minus the distance from them (Smith 2011): the lesser of the wanted rank less the rows below, and the rows not
+    above less the wanted rank. A row changes either by at most max(share, 1 - share), hence the lesser one, too (the
+    choice: `deid.dp.noise.Noise`).
 
     Several are chosen by recursive split (Kaplan, Schnapp and Stemmer 2022, "Differentially private approximate
     quantiles", theorem 3.3): the middle one divides the rows into those below and those above, in which the others are
@@ -440,7 +442,8 @@ def noisy_quantiles(
     def choose(share: float, paid: Cost, shift: float = 0.0) -> float:
         sensitivity, own = max(share, 1 - share) * distance, choosing(paid)
         target = share * len(places) + shift * 2 * sensitivity / own
-        scores = -np.maximum(np.maximum(below - target, target - upto), 0.0)
+        scores = np.minimum(target - below, upto - target)
+        scores[np.isinf(scores)] = 0.0  # of the only candidate
         return float(candidates[noise.choose(scores, sensitivity, own)])
 
     rows, away = float("inf"), 0.0

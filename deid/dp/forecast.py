@@ -21,8 +21,7 @@ import numpy as np
 
 from deid.base.errors import require
 from deid.base.reports import Section
-from deid.dp.costs import Cost, laplace_draws, told, variance_of
-from deid.dp.intervals import discrete_half_width
+from deid.dp.costs import Cost, half_width_of, laplace_draws, told, variance_of
 from deid.dp.keys import KeysPlan
 from deid.dp.marginals import Axes, query_weights
 from deid.dp.methods import CubePlan
@@ -356,12 +355,12 @@ def fidelity_sections(plan: FidelityPlan) -> tuple[list[Section], dict[str, Any]
     """Return how large the noise of each slice's distance will be, as a table and as JSON values."""
     distance, lines = plan.terms.unit.distance, []
     for names, share in zip(plan.slices, plan.shares, strict=True):
-        half = discrete_half_width(distance, share, 1, plan.terms.level)
-        error = expected_deviation(laplace_variance(distance, share), 1)
-        lines.append(
-            {"slice": " x ".join(names), "cells": plan.cells(names), "epsilon": share, "error": error, "half": half}
-        )
-    forms = {"slice": "{slice}", "cells": "{cells}", "epsilon": "{epsilon:.4g}", "error of the distance": "{error:.4g}"}
+        half = half_width_of(distance, share, plan.terms.level)
+        error = expected_deviation(variance_of(distance, share), laplace_draws(share))
+        own = {"slice": " x ".join(names), "cells": plan.cells(names), **told(share), "error": error, "half": half}
+        lines.append(own)
+    unit = "rho" if plan.terms.delta else "epsilon"
+    forms = {"slice": "{slice}", "cells": "{cells}", unit: f"{{{unit}:.4g}}", "error of the distance": "{error:.4g}"}
     title = f"Noise of a comparison, {plan.terms.unit}"
     section = Section.of(title, lines, forms | {"interval, plus or minus": "{half:.4g}"}, _NOTHING)
     return [section], {"forecast": lines}

@@ -29,19 +29,19 @@ from deid.base.errors import ConfigError, FormatError, require
 from deid.base.late import pd
 from deid.dp.boxes import Boxes
 from deid.dp.budget import Ledger
+from deid.dp.costs import Cost, Rho, draw, half_width_of, split, variance_of
 from deid.dp.domain import Dimension, count_cells
-from deid.dp.epsilon import split_epsilon
-from deid.dp.intervals import discrete_half_width
 from deid.dp.marginals import Axes, Marginal
 from deid.dp.mixture import apportion, apportion_groups, fit_mixture
 from deid.dp.models import BoxModel, TableModel
-from deid.dp.noise import Noise, OpenDPNoise, laplace_scale
+from deid.dp.noise import Noise, OpenDPNoise
 from deid.dp.payment import AlreadyReleased, check_payer, row_key
 from deid.dp.plan import Terms
 from deid.dp.release import CubeRelease, read_release
 from deid.dp.sequence_models import ChainModel, TreeModel
 from deid.dp.sequence_release import END, SequenceRelease, read_sequences
 from deid.dp.unit import PrivacyUnit, bounded_rows
+from deid.dp.zcdp import epsilon_of
 from deid.table.cell_text import text_column
 from deid.table.microdata import check_columns
 
@@ -308,6 +308,7 @@ class Fidelity:
     share: float
     """The distance divided by twice the number of made-up rows: about the share of rows in wrong cells."""
     epsilon: float
+    """What this distance costs; with Gaussian noise, what it would cost by itself at the budget's delta."""
 
 
 @dataclass(frozen=True)
@@ -320,7 +321,7 @@ class FidelityPlan:
         The release's columns with their domains, by name.
     slices : tuple of tuple of str
         Columns of each slice to compare.
-    shares : tuple of float
+    shares : tuple of Cost
         What each costs.
     terms : Terms
         Whom it protects.
@@ -328,7 +329,7 @@ class FidelityPlan:
 
     dimensions: Mapping[str, Dimension]
     slices: tuple[tuple[str, ...], ...]
-    shares: tuple[float, ...]
+    shares: tuple[Cost, ...]
     terms: Terms
 
     @property
@@ -348,9 +349,11 @@ def plan_fidelity(
     by_name = {dimension.name: dimension for dimension in dimensions}
     if not slices or any(not one or not set(one) <= set(by_name) for one in slices):
         raise ConfigError("slices to compare are missing, or name no column of the release", "--slice year,death")
-    shares = split_epsilon(epsilon, [1.0] * len(slices))
-    laplace_scale(unit.distance, min(shares))  # an epsilon that is too small is refused here
-    return FidelityPlan(by_name, tuple(map(tuple, slices)), shares, Terms.checked(unit, **terms))
+    agreed = Terms.checked(unit, **terms, report_share=0)
+    shares = split(agreed.split(epsilon)[0], [1.0] * len(slices))
+    for own in shares:
+        variance_of(unit.distance, own)  # an epsilon that is too small is refused here
+    return FidelityPlan(by_name, tuple(map(tuple, slices)), shares, agreed)
 
 
 def check_fidelity(
@@ -368,7 +371,8 @@ def check_fidelity(
 ) -> list[Fidelity]:
     """Compare made-up rows with the true ones, slice by slice. Spends ``epsilon``, an equal share for each slice.
 
-    A row more changes one cell by one, so the distance by at most one.
+    A row more changes one cell by one, so the distance by at most one. Noise is Laplace's, or with a delta Gaussian,
+    which many slices raise less.
 
     Parameters
     ----------
@@ -422,11 +426,12 @@ def check_fidelity(
     for one, share in zip(plan.slices, plan.shares, strict=True):
         published = _slice_counts(made, one, by_name)
         apart = int(np.abs(_slice_counts(true, one, by_name) - published).sum())
-        drawn = float(noise.discrete_laplace(np.array([apart]), unit.distance, share)[0])
-        half = discrete_half_width(unit.distance, share, 1, agreed.level)
+        drawn = float(draw(noise, np.array([apart]), unit.distance, share)[0])
+        half = half_width_of(unit.distance, share, agreed.level)
         rows = max(int(published.sum()), 1)
         ends = max(drawn - half, 0.0), max(drawn + half, 0.0)
-        result.append(Fidelity(" x ".join(one), published.size, drawn, *ends, max(drawn, 0.0) / (2 * rows), share))
+        alone = epsilon_of(share.value, agreed.delta) if isinstance(share, Rho) else share
+        result.append(Fidelity(" x ".join(one), published.size, drawn, *ends, max(drawn, 0.0) / (2 * rows), alone))
     return result
 
 

@@ -4,10 +4,10 @@
     python scripts/bench/bench_quantiles.py --table corpora/tables/cube/cube.csv --column age
 
 Both choose by permute-and-flip (OpenDP's `make_private_quantile`) with all of epsilon; neighbours differ by one row.
-OpenDP scores a candidate by how far the rows below and above it are out of balance, we by how far the wanted rank lies
-outside of the candidate's own. Printed are the mean absolute errors and their ratio; of five quantiles at once that of
-our recursive split beside OpenDP one by one with equal parts of epsilon. Ages are made up unless a table is named: a
-normal law within 0 to 120.
+OpenDP scores a candidate by how far the rows below and above it are out of balance, we by how deep the wanted rank lies
+within the candidate's own, or how far outside. Printed are the mean absolute errors and their ratio; of five quantiles
+at once that of our recursive split beside OpenDP one by one with equal parts of epsilon. Ages are made up unless a
+table is named: a normal law within 0 to 120.
 """
 
 from __future__ import annotations

@@ -68,14 +68,15 @@ def test_more_rows_make_better_means_and_no_better_counts() -> None:
         empty.check("SELECT MEAN(aeg)", 0.5)
 
 
-def test_the_noise_of_a_comparison() -> None:
-    plan = plan_fidelity(COLUMNS, [["sex"], ["age", "sex"]], 0.5, PrivacyUnit())
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_the_noise_of_a_comparison(delta: float) -> None:
+    plan = plan_fidelity(COLUMNS, [["sex"], ["age", "sex"]], 0.5, PrivacyUnit(), delta=delta)
     _, told = fidelity_sections(plan)
     frame = table(200)
     drawn = [
         [own.distance for own in check_fidelity(
             frame, frame, COLUMNS, [["sex"], ["age", "sex"]], 0.5, ledger=None, unit=PrivacyUnit(),
-            noise=SeededNoise(seed))]
+            noise=SeededNoise(seed), delta=delta)]
         for seed in range(150)
     ]  # fmt: skip
     for line, errors in zip(told["forecast"], np.abs(drawn).T, strict=True):

@@ -28,6 +28,7 @@ from deid.dp.methods import Rows, measure
 from deid.dp.noise import SeededNoise
 from deid.dp.sequences import measure_sequences, plan_sequences
 from deid.dp.session import QuerySession
+from deid.dp.synthetic import check_fidelity
 from deid.dp.unit import PrivacyUnit
 from deid.dp.zcdp import rho_of
 
@@ -118,6 +119,24 @@ def test_cubes(method: str, others: Rowed, own: Rowed, seed: int, relation: str,
             delta=DELTA if gaussian else 0.0, person="who", report_share=0.1,
         )  # fmt: skip
         measure(Rows(np.array(rows, np.int64).reshape(-1, 3), (4, 4, 4)), plan, noise)
+
+    check(run, others, own, seed, relation, gaussian=gaussian)
+
+
+@settings(max_examples=60)
+@given(ROWS, UNIT, ROWS, st.integers(0, 99), st.sampled_from(["add-remove", "replace"]), st.booleans())
+def test_fidelity(others: Rowed, own: Rowed, made: Rowed, seed: int, relation: str, gaussian: bool) -> None:
+    dimensions = [declare(name, {"range": [0, 3]}) for name in "abc"]
+
+    def frame(rows: Rowed) -> pd.DataFrame:
+        return pd.DataFrame(rows, columns=list("abc"), dtype="string")
+
+    def run(rows: Rowed, noise: Dictated, unit: PrivacyUnit) -> None:
+        slices = [["a", "b"], ["c"], ["a", "c"]]
+        check_fidelity(
+            frame(rows), frame(made), dimensions, slices, EPSILON, ledger=None, unit=unit, noise=noise,
+            assert_bound=True, delta=DELTA if gaussian else 0.0,
+        )  # fmt: skip
 
     check(run, others, own, seed, relation, gaussian=gaussian)
 

@@ -64,7 +64,8 @@ def near(value: Any) -> Any:
 @pytest.mark.parametrize("distance", [1, 2])
 @pytest.mark.parametrize("interval", [False, True])
 def test_a_quantile_has_all_of_epsilon_and_an_interval_takes_half(share: float, distance: int, interval: bool) -> None:
-    """Scores are minus the ranks to the wanted rank; ends lie 2 s (ln n + ln 1/q) / epsilon ranks outside."""
+    """Scores are how deep the wanted rank lies within a candidate's own ranks, or minus how far outside; ends lie
+    2 s (ln n + ln 1/q) / epsilon ranks outside."""
     noise: Any = Exact()
     values = np.array([1.0, 4.0, 4.0, 7.0, np.nan, 99.0, -3.0])
     inside = [1, 4, 4, 7, 9, 0]
@@ -78,11 +79,47 @@ def test_a_quantile_has_all_of_epsilon_and_an_interval_takes_half(share: float, 
             # any rank between those below and those not above is the candidate's own
             low = -math.inf if candidate == 0 else sum(value < candidate for value in inside)
             high = math.inf if candidate == 9 else sum(value <= candidate for value in inside)
-            assert -score == near(max(low - target, target - high, 0))
+            assert score == near(-max(low - target, target - high))
     if found.lower is None or found.upper is None:
         assert not interval
     else:
         assert found.lower <= found.value <= found.upper
+
+
+@settings(max_examples=200)
+@given(st.lists(st.integers(0, 6), max_size=25), st.integers(0, 6), st.floats(0, 1), st.booleans(), st.integers(0, 3))
+def test_a_row_more_moves_no_score_of_a_quantile_by_more_than_its_sensitivity(
+    values: list[int], other: int, share: float, interval: bool, sampling: int
+) -> None:
+    """Brute force over neighbours, whose count for the sample is drawn alike."""
+
+    class Alike(Exact):
+        def discrete_laplace(self, values: Any, sensitivity: int, epsilon: float) -> Any:
+            return np.full_like(np.asarray(values), 40)
+
+    asked = []
+    for rows in (values, [*values, other]):
+        noise: Any = Alike()
+        how: Any = {"whole": True, "interval": interval, "sampling": sampling}
+        noisy_quantiles(np.array(rows, float), [share], 0, 6, 1.0, noise, 1, 0.9, **how)
+        asked.append(noise.asked)
+    for (one, sensitivity, _), (two, _, _) in zip(*asked, strict=True):
+        moved = np.abs(np.subtract(one, two, where=np.array(one) != np.array(two), out=np.zeros(len(one))))
+        assert moved.max() <= sensitivity + 1e-9
+
+
+def test_a_median_of_values_that_many_have_is_nearly_always_right() -> None:
+    """2,000 ages at epsilon .1: the values beside the median score 50 ranks less than it, not 25."""
+    values = np.clip(np.rint(np.random.default_rng(1).normal(62, 16, 2_000)), 0, 120)
+    true = np.quantile(values, 0.5, method="inverted_cdf")
+    noise = SeededNoise(0)
+    found = [noisy_quantiles(values, [0.5], 0, 120, 0.1, noise, 1, 0.95, whole=True)[0].value for _ in range(400)]
+    assert np.mean(np.abs(np.array(found) - true)) < 0.15
+
+
+def test_a_quantile_among_one_candidate_is_that_one() -> None:
+    (found,) = noisy_quantiles(np.zeros(9), [0.5], 0.6, 1.5, 1.0, SeededNoise(0), 1, 0.95, whole=True, interval=True)
+    assert found.value == 1.0
 
 
 SHARES_OF = st.lists(st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0]), min_size=2, max_size=6, unique=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -255,6 +256,16 @@ def test_one_ledger_pays_for_gaussian_cubes_and_pure_questions(
     ledger = Ledger.open(tmp_path / "l.db")
     assert ledger.account().spent == math.ceil(rho_of(0.5, 1e-6) * NANO) + 50_000
     assert '"rho"' in deid("budget", "history", "l.db")
+    deid("synthesize", "c.json", "-o", "made.csv")
+    fidelity = ("fidelity", "t.csv", "made.csv", "--release", "c.json", "--slice", "sex,age", "--slice", "clinic",
+                "--epsilon", "0.2", "--gaussian")  # fmt: skip
+    assert "rho" in deid(*fidelity, "--ledger", "l.db", "--dry-run")
+    assert "needs a budget with a delta" in deid(*fidelity, "--ledger", "pure.db", ends=1)
+    before = ledger.account().spent
+    deid(*fidelity, "--ledger", "l.db", "--json", "f.json")
+    assert ledger.account().spent - before == math.ceil(rho_of(0.2, 1e-6) * NANO)
+    alone = epsilon_of(rho_of(0.2, 1e-6) / 2, 1e-6)
+    assert [own["epsilon"] for own in json.loads(Path("f.json").read_text())["slices"]] == pytest.approx([alone] * 2)
     columns = [declare("sex", {"values": ["F", "M"]})]
     assert 0 < QuerySession(small[0], columns, ledger).remaining < 1
 
