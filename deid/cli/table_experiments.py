@@ -180,8 +180,8 @@ def models(
 ) -> None:
     """Compare models trained on released or made-up rows with models trained on the original.
 
-    Classifiers of words, regressions of numbers, survival by proportional hazards; all are tried on the same original
-    rows.
+    Classifiers of words, and of 0 and 1; regressions of numbers; survival by proportional hazards; all are tried on the
+    same original rows.
 
     Example: deid experiment models patients.csv released.csv --qi age,sex,zip --target disease,cost --test later.csv
     """

@@ -24,6 +24,7 @@ from deid.disclosure.queries import Query, random_queries
 from deid.experiments.cohorts import TablePair, count_cohorts, feasibility, parse_cohort
 from deid.experiments.outcome import Outcome
 from deid.experiments.plots import plot_conclusions
+from deid.table.scalars import plain_number
 
 _Z = 1.959963984540054
 _BINS = 4
@@ -165,7 +166,7 @@ def compare_conclusions(
         Who has the outcome.
     groups : sequence of (str, Query)
         Names and members of groups whose odds are asked; by default every value of the nominal quasi-identifiers with
-        at most twenty values, and the upper half of the numeric ones.
+        at most twenty values, of two numbers the greater one, and the upper half of more numbers.
     level : float
         A p-value below it is a finding.
 
@@ -243,8 +244,20 @@ def _groups(pair: TablePair, name: str) -> list[tuple[str, Query]]:
         bins = _bins(pair, name)
         few = bins[1:] if len(bins) == 2 else bins  # of two groups one is enough
         return few if len(bins) <= _MOST_VALUES else []
-    middle = float(np.nanmedian(table.numbers(name)))
+    if two := _two(pair, name):
+        return [(f"{name}={plain_number(two[1])}", {name: (two[1], two[1])})]
+    line = table.numbers(name)
+    middle = float(np.nanmedian(line))
+    if not (line > middle).any():  # most have the greatest
+        return [(f"{name} at its greatest", {name: (middle, np.inf)})]
     return [(f"{name} above its median", {name: (float(np.nextafter(middle, np.inf)), np.inf)})]
+
+
+def _two(pair: TablePair, name: str) -> tuple[float, float] | None:
+    """Return the two numbers of a column that has two, such as 0 and 1."""
+    line = pair.original.numbers(name)
+    values = np.unique(line[~np.isnan(line)])
+    return (float(values[0]), float(values[1])) if len(values) == 2 else None
 
 
 def _independence(study: _Study, bins: Sequence[tuple[str, Query]], outcome: Query) -> EffectEstimate:
@@ -275,6 +288,11 @@ def _regressions(
     columns: tuple[list[FloatArray], list[FloatArray]] = ([], [])
     for name in names:
         if pair.original.kind(name) != "nominal":
+            if two := _two(pair, name):
+                labels.append("{}={} against {}".format(name, *map(plain_number, two[::-1])))
+                for study, into in zip(studies, columns, strict=True):
+                    into.append(study.chances({name: (two[1], two[1])}))
+                continue
             line = studies[0].middles(name)
             centre, spread = line.mean(), line.std()
             if spread > 0:

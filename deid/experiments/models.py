@@ -1,8 +1,9 @@
 """Models trained on released or made-up rows, beside models trained on the original: what a release is good for.
 
-A classifier or a regression for every target, and a proportional-hazards model of survival, trained on each table and
-tried on the same original rows. A generalized cell is a distribution: a word counts by its share of the cell's words, a
-number is the cell's middle. What is kept is the share of the original model's gain over knowing nothing.
+A classifier for a target of words or of two numbers, a regression for one of more numbers, and a proportional-hazards
+model of survival, trained on each table and tried on the same original rows. A generalized cell is a distribution: a
+word counts by its share of the cell's words, a number is the cell's middle. What is kept is the share of the original
+model's gain over knowing nothing.
 
 By how much a score changes has an interval, which covers that the rows on which models are tried are a sample: both
 models are tried on the same ones, so each row's part in the difference of the scores is known to first order
@@ -53,6 +54,11 @@ class Scored:
 
     value: float
     parts: FloatArray
+
+    @property
+    def error(self) -> float:
+        """The standard error of the score."""
+        return float(np.sqrt((self.parts**2).sum())) / max(len(self.parts), 1)
 
     def change_to(self, other: Scored, level: float = 0.95) -> tuple[float, float, float]:
         """Return by how much another model's score on the same rows differs, and the ends of its interval."""
@@ -289,7 +295,8 @@ def compare_models(pair: TablePair, said: ModelOptions, test: Microdata | None =
     -------
     pandas.DataFrame
         target, model, measure, original, released, and ``kept``: the share of the original model's gain over knowing
-        nothing that the released one has; NaN where the measure has no such point, or the original gains nothing;
+        nothing that the released one has; NaN where the measure has no such point, or where the original gains nothing
+        beyond chance (two standard errors);
         ``change``, released less original, with the ends ``lower`` and ``upper`` of its 95 % interval.
 
     Raises
@@ -297,6 +304,8 @@ def compare_models(pair: TablePair, said: ModelOptions, test: Microdata | None =
     ConfigError
         When nothing is to be predicted, a column is missing, or a target has one value or more than twenty.
     """
+    from threadpoolctl import threadpool_limits
+
     original = pair.original
     targets, survival = column_names(said.target), column_names(said.survival)
     require(bool(targets or survival), "nothing is to be predicted", "name columns with --target or --survival")
@@ -309,9 +318,8 @@ def compare_models(pair: TablePair, said: ModelOptions, test: Microdata | None =
     rows: list[dict[str, object]] = []
     for target in targets:
         design = _Design([n for n in original.quasi_identifiers if n not in (target, *survival)], original)
-        found = {}
-        for side, table in sides.items():
-            found[side] = _of_target(design, table, tried, target)
+        with threadpool_limits(1):  # trees are small: threads wait for one another ten times as long as they work
+            found = {side: _of_target(design, table, tried, target) for side, table in sides.items()}
         rows += _rows(target, found)
     if survival:
         design = _Design([name for name in original.quasi_identifiers if name not in survival], original)
@@ -334,6 +342,13 @@ def _of_target(design: _Design, table: _Rows, tried: _Rows, target: str) -> Mapp
     if original.kind(target) != "nominal":
         line, truth = table.numbers(target), tried.numbers(target)
         known, asked = ~np.isnan(line), ~np.isnan(truth)
+        ends = np.unique(original.numbers(target))[:3]  # a missing one is last
+        if np.isfinite(ends).sum() == 2:  # died: 0, 1
+            low, high = ends[:2]
+            asked &= np.isin(truth, ends)
+            share = np.clip((line[known] - low) / (high - low), 0, 1)
+            truths = (truth[asked] == high).astype(np.intp)
+            return _classify(x[known], np.stack([1 - share, share], axis=1), test[asked], truths)
         require(bool(np.ptp(truth[asked])), f"{target!r} has one value", "predict another column")
         return _regress(x[known], line[known], test[asked], truth[asked])
     count = len(original.codes(target).values)
@@ -361,7 +376,7 @@ def _rows(target: str, found: Mapping[str, Mapping[str, Mapping[str, Scored]]]) 
             other = found["released"][model][measure]
             nothing = _NOTHING.get(measure, float("nan"))
             gain = score.value - nothing
-            kept = (other.value - nothing) / gain if gain > 0.005 else float("nan")
+            kept = (other.value - nothing) / gain if gain > max(0.005, 2 * score.error) else float("nan")
             change, lower, upper = score.change_to(other)
             rows.append(
                 {

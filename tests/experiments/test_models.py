@@ -118,6 +118,97 @@ def test_the_interval_of_a_change_holds_and_is_paired() -> None:
     assert area(one, truth).change_to(area(one, truth)) == (0, 0, 0)
 
 
+def test_an_outcome_of_two_numbers_is_a_class_as_that_of_two_words_is() -> None:
+    tables = []
+    for rows, seed in ((900, 1), (500, 2)):
+        frame = patients(rows, seed)
+        tables.append(frame.assign(died=(frame["dx"] == "yes").astype(int)))
+    tables[1].loc[:5, "died"] = 7  # what the original does not have is not asked
+    original, later = of(tables[0]), of(tables[1])
+    published = anonymize(original, Requirements(k=5)).published
+    found = compare_models(TablePair(original, published), ModelOptions(target="died,dx"), later)
+    assert set(found["measure"]) == {"AUC", "accuracy"}
+    for model in ("logistic regression", "boosted trees"):
+        number, word = (scores(found, target, "AUC", model) for target in ("died", "dx"))
+        assert number == pytest.approx(word, abs=0.01)
+        assert number[0] > 0.7
+    hidden = published.frame.assign(died="[0-1]")
+    kinds = {"died": "numeric"}
+    nothing = compare_models(
+        TablePair(original, Microdata(hidden, ROLES, kinds=kinds)), ModelOptions(target="died"), later
+    )
+    assert scores(nothing, "died", "AUC", "logistic regression")[1] == pytest.approx(0.5, abs=0.05)
+
+
+def test_ages_with_a_top_code_are_numbers_to_studies() -> None:
+    """90+ is 90 in the original, and a cell that reaches beyond ends there; words would be left out as too many."""
+    plain = patients(900, 1)
+    coded = plain.assign(age=[f"{age}" if age < 85 else "85+" for age in plain["age"]])
+    cut = plain.assign(age=plain["age"].clip(upper=85))
+    pairs = []
+    for frame in (coded, cut):
+        table = Microdata(frame, ROLES)
+        pairs.append(TablePair(table, anonymize(table, Requirements(k=5)).published))
+    ages = pairs[0].column("age")
+    assert pairs[0].original.kind("age") == "numeric"
+    assert np.nanmax(ages.high) == 85
+    ends = pairs[0].release.frame["age"]
+    assert not ends.str.contains(r"\+").any()
+    # each row's interval holds its age, in the order of the rows
+    aligned = anonymize(Microdata(coded, ROLES), Requirements(k=5)).aligned()
+    release = coded.assign(**{name: aligned[name] for name in QUASI})
+    pair = TablePair(Microdata(coded, ROLES), Microdata(release, ROLES, kinds={"age": "nominal"}))
+    column = pair.column("age")
+    assert (column.low[column.codes] <= cut["age"]).all()
+    assert (column.high[column.codes] >= cut["age"]).all()
+    assert (column.low[column.codes] == column.high[column.codes]).any()
+    old = parse_cohort(pair.original, "age>=70 and sex=F")
+    least, greatest = pair.bounds(old)
+    assert least <= ((cut["age"] >= 70) & (cut["sex"] == "F")).sum() <= greatest
+    for said, model, measure in (("dx", "logistic regression", "AUC"), ("cost", "linear regression", "R2")):
+        top, whole = (compare_models(own, ModelOptions(target=said)) for own in pairs)
+        assert scores(top, said, measure, model)[0] == pytest.approx(scores(whole, said, measure, model)[0], abs=1e-6)
+        assert scores(top, said, measure, model)[1] == pytest.approx(scores(whole, said, measure, model)[1], abs=0.05)
+    found = compare_conclusions(pair, {"dx": frozenset(["yes"])})
+    assert "age, per standard deviation" in set(found["of"])
+
+
+def test_made_up_rows_with_a_top_code_are_numbers_too() -> None:
+    coded, made = (
+        Microdata(pd.DataFrame({"age": ages}), {"age": "quasi-identifier"})
+        for ages in (["30", "40", ">89", "<18", ""], [">89", "35", "<18"])
+    )
+    pair = TablePair(coded, made_up_rows(coded, made), made_up=True)
+    assert pair.original.numbers("age")[:4].tolist() == [30, 40, 90, 17]
+    assert np.isnan(pair.original.numbers("age")[4])
+    assert pair.chances(parse_cohort(pair.original, "age>=90")).tolist() == [1, 0, 0]
+    assert pair.chances(parse_cohort(pair.original, "age<18")).tolist() == [0, 0, 1]
+
+
+def test_columns_of_two_numbers_are_groups() -> None:
+    """Where most have the greater one, nobody lies above the median."""
+    frame = patients(900, 1).assign(zip=lambda own: np.where(own["sex"] == "M", 2, 1))
+    frame["zip"] = np.where(np.arange(900) < 200, 2, frame["zip"])
+    frame["sex"] = np.where(np.arange(900) % 10 < 7, 5, np.arange(900) % 3)  # most have the greatest of many
+    table = of(frame)
+    pair = TablePair(table, anonymize(table, Requirements(k=5)).published)
+    found = compare_conclusions(pair, {"dx": frozenset(["yes"])}).set_index(["analysis", "of"])
+    own, has = frame["zip"] == 2, frame["dx"] == "yes"
+    odds = (own & has).sum() * (~own & ~has).sum() / ((own & ~has).sum() * (~own & has).sum())
+    assert found.loc[("odds ratio", "zip=2"), "estimate_original"] == pytest.approx(odds)
+    assert ("odds ratio", "sex at its greatest") in found.index
+    assert ("logistic regression", "zip=2 against 1") in found.index
+
+
+def test_a_gain_within_chance_is_not_divided_by() -> None:
+    original = of(patients(300, 1))
+    found = compare_models(
+        TablePair(original, anonymize(original, Requirements(k=5)).published), ModelOptions(target="zip"),
+        of(patients(200, 2)),
+    )  # fmt: skip
+    assert found["kept"].isna().all()
+
+
 def test_a_release_keeps_what_it_tells_and_loses_what_it_hides() -> None:
     original, later = of(patients(900, 1)), of(patients(500, 2))
     said = ModelOptions(target="dx,cost", survival="days,died")
