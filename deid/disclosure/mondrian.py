@@ -48,6 +48,7 @@ def mondrian(
     hierarchical: bool = True,
     target: Ints | None = None,
     stop_below: int = 0,
+    disjoint: bool = False,
 ) -> IndexArray:
     """Partition a table into groups that satisfy a constraint.
 
@@ -70,6 +71,9 @@ def mondrian(
         (workload-aware Mondrian, LeFevre et al., KDD 2006, InfoGain Mondrian).
     stop_below : int
         Groups of fewer records than this are not cut further (0: cut as far as allowed).
+    disjoint : bool
+        Cut along a hierarchy only where every child suffices: children that stay together are published as the value
+        above, which covers those that do not, too, and who else a published cell covers may matter.
 
     Returns
     -------
@@ -121,7 +125,7 @@ def mondrian(
             chosen, low, high = chosen[alive], low[alive], high[alive]
             cuts = None if cuts is None else cuts[alive]
         cut_at = None if cuts is None else cuts[np.arange(len(chosen)), chosen]
-        runs = _cut(runs, table, weights, constraint, chosen, low, high, cut_at, hierarchical, relaxed)
+        runs = _cut(runs, table, weights, constraint, chosen, low, high, cut_at, hierarchical, relaxed, disjoint)
     return classes
 
 
@@ -136,6 +140,7 @@ def _cut(
     cut_at: Ints | None,
     hierarchical: bool,
     relaxed: bool,
+    disjoint: bool,
 ) -> _Runs:
     """Cut every group along its chosen column; where a part fails, remember the column as tried."""
     lengths = runs.lengths()
@@ -160,19 +165,38 @@ def _cut(
             top = code[runs.starts + lengths - 1]
             cut_at = np.where(cut_at == top, cut_at - 1, cut_at)
         part = (code > cut_at[group]).astype(np.int64)
+    along = np.zeros(len(lengths), dtype=bool)
     if hierarchical and not relaxed and not targeted:
         for c, column in enumerate(table.columns):
             here = chosen == c
             if column.tree is not None and here.any():
+                along |= here & (not disjoint)
                 inside = here[group]
                 node = column.tree.common(low[:, c], high[:, c])[group[inside]]
                 part[inside] = child_of(column, node, code[inside])
-    edge = np.empty(len(group), dtype=bool)
-    edge[0] = True
-    edge[1:] = (part[1:] != part[:-1]) | (group[1:] != group[:-1])
-    starts = np.flatnonzero(edge)
+    starts = _edges(group, part)
     owner = group[starts]
     ok = constraint.satisfied(Groups(table, rows, starts))
+    for _ in range(2):  # children that do not suffice stay together; where they still do not, the smallest joins them
+        mixed = along & (np.bincount(owner, ok, minlength=len(lengths)) > 0)
+        mixed &= np.bincount(owner, ~ok, minlength=len(lengths)) > 0
+        if not mixed.any():
+            break
+        size = np.add.reduceat(weights[rows], starts)
+        least = np.lexsort((size, ~ok, owner))
+        first = np.unique(owner[least], return_index=True)[1]
+        alone = np.bincount(owner, ~ok, minlength=len(lengths)) == 1
+        rest = ~ok & mixed[owner]
+        smallest = np.zeros(len(starts), dtype=bool)
+        smallest[least[first]] = True
+        rest |= smallest & (alone & mixed)[owner]
+        counts = np.diff(starts, append=len(rows))
+        part = np.where(np.repeat(rest, counts), -1, np.repeat(np.arange(len(starts)), counts))
+        order = np.lexsort((part, group))
+        rows, place, part = rows[order], place[order], part[order]
+        starts = _edges(group, part)
+        owner = group[starts]
+        ok = constraint.satisfied(Groups(table, rows, starts))
     good = np.bincount(owner, ~ok, minlength=len(lengths)) == 0
     good &= np.bincount(owner, minlength=len(lengths)) > 1
     tried = runs.tried.copy()
@@ -182,6 +206,14 @@ def _cut(
     starts, owner = starts[begin], owner[begin]
     tried[good] = False
     return _Runs(rows, runs.codes[:, place], starts, tried[owner])
+
+
+def _edges(group: IndexArray, part: IntArray) -> IndexArray:
+    """Return where a part of a group begins."""
+    edge = np.empty(len(group), dtype=bool)
+    edge[0] = True
+    edge[1:] = (part[1:] != part[:-1]) | (group[1:] != group[:-1])
+    return np.flatnonzero(edge)
 
 
 def _medians(code: IntArray, weights: IntArray, starts: IndexArray, lengths: IndexArray) -> Ints:

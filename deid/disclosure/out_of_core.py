@@ -263,7 +263,7 @@ class _Cells:
         """Cut until no part has more combinations than ``most``, or can be cut; return the tables of the parts."""
         least = 2 * smallest_group(self.constraint)
         whole, done = ["cells"], []
-        if not self._allowed("cells", [("TRUE", 0)]):
+        if not self._sufficing("cells", [("TRUE", 0)])[0][1]:
             raise ConfigError(f"not even the whole table has {self.constraint}", "ask for less")
         while whole:
             part = whole.pop()
@@ -289,8 +289,17 @@ class _Cells:
             code = self.codes[chosen]
             ranges = self._ranges(part, chosen, low[chosen], high[chosen])
             pieces = [f"{code} BETWEEN {first} AND {last}" for first, last in ranges]
-            found = self._allowed(part, [(piece, at) for at, piece in enumerate(pieces)])
-            if found and len(found) > 1:
+            found = self._sufficing(part, [(piece, at) for at, piece in enumerate(pieces)])
+            for _ in range(2 if self.columns[chosen].tree is not None else 0):  # as `mondrian` has it
+                few = [at for at, (_, suffices) in found.items() if not suffices]
+                if not few or len(few) == len(found):
+                    break
+                if len(few) == 1:
+                    few.append(min((size, at) for at, (size, suffices) in found.items() if suffices)[1])
+                pieces.append(f"({' OR '.join(pieces[at] for at in few)})")
+                rest = self._sufficing(part, [(pieces[-1], len(pieces) - 1)])
+                found = {at: own for at, own in found.items() if at not in few} | rest
+            if len(found) > 1 and all(suffices for _, suffices in found.values()):
                 return [pieces[at] for at in found]
             worth[chosen] = 0
         return []
@@ -311,22 +320,23 @@ class _Cells:
         at -= at == high
         return [(int(low), at), (at + 1, int(high))]
 
-    def _allowed(self, part: str, pieces: list[tuple[str, int]]) -> list[int]:
-        """Return the pieces that have rows, or nothing when one of them is not what is asked for."""
+    def _sufficing(self, part: str, pieces: list[tuple[str, int]]) -> dict[int, tuple[int, bool]]:
+        """Return of the pieces that have rows how many, and whether each is what is asked for."""
         case = " ".join(f"WHEN {where} THEN {at}" for where, at in pieces)
-        there: list[int] = []
+        there: dict[int, tuple[int, bool]] = {}
         for name, constraint in self.models:
             value = f", {self.values[self.sensitive.index(name)]} AS s" if name else ""
             rows = self.table.arrays(
-                f"SELECT CASE {case} END AS p{value}, sum(n)::BIGINT AS n FROM {part} GROUP BY ALL ORDER BY p"
+                f"SELECT CASE {case} END AS p{value}, sum(n)::BIGINT AS n FROM {part} "
+                f"WHERE CASE {case} END IS NOT NULL GROUP BY ALL ORDER BY p"
             )
             piece = rows["p"]
             starts = np.flatnonzero(np.diff(piece, prepend=piece[0] - 1))
             sensitive = {name: (self.domains.coded.sensitive[name][0], rows["s"].astype(np.int32))} if name else {}
             table = CodedTable((), np.empty((len(piece), 0), np.int32), sensitive, None, rows["n"])
-            if not constraint.satisfied(Groups(table, np.arange(len(piece)), starts)).all():
-                return []
-            there = piece[starts].tolist()
+            suffices = constraint.satisfied(Groups(table, np.arange(len(piece)), starts))
+            for at, size, own in zip(piece[starts], np.add.reduceat(rows["n"], starts), suffices, strict=True):
+                there[int(at)] = int(size), bool(own) and there.get(int(at), (0, True))[1]
         return there
 
     def cut_on(self, parts: Sequence[str], jobs: int) -> tuple[int, float]:

@@ -212,7 +212,7 @@ def _classes(coded: CodedTable, constraint: Constraint, search: Search) -> Index
         return np.unique(local_recoding(coded, constraint), return_inverse=True)[1].astype(np.intp)
     small, ids = coded.collapse()
     if search == "mondrian":
-        return mondrian(small, constraint)[ids]
+        return mondrian(small, constraint, disjoint=True)[ids]
     if lattice_size(small) > MAX_NODES:
         search = "greedy"
     levels = {"optimal": optimal_levels, "greedy": greedy_levels}[search](small, constraint).levels

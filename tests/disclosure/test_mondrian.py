@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from deid.base.errors import ConfigError
 from deid.disclosure.constraints import All, DistinctL, KAnonymity, TCloseness
-from deid.disclosure.encoding import encode
+from deid.disclosure.encoding import CodedTable, encode
 from deid.disclosure.groups import groups_of
 from deid.disclosure.mondrian import mondrian
 from deid.disclosure.recoding import publish
@@ -104,3 +104,62 @@ def test_with_a_target_the_groups_tell_the_classes_apart() -> None:
 def test_too_few_rows_are_refused() -> None:
     with pytest.raises(ConfigError, match="4-anonymity"):
         mondrian(encode(random_table(3, 0)), KAnonymity(4))
+
+
+def along_the_tree(coded: CodedTable, k: int) -> set[frozenset[int]]:
+    """The rule, one group at a time: the widest column; children with k rows are parts, the others one; where these are
+    fewer than k, the smallest part joins them."""
+    column_of = coded.columns
+
+    def cut(rows: list[int]) -> set[frozenset[int]]:
+        low, high = coded.codes[rows].min(axis=0), coded.codes[rows].max(axis=0)
+        worth = [
+            float(column.loss(low[c : c + 1], high[c : c + 1])[0]) if low[c] < high[c] else 0.0
+            for c, column in enumerate(column_of)
+        ]
+        for c in sorted(range(len(worth)), key=lambda c: (-worth[c], c)):
+            if worth[c] <= 0 or len(rows) < 2 * k:
+                continue
+            tree = column_of[c].tree
+            assert tree is not None
+            node = int(tree.common(low[c : c + 1], high[c : c + 1])[0])
+            path = [tree.depths[:, coded.codes[row, c]].tolist() for row in rows]
+            parts: dict[int, list[int]] = {}
+            for row, own in zip(rows, path, strict=True):
+                below = own[len(own) - own[::-1].index(node) :]
+                parts.setdefault(below[0] if below else node, []).append(row)
+            by_code = sorted(parts.values(), key=lambda part: coded.codes[part, c].min())
+            enough = [part for part in by_code if len(part) >= k]
+            rest = [row for part in by_code if len(part) < k for row in part]
+            if rest and len(rest) < k and enough:
+                smallest = min(enough, key=len)
+                enough.remove(smallest)
+                rest += smallest
+            pieces = [*enough, *([rest] if rest else [])]
+            if len(pieces) > 1 and min(map(len, pieces)) >= k:
+                return set().union(*map(cut, pieces))
+        return {frozenset(rows)}
+
+    return cut(list(range(len(coded))))
+
+
+@given(st.integers(0, 10_000), st.integers(1, 8), st.integers(8, 90))
+@settings(max_examples=60)
+def test_children_that_do_not_suffice_stay_together(seed: int, k: int, rows: int) -> None:
+    import pandas as pd
+
+    from deid.table.hierarchy import hierarchy_from_rows
+    from deid.table.microdata import Microdata
+
+    rng = np.random.default_rng(seed)
+    names, trees, columns = ("a", "b", "c"), {}, {}
+    for name, (outer, inner) in zip(names, ((4, 3), (7, 1), (3, 4)), strict=True):
+        leaves = [(f"{name}{x}.{y}", f"{name}{x}", "*") for x in range(outer) for y in range(inner)]
+        leaves = [(leaf, *above) if inner > 1 else (leaf, "*") for leaf, *above in leaves]
+        trees[name] = hierarchy_from_rows(leaves, name)
+        weights = 1 / np.arange(1, len(leaves) + 1) ** 1.5
+        columns[name] = rng.choice([own[0] for own in leaves], rows, p=weights / weights.sum())
+    coded = encode(Microdata(pd.DataFrame(columns), dict.fromkeys(names, "quasi-identifier"), trees))
+    classes = mondrian(coded, KAnonymity(k))
+    found = {frozenset(np.flatnonzero(classes == c).tolist()) for c in set(classes.tolist())}
+    assert found == along_the_tree(coded, k)
