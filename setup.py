@@ -17,7 +17,8 @@ GRAMMAR = (
     *("deid.rules.names", "deid.rules.places", "deid.rules.institutions", "deid.rules.professions"),
     *("deid.rules.layouts", "deid.rules.rules"),
     *("deid.detection.numbers", "deid.detection.alone", "deid.detection.find_again", "deid.detection.overlaps"),
-    *("deid.detection.ensemble", "deid.replacement.permutation", "deid.replacement.names"),
+    *("deid.detection.edges", "deid.detection.whose", "deid.detection.ensemble"),
+    *("deid.replacement.permutation", "deid.replacement.names"),
     *("deid.replacement.places", "deid.replacement.institutions"),
 )
 SOURCES = {name: Path(*name.split(".")).with_suffix(".py") for name in GRAMMAR}

@@ -168,6 +168,8 @@ class Ensemble:
     """Learnt weights of what nobody else speaks for."""
     _asked: tuple[Recognizer, ...] = field(init=False, repr=False, compare=False)
     """The recognizers as they are asked: rules for weak candidates too, which another recognizer may raise."""
+    _probable: Probable | None = field(init=False, repr=False, compare=False)
+    """The first recognizer that knows how sure it is of a place."""
     _deciding: frozenset[str] = field(init=False, repr=False, compare=False)
     """Sources of labelled values, and of what repeats them."""
     _trusted: frozenset[str] = field(init=False, repr=False, compare=False)
@@ -177,6 +179,7 @@ class Ensemble:
         least = min(_EVIDENCE, self.threshold)
         asked = (replace(r, threshold=least) if isinstance(r, RuleRecognizer) else r for r in self.recognizers)
         object.__setattr__(self, "_asked", tuple(asked))
+        object.__setattr__(self, "_probable", next((r for r in self.recognizers if isinstance(r, Probable)), None))
         sources = {source for r in self.recognizers if isinstance(r, RuleRecognizer) for source in r.deciding}
         own = {source for r in self.recognizers if isinstance(r, RuleRecognizer) for source in r.own}
         object.__setattr__(self, "_deciding", frozenset((*sources, *(f"consistency:{s}" for s in sources))))
@@ -356,7 +359,7 @@ class Ensemble:
         self, scene: Scene, found: list[tuple[int, Span]], scores: list[float | None], unsure: dict[int, str]
     ) -> dict[int, Weighed]:
         """Weigh candidates that nobody else speaks for; number -> what came of it."""
-        model = next((r for r in self.recognizers if isinstance(r, Probable)), None)
+        model = self._probable
         numbers = [number for number, kind in unsure.items() if kind in self.joining]
         if model is None:
             return {}
