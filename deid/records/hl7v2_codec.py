@@ -172,7 +172,8 @@ class Codec:
 
     def escaped(self, text: str) -> str:
         """Return text as a field writes it."""
-        text = fit(text, self.charset)
+        if not text.isascii():
+            text = fit(text, self.charset)
         if text.isalnum():
             return text
         return _to_escape(self.sep, self.component, self.repetition, self.escape, self.sub).sub(self._escape, text)

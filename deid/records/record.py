@@ -414,7 +414,11 @@ def sweep(source: str, kept: Sequence[tuple[int, int]], known: Iterable[tuple[st
         for word in _forms(category, value):
             if len(word) >= LEAST.get(category, LEAST_NUMBER) and not (category in NAMES and word[-1] == "."):  # Mrs.
                 words.setdefault(small(word), category)
-    joined = "\0".join([small(source[start:end]) for start, end in kept])
+    if source.isascii():
+        lower = source.lower()
+        joined = "\0".join([lower[start:end] for start, end in kept])
+    else:
+        joined = "\0".join([small(source[start:end]) for start, end in kept])
     found: list[tuple[int, int, str]] = []
     taken = bytearray(len(joined))
     offsets = list(accumulate((end - start + 1 for start, end in kept), initial=0))
