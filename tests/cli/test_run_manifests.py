@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def without_checksums(manifest: Path) -> str:
+    """Return what a manifest says; a checksum may hold any five digits by chance."""
+    return re.sub("[0-9a-f]{16,}", "", manifest.read_text())
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_every_run_that_writes_is_proved(name: str, place: Path, capfd: pytest.CaptureFixture[str]) -> None:
     compared = []
@@ -80,7 +86,7 @@ def test_every_run_that_writes_is_proved(name: str, place: Path, capfd: pytest.C
         first = next((place / folder).glob("*.manifest.json"))
         written = first.with_name(first.name.removesuffix(".manifest.json"))
         assert written.exists()
-        content = first.read_text()
+        content = without_checksums(first)
         for word in PLANTED:
             assert word.casefold() not in content.casefold(), word
         manifest = read_manifest(first)
@@ -111,7 +117,7 @@ def test_releases_with_noise_tell_nothing_but_the_release(place: Path, capfd: py
     assert len(read_manifest(manifest_path(place / "drawn.csv")).run["inputs"]) == 1
     for out in ("Zebulon.csv", "drawn.csv"):
         assert call("manifest", "verify", out) == 0
-        assert not any(word in manifest_path(place / out).read_text() for word in PLANTED)
+        assert not any(word in without_checksums(manifest_path(place / out)) for word in PLANTED)
     (place / "Zebulon.csv.json").write_text("{}")
     assert call("manifest", "verify", "Zebulon.csv") == 1
     (place / "Zebulon.csv.json").unlink()
