@@ -49,6 +49,9 @@ _INITIALS: Final = 4
 _SEPARATED: Final = regex.compile(r"[0-9][/-]")
 _MEASURED: Final = regex.compile(r"(?:[ \t]+[a-z]+)?(?:[ \t]+[0-9][0-9.:]*,?(?![0-9/-])){2}")
 """Values behind the name of a measure: *Fundal height 28 30*, *O2 sat 88 90*."""
+_SEXES: Final = frozenset("FMfm")
+_CELL_BEFORE: Final = regex.compile(r"(?:\n|\t|\||[ ]{2})[ ]*\Z")
+_CELL_BEHIND: Final = regex.compile(r"[ ]*(?:\Z|\n|\t|\||:)|[ ]{2}")
 _FRACTION: Final = regex.compile(r"[0-9]{1,2}/(?:5|6|7|8|10|12|52)")
 """A part of a scale, or of a week, a year: *7/10*, *5/5*, *3/52*."""
 
@@ -64,6 +67,10 @@ def stands_alone(scene: Scene, span: Span) -> bool:
     """
     category = CANONICAL[span.category]
     words = _words(scene, span)
+    if len(span) == 1 and (GROUP[category] != "NAME" or scene.text[span.start] in _SEXES):
+        return category == "AGE" or not words
+    if words and GROUP[category] in GRAMMATICAL and _is_form_label(scene, span, words):
+        return False
     if category in ("HOSPITAL", "ORGANIZATION"):
         return any(_could_name(scene, i) for i in words)
     if category == "PROFESSION":
@@ -74,6 +81,20 @@ def stands_alone(scene: Scene, span: Span) -> bool:
         return False
     named = GROUP[category] == "NAME" or (GROUP[category] == "LOCATION" and category != "STREET")
     return not named or len(span) < _INITIALS or not is_clinical(scene, span)
+
+
+def _is_form_label(scene: Scene, span: Span, words: list[int]) -> bool:
+    """Tell whether words fill a cell of a form or a head of a column, and are those of labels: *State  Zip*."""
+    if not all(scene.says(i, "form_label") for i in words):
+        return False
+    text, first, last = scene.text, words[0], words[-1]
+    while scene.says(first - 1, "form_label") and scene.starts[first] == scene.ends[first - 1] + 1:
+        first -= 1
+    while scene.says(last + 1, "form_label") and scene.starts[last + 1] == scene.ends[last] + 1:
+        last += 1
+    start = scene.starts[first]
+    before = _CELL_BEFORE.search(text, max(0, start - _NEAR), start)
+    return (start == 0 or before is not None) and _CELL_BEHIND.match(text, scene.ends[last]) is not None
 
 
 def _plain(scene: Scene, index: int) -> bool:
@@ -128,7 +149,7 @@ def within(scene: Scene, span: Span) -> Span:
         return span.moved(behind, span.end) if odd else _dated(scene, span, words)
     first, last = 0, len(words) - 1
     if category == "PROFESSION":
-        while first < last and (scene.has(words[first], _FUNCTION) or scene.says(words[first], "age_label")):
+        while first < last and (scene.has(words[first], _FUNCTION) or _is_told_apart(scene, words[first])):
             first += 1
     else:
         while first < last and _before(scene, words[first]) and scene.word(words[first] + 1) != ",":
@@ -141,6 +162,11 @@ def within(scene: Scene, span: Span) -> Span:
     start = view.starts[words[first]] if first else span.start
     end = view.ends[words[last]] if last < len(words) - 1 else span.end
     return span.moved(start, end)
+
+
+def _is_told_apart(scene: Scene, index: int) -> bool:
+    """Tell whether a word before an occupation says how old or of which sex somebody is."""
+    return scene.says(index, "age_label") or scene.says(index, "sex")
 
 
 def _dated(scene: Scene, span: Span, words: list[int]) -> Span:

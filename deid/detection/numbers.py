@@ -69,7 +69,7 @@ _OWN_FORM: Final = {
         r"|[0-9]{1,2}\.[0-9]{1,2}\.(?:[0-9]{4}|[0-9]{2}))(?![0-9])"
     ),
     "ID": re.compile(
-        _BEGINS + r"(?:[0-9]{3}-[0-9]{2}-[0-9]{4}|[0-9]{2,4}-[0-9]{2,4}-[0-9]{2,6}|[0-9]{7,18})(?![0-9]|[.,/:][0-9])"
+        _BEGINS + r"(?:[0-9]{3}-[0-9]{2}-[0-9]{4}|[0-9]{2,4}-[0-9]{2,4}-[0-9]{2,6}|[0-9]{7,18})(?![0-9]|[-.,/:][0-9])"
     ),
     "ZIP": re.compile(r"(?<![0-9.,])[0-9]{5}-[0-9]{4}(?![0-9])"),
 }
@@ -115,6 +115,8 @@ _PAIR: Final = re.compile(r"[0-9]{2,3}/[0-9]{2,3}[ \t]*\($")
 _NUMBERED: Final = re.compile(r"[.)][ ]{1,2}[A-Z][a-z]+[^\n:]{0,20}:")
 """Behind the number of a field in a form: *Vlahos    2. Room: 114A*."""
 _LOOSE_ID: Final = re.compile(r"[0-9]{5,20}|[0-9]{1,10}(?:[-/][0-9]{1,10})+|[0-9]{3}(?: [0-9]{3,4}){2}")
+_SERIES: Final = re.compile(r"(?<![0-9])[0-9]{1,3}(?:-[0-9]{1,3}){4,}(?![0-9])")
+"""Values one behind the other, as of hearing: *15-20-25-40-55-60*; a number in groups has fewer or longer ones."""
 _LONG_ID: Final = re.compile(r"[0-9]{6,20}|[0-9]{2,10}(?:-[0-9]{2,10}){2,}")
 
 
@@ -187,7 +189,7 @@ class Numbers:
             return (span.named("ZIP") if span.category in _TOWNS and _ZIP.fullmatch(text) else span,)
         if cue != kind and ((cue == "ID" and _GROUPED.match(text)) or (cue == "CONTACT" and _CALLABLE.match(text))):
             return (span.named(_CALLED[cue]),)
-        if level == _ALONE and kind != "ID" and _LONG_ID.search(text):
+        if level == _ALONE and kind != "ID" and _LONG_ID.search(text) and not _in_series(scene, span):
             return (span.named("IDNUM"),)
         if own is None or (level == _ALONE and cue != kind):
             return ()
@@ -380,11 +382,19 @@ def _behind_state(scene: Scene, span: Span) -> bool:
 
 
 def _number(scene: Scene, span: Span, text: str, level: int) -> bool:
+    if _in_series(scene, span):
+        return False
     if level == _ALONE:
         return _LOOSE_ID.search(text) is not None
     if level < _MEASURED and _GROUPS.fullmatch(text):  # a cell of a line with bars or slashes
         return _CELL.search(scene.text, max(0, span.start - 3), span.start) is not None
     return level == _ROWED and all(len(p) > 5 for p in _PIECE.findall(text))
+
+
+def _in_series(scene: Scene, span: Span) -> bool:
+    """Tell whether a span begins inside of a series of values."""
+    around = _SERIES.finditer(scene.text, max(0, span.start - _NEAR), span.end + _NEAR)
+    return any(found.start() <= span.start < found.end() for found in around)
 
 
 def _bare(scene: Scene, span: Span, text: str, level: int) -> bool:

@@ -29,7 +29,7 @@ _WORDS = frozenset(
         *("hospital_acronym_ending", "title_plural", "title_word", "title_unlikely", "no_initial", "state_code_word"),
         *("unit", "measure", "value_link", "number_label", "phone_label", "age_label", "date_label"),
         *("purpose", "date_link", "scale", "filler", "graded", "versus", "named_after", "name_label"),
-        *("scored", "no_name_behind", "lasting", "place_label"),
+        *("scored", "no_name_behind", "lasting", "place_label", "form_label", "name_head", "sex"),
         *("patient_role", "patient_act", "staff_role", "staff_act", "staff_matter"),
         *("organization_end", "initials_head"),
         *("compound_head", "asks", "asks_with_mark", "topic", "individual", "speaks"),

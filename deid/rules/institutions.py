@@ -164,6 +164,8 @@ def _name_before(scene: Scene, head: int) -> int:
         start = at
     # words of the sentence, of a heading or of a label in front are no part: "Referring Clinic", "The Mercy Clinic"
     start = next((i for i in range(head - 1, start, -1) if scene.cued(i, _WORK_AT)), start)  # "Attends Elm School"
+    if start < head and _title_before(scene, start):  # "Dr. Levi of Tidal Practice" is two
+        start = next((i + 1 for i in range(start, head) if scene.says(i, "institution_link")), start)
     while start < head and (not scene.is_word(start) or scene.classes[start] & (GENERIC | FUNCTION)):
         start += 1
     return start

@@ -162,7 +162,7 @@ def find_tables(scene: Scene, rules: Mapping[str, Field | PersonField]) -> Itera
         while cells and not cells[-1][1].strip():
             del cells[-1]
         filled = [(at, cell) for at, cell in cells if cell.strip(" -+:")]
-        heads = [rules.get(fold(c.strip(" :*"))) if len(c) < _MAX_HEADER_CELL else None for _, c in filled]
+        heads = _heads(scene, rules, [fold(c.strip(" :*")) if len(c) < _MAX_HEADER_CELL else "" for _, c in filled])
         if sum(h is not None for h in heads) > 1 and len(heads) > 2:
             columns, placed = heads, len(filled) == len(cells)
         elif columns and len(filled) <= len(columns):
@@ -183,7 +183,11 @@ def find_spaced_tables(scene: Scene, rules: Mapping[str, Field | PersonField]) -
     if "   " not in text:
         return
     for line in _spaced(text):
-        heads = [(found.span(), _head(scene, rules, fold(found[0].strip(" *")))) for found in _WORDS.finditer(line[0])]
+        words = list(_WORDS.finditer(line[0]))
+        told = _heads(scene, rules, [fold(found[0].strip(" *")) for found in words])
+        heads = [
+            (found.span(), rule or _initials(scene, rules, found[0])) for found, rule in zip(words, told, strict=True)
+        ]
         known = [rule for _, rule in heads if rule is not None]
         if len(heads) < 3 or not known or (len(known) < 2 and known[0].name != _SIGNED_COLUMN):
             continue
@@ -194,7 +198,7 @@ def find_spaced_tables(scene: Scene, rules: Mapping[str, Field | PersonField]) -
             cells = [(found.span(), found[0]) for found in _columns_of(text[at:end])]
             if len(cells) < 2 or len(cells) > len(heads) + 1:
                 break  # a remark may stand behind the last column
-            if sum(fold(cell.strip(" *:")) in rules for _, cell in cells) > 1:
+            if sum(_is_head(scene, rules, fold(cell.strip(" *:"))) for _, cell in cells) > 1:
                 break  # the head of another table
             for (first, last), cell in cells:
                 distance, rule = min(
@@ -206,9 +210,21 @@ def find_spaced_tables(scene: Scene, rules: Mapping[str, Field | PersonField]) -
             at = end + 1
 
 
-def _head(scene: Scene, rules: Mapping[str, Field | PersonField], name: str) -> Field | PersonField | None:
-    """Return the field of the head of a column."""
-    return rules.get(name) or (rules.get(_INITIALS_LABEL) if name in scene.words["initials_head"] else None)
+def _heads(
+    scene: Scene, rules: Mapping[str, Field | PersonField], names: Sequence[str]
+) -> list[Field | PersonField | None]:
+    """Return the fields of the heads of columns; *Last* and *First* beside each other are heads of names."""
+    halves = [name in scene.words["name_head"] for name in names]
+    person = next((r for r in rules.values() if r.category == "PATIENT"), None) if sum(halves) > 1 else None
+    return [rules.get(name) or (person if half else None) for name, half in zip(names, halves, strict=True)]
+
+
+def _initials(scene: Scene, rules: Mapping[str, Field | PersonField], head: str) -> Field | PersonField | None:
+    return rules.get(_INITIALS_LABEL) if fold(head.strip(" *")) in scene.words["initials_head"] else None
+
+
+def _is_head(scene: Scene, rules: Mapping[str, Field | PersonField], name: str) -> bool:
+    return name in rules or (name != "" and scene.words["form_label"].issuperset(name.split()))
 
 
 def _spaced(text: str) -> Iterator[regex.Match[str]]:

@@ -183,6 +183,31 @@ def test_columns_scores_towns_and_wards_are_told_apart(text: str, hidden: list[s
     assert [part for part in found if not part.startswith("Elm")] == hidden
 
 
+FORM = """\
+Last            First       MI  DOB        Sex  Race
+Quendrith       Marguerite  L   12/04/1962  F    W
+Street Address                     City            State   Zip
+9 Tidewater Terrace      Onancock      VA      23417
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        (FORM, [("Quendrith", "PATIENT"), ("Marguerite", "PATIENT"), ("L", "PATIENT"), ("12/04/1962", "DATE"),
+                ("9 Tidewater Terrace", "STREET"), ("Onancock", "CITY"), ("VA", "STATE"), ("23417", "ZIP")]),
+        ("First\tLast\tSex\tMRN\nAnn\tZorblat\tF\t4411203\n",
+         [("Ann", "PATIENT"), ("Zorblat", "PATIENT"), ("4411203", "MEDICALRECORD")]),
+        ("Seen by Dr. Levi of Tidal Community Practice.",
+         [("Levi", "DOCTOR"), ("Tidal Community Practice", "HOSPITAL")]),
+        ("Taken to 4410 N Atlas Rd. Pt stable.", [("4410 N Atlas Rd", "STREET")]),
+        ("Radiation 50.4 Gy in 28 fractions over 3 courses, 15-20-25-40-55-60 on the left.", []),
+    ],
+)  # fmt: skip
+def test_forms_and_what_stands_beside_institutions_are_read(text: str, hidden: list[tuple[str, str]]) -> None:
+    assert [(text[s.start : s.end], s.category) for s in recognizer().find(Document("n", text))] == hidden
+
+
 ROWS = [
     ("Ferreira", "412", "56", "Nakhla"),
     ("Grabowski", "413", "81", "Nakhla"),
