@@ -317,8 +317,13 @@ def _labels(name: str, values: Sequence[object]) -> tuple[str, ...]:
 def _range(name: str, declaration: Mapping[str, Any], _: object) -> Dimension:
     low, high = (int(value) for value in declaration["range"])
     width = int(declaration.get("width", 1))
-    if high < low or width < 1 or (high - low) // width >= _MAX_CELLS or max(abs(low), abs(high)) > _MAX_WHOLE:
+    if high < low or width < 1 or max(abs(low), abs(high)) > _MAX_WHOLE:
         raise ValueError
+    if (high - low) // width >= _MAX_CELLS:
+        raise ConfigError(
+            f"the domain of {name!r} has {(high - low) // width + 1:,} cells, too many to hold",
+            f"declare wider cells, as {low}..{high}/{width * 1000}, or the range that values can have",
+        )
     starts = range(low, high + 1, width)
     labels = tuple(str(at) if width == 1 else f"{at}-{min(at + width - 1, high)}" for at in starts)
     return Dimension(name, labels, True, dict(declaration))
@@ -335,7 +340,9 @@ def _edges(name: str, declaration: Mapping[str, Any], _: object) -> Dimension:
 def _dates(name: str, declaration: Mapping[str, Any], _: object) -> Dimension:
     first, last = (datetime.date.fromisoformat(str(value)) for value in declaration["dates"])
     by = declaration.get("by", "year")
-    if by not in _MONTHS or last < first:
+    if by not in _MONTHS:
+        raise ConfigError(f"the periods of {name!r} are none that is known", f"take {', '.join(_MONTHS)}")
+    if last < first:
         raise ValueError
     start, end = (_months(day) // _MONTHS[by] for day in (first, last))
     stored = dict(declaration) | {"dates": [first.isoformat(), last.isoformat()]}

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import require
+from deid.base.errors import InputError, require
 from deid.base.files import atomic_files
 from deid.base.late import pd
 from deid.dp.intervals import check_level
@@ -90,9 +90,13 @@ def read_numbers(path: Path, numeric: Sequence[str]) -> tuple[dict[str, Any], pd
 
     Raises
     ------
+    InputError
+        When there is no file.
     OSError, ValueError, KeyError, TypeError, RecursionError
         When the file is no release; callers turn these into a message of their own.
     """
+    if not path.exists():
+        raise InputError("the release cannot be read: there is no such file", "look at its name", str(path))
     metadata, frame = _read(path, numeric)
     # what every release says of itself; without it a reader could take test noise for what protects
     private, noise, level = (metadata[name] for name in ("private", "noise", "level"))

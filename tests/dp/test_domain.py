@@ -72,6 +72,20 @@ def test_a_public_domain_does_not_list_the_codes_of_what_is_missing() -> None:
     assert declare("clinic", dimension.declaration).codes(column).tolist() == [1, 2, 0, 2]
 
 
+@pytest.mark.parametrize(
+    ("declaration", "what"),
+    [
+        ({"range": [0, 4_000_000_000]}, "4,000,000,001 cells, too many to hold"),
+        ({"range": [0, 10**8], "width": 5}, "20,000,001 cells, too many to hold"),
+        ({"dates": ["2015-01-01", "2016-12-31"], "by": "half-year"}, "Hint: take year, quarter, month"),
+        ({"range": [9, 0]}, "not of the form it claims"),
+    ],
+)
+def test_a_domain_that_cannot_be_says_why(declaration: dict[str, object], what: str) -> None:
+    with pytest.raises(ConfigError, match=what):
+        declare("a", declaration)
+
+
 def test_a_column_without_a_domain_is_refused() -> None:
     with pytest.raises(ConfigError, match="no declared domain"):
         declare("clinic", {})

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from deid.base.errors import ConfigError, DeidError, FormatError
+from deid.base.errors import ConfigError, DeidError, FormatError, InputError
 from deid.cli.main import app
 from deid.dp.domain import declare
 from deid.dp.forecast import forecast_levels
@@ -127,7 +127,7 @@ def test_what_cannot_be_asked(frame: pd.DataFrame, tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("{}")
     with pytest.raises(FormatError, match="no release of sequences"):
         read_sequences(tmp_path / "x.json")
-    with pytest.raises(FormatError, match="no release of sequences"):
+    with pytest.raises(InputError, match="there is no such file"):
         read_sequences(tmp_path / "missing.csv")
 
 
