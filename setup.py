@@ -44,11 +44,14 @@ def grammar() -> list[Extension]:
 
 
 class Build(build_ext):
-    """Builds what can be built, and tells in ``grammar.json`` from which sources the grammars were."""
+    """Builds what can be built, and tells in ``grammar.json`` from which sources grammars and loops in C were."""
 
     def run(self) -> None:
         """Build; a compiled grammar without the file, or beside an edited source, is refused (`deid.base.compiled`)."""
         digests = {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in SOURCES.items()}
+        digests["deid._native"] = hashlib.sha256(
+            b"".join(f.read_bytes() for f in sorted(Path("deid/csrc").glob("*.[ch]")))
+        ).hexdigest()
         stamp = Path(self.get_ext_fullpath("deid._native")).with_name("grammar.json")
         built = [Path(self.get_ext_fullpath(name)) for name in ("deid._grammar__mypyc", *GRAMMAR)]
         for file in (stamp, *built):

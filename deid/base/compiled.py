@@ -46,8 +46,35 @@ _ARRAY = 1 << 18
 """Bytes; what a note of ordinary length needs is smaller."""
 
 
+_ROOT = Path(__file__).parents[1]
+
+
+def stale(root: Path = _ROOT) -> bool:
+    """Tell whether ``deid._native`` was built of other sources than lie beside it, in a checkout.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the package; an installed one has no sources of C, and nothing to compare.
+    """
+    try:
+        built = json.loads((root / "grammar.json").read_bytes())["deid._native"]
+        sources = sorted((root / "csrc").glob("*.[ch]"))
+    except (OSError, ValueError, KeyError):
+        return False
+    return bool(sources) and built != hashlib.sha256(b"".join(file.read_bytes() for file in sources)).hexdigest()
+
+
 def _load() -> Any:
     if len(PLAIN) == len(ROUTES):
+        return None
+    if stale():
+        warnings.warn(
+            "the loops in C are refused, for deid/csrc changed since: the plain ones run, which is slower; compile "
+            "them again with `pip install -e .`",
+            RuntimeWarning,
+            stacklevel=1,
+        )
         return None
     try:
         return importlib.import_module("deid._native")
@@ -88,7 +115,7 @@ class _Sources:
         return importlib.util.spec_from_file_location(name, Path(path[0], f"{name.rpartition('.')[2]}.py"))
 
 
-def compiled_grammar(root: Path = Path(__file__).parents[1]) -> bool:
+def compiled_grammar(root: Path = _ROOT) -> bool:
     """Tell whether the compiled grammars fit their sources; else see to it that the sources are imported.
 
     The compiled form of an edited module would be imported in its place, silently: so the digests of the sources that
@@ -102,6 +129,7 @@ def compiled_grammar(root: Path = Path(__file__).parents[1]) -> bool:
     """
     try:
         compiled: dict[str, str] = json.loads((root / "grammar.json").read_bytes())
+        compiled.pop("deid._native", None)
         why = "for {} changed since"
     except (OSError, ValueError):  # nothing was compiled, or nobody knows from what
         beside = root.glob(f"*/*{EXTENSION_SUFFIXES[-1]}")

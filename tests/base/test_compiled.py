@@ -139,6 +139,25 @@ def test_compiled_grammars_beside_an_edited_source_are_refused(tmp_path, monkeyp
     assert sys.meta_path[0].find_spec("deid.rules.fields", [str(file.parent)]) is None
 
 
+def test_loops_in_c_beside_an_edited_source_are_refused(tmp_path):
+    assert not compiled.stale(tmp_path)  # an installed package has no sources of C
+    source = tmp_path / "csrc" / "native.c"
+    source.parent.mkdir()
+    source.write_bytes(b"int one;")
+    stamp = {"deid._native": hashlib.sha256(source.read_bytes()).hexdigest()}
+    (tmp_path / "grammar.json").write_text(json.dumps(stamp), encoding="utf-8")
+    assert not compiled.stale(tmp_path)
+    source.write_bytes(b"int two;")
+    assert compiled.stale(tmp_path)
+
+
+@pytest.mark.skipif(compiled.GRAMMAR != "native", reason="the grammars were not compiled")
+def test_the_loops_in_c_that_run_are_of_the_sources_beside_them():
+    sources = sorted((ROOT / "deid" / "csrc").glob("*.[ch]"))
+    told = json.loads((Path(compiled.__file__).parents[1] / "grammar.json").read_bytes())
+    assert told["deid._native"] == hashlib.sha256(b"".join(file.read_bytes() for file in sources)).hexdigest()
+
+
 @pytest.mark.parametrize("stamp", [None, b"", b"{", b"\xff"], ids=["none", "empty", "torn", "no text"])
 def test_compiled_grammars_of_unknown_sources_are_refused(stamp, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
