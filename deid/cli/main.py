@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import gc
-import importlib.util
 import os
 import sys
 from typing import Annotated, Any
@@ -12,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from deid import __version__
-from deid.base.compiled import return_arrays
+from deid.base.compiled import BACKEND, return_arrays
 from deid.base.errors import DeidError, raised_at
 from deid.base.files import FULL, os_reason
 from deid.cli.commands import Commands
@@ -30,9 +29,7 @@ app = typer.Typer(
 
 def _version(show: bool) -> None:
     if show:
-        # asked of the file system: importing the loops would load NumPy
-        compiled = importlib.util.find_spec("deid._native") is not None and os.environ.get("DEID_KERNELS") != "numpy"
-        typer.echo(f"deid {__version__} ({'compiled' if compiled else 'NumPy'} loops)")
+        typer.echo(f"deid {__version__} ({'compiled' if BACKEND == 'native' else 'NumPy'} loops)")
         raise typer.Exit
 
 
