@@ -62,7 +62,7 @@ def replace_by_template(
         A key of `TEMPLATES`.
     text : str
     known : mapping
-        Key of a city, state or country of the document -> its surrogate.
+        Key of a city, state, country or postal code of the document -> its surrogate.
     acronyms : mapping
         Initials of longer names of the document, upper case -> initials of their surrogates.
     step : int
@@ -103,7 +103,7 @@ def replace_by_template(
     out.append(text[read:])
     result = "".join(out)
     if _DIGIT.search(text):
-        result = _numbers(choices, result, step)
+        result = _numbers(choices, result, step, known)
         replaced = True
     if not replaced or step > 1:
         result = _exchange_spare(choices, result, template, words(), step)
@@ -173,11 +173,11 @@ def _compound(choices: Choices, category: str, word: str) -> str:
     return choices.names.spelled(key, own) + word[len(own) :]
 
 
-def _numbers(choices: Choices, text: str, step: int) -> str:
-    """Replace numbers; ordinal endings agree with them."""
+def _numbers(choices: Choices, text: str, step: int, known: Mapping[str, str]) -> str:
+    """Replace numbers, a postal code of the document by its surrogate; ordinal endings agree with them."""
     parts = re.split(r"(\d+)", text)
     for i in range(1, len(parts), 2):
-        parts[i] = scramble(choices.keyed, parts[i], "number", step)
+        parts[i] = known.get(parts[i]) or scramble(choices.keyed, parts[i], "number", step)
     return _ORDINAL.sub(lambda m: m[1] + match_case(ordinal_ending(int(m[1][-2:])), m[2]), "".join(parts))
 
 

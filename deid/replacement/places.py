@@ -33,6 +33,8 @@ from deid.replacement.pools import (
 )
 
 _SAME_ADDRESS: Final = re.compile(r"[\s,.;:|/()\-–•]{0,6}")
+_CODE: Final = re.compile(r"(?<!\d)\d{4,5}(?!\d)")
+"""The digits of a postal code, without the four more of a ZIP code behind them."""
 _ZIP: Final = re.compile(r"(?<!\d)(\d{5})(?:([- ]?)(\d{4}))?(?!\d)")
 _POSTCODE: Final = re.compile(r"\s*[A-Za-z]{1,2}\d[A-Za-z\d]?\s*\d[A-Za-z]{2}\s*")
 _AREAS_GB: Final = {
@@ -103,7 +105,7 @@ class PlaceMap:
         self._moved: dict[str, State] = {}
         self._city_area: dict[str, str] = {}
         self.known: dict[str, str] = {}
-        """Key of a city, state or country of the document -> its surrogate as written, for names of institutions."""
+        """Key of a city, state, country or postal code of the document -> its surrogate, for longer names."""
         block: list[AddressSpan] = []
         for place in places:
             if block and not _SAME_ADDRESS.fullmatch(text[block[-1].end : place.start]):
@@ -136,7 +138,11 @@ class PlaceMap:
     def replace(self, place: AddressSpan, step: int = 1) -> str:
         """Return the surrogate of a city, state, ZIP code or country."""
         if place.category == "ZIP" or (place.category == "CITY" and any(c.isdigit() for c in place.text)):
-            return self._zip(place, step)
+            new = self._zip(place, step)
+            codes = _CODE.findall(place.text), _CODE.findall(new)
+            if codes[0] and len(codes[0]) == len(codes[1]):
+                self.known.setdefault(codes[0][0], codes[1][0])
+            return new
         key = phrase_key(place.text)
         if not key:
             return scramble(self._choices.keyed, place.text, place.category, step)

@@ -410,6 +410,16 @@ def test_check_digits_of_numbers_stay_right(surrogates: Pipeline) -> None:
     assert dea(new[1])
 
 
+@pytest.mark.parametrize("code", ["02114", "02114-1207", "90210"])
+def test_an_address_written_out_has_the_parts_of_the_fields_beside_it(surrogates: Pipeline, code: str) -> None:
+    address = {"text": f"12 Orchard Row, Boston, MA {code}", "line": ["12 Orchard Row"], "city": "Boston"}
+    patient = {"resourceType": "Patient", "id": "p", "address": [{**address, "state": "MA", "postalCode": code}]}
+    (written,) = json.loads(scrubbed(surrogates, dump(patient)))["address"]
+    assert written["postalCode"][:5] != code[:5]
+    for part in (written["line"][0], written["city"], written["state"], written["postalCode"][:5]):
+        assert part in written["text"]
+
+
 def test_names_of_the_patients_file_are_known_in_the_notes_beside_it(surrogates: Pipeline) -> None:
     path = FOLDER / "export" / "DocumentReference.ndjson"
     known = known_beside(path, TABLE)
