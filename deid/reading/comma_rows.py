@@ -21,6 +21,9 @@ _TELLING = regex.compile(r"\d{5}|(?<!\d)(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}(
 _FIGURE = regex.compile(r"\d\d")
 _COLUMNS = regex.compile(r"\S {2,}\S|\t")
 _FEW, _MANY = 2, 3
+_OPENED = regex.compile(r'(?<![^,])"(?:[^"]|"")*+\Z')
+_LONGEST_VALUE = 20
+"""Lines that a value in quotes goes over at most."""
 
 
 def parted(text: str) -> str:
@@ -38,7 +41,7 @@ def parted(text: str) -> str:
     """
     if text.count(",") - text.count(", ") - text.count(",\n") < _FEW:
         return text
-    lines = text.split("\n")
+    lines = _lines(text)
     commas = [_parting(line) if line.count(",") >= _FEW else [] for line in lines]
     rows = {at for at, places in enumerate(commas) if _is_row(lines[at], len(places))}
     if not rows:
@@ -50,6 +53,23 @@ def parted(text: str) -> str:
         if whole or at in rows:
             lines[at] = _with_tabs(lines[at], commas[at], whole)
     return "\n".join(lines)
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines; those of a value in quotes that goes over several are one."""
+    lines = text.split("\n")
+    if '"' not in text:
+        return lines
+    found: list[str] = []
+    at = 0
+    while at < len(lines):
+        end = at + 1
+        if lines[at].count('"') % 2 and _OPENED.search(lines[at]):
+            ends = range(end, min(end + _LONGEST_VALUE, len(lines)))
+            end = next((line + 1 for line in ends if lines[line].count('"') % 2), end)
+        found.append("\n".join(lines[at:end]))
+        at = end
+    return found
 
 
 def _parting(line: str) -> list[int]:
@@ -66,6 +86,8 @@ def _is_row(line: str, commas: int) -> bool:
 
 
 def _with_tabs(line: str, commas: list[int], whole: bool) -> str:
+    end = line.find("\n") % (len(line) + 1)  # what stands behind a value of several lines is in no column of a line
+    commas = [c for c in commas if c < end]
     parting = [c for c in commas if whole or line[c - 1 : c].isdigit() or line[c + 1 : c + 2].isdigit()]
     pieces = [line[start + 1 : end] for start, end in zip([-1, *parting], [*parting, len(line)], strict=True)]
     return "\t".join(pieces)

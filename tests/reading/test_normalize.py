@@ -16,6 +16,10 @@ from deid.reading.normalize import normalize
         ("Orme,4411203,2024-03-14", "Orme\t4411203\t2024-03-14"),
         ('Orme,4411203,"Dale, RN",1', 'Orme\t4411203\t"Dale, RN"\t1'),
         ('ab,,4411203,"b ""c"", d",1\nab,,4411204,e,1', 'ab\t\t4411203\t"b ""c"", d"\t1\nab\t\t4411204\te\t1'),
+        (
+            'a,b,c,d,e\nOrme,4411203,True,"said: ""well"";\nhome, then",4.2\nDale,4411204,no,x,1',
+            'a\tb\tc\td\te\nOrme\t4411203\tTrue\t"said: ""well"";\nhome, then",4.2\nDale\t4411204\tno\tx\t1',
+        ),
         ("seen by Orme,RN on 2024-03-14,well", "seen by Orme,RN on 2024-03-14\twell"),
         ("Na 138, K 4.1, Cl 102, CO2 24", "Na 138, K 4.1, Cl 102, CO2 24"),
         ("1,250,000 copies", "1,250,000 copies"),
