@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from deid.base.errors import ConfigError, FormatError
+from deid.base.errors import ConfigError, FormatError, InputError
 from deid.dp.cube import plan_cube, release_cube
 from deid.dp.domain import Dimension, declare
 from deid.dp.forecast import epsilon_for, expected_deviation, forecast
@@ -147,9 +147,11 @@ def test_what_a_release_cannot_answer_is_refused(small: Small, tmp_path: Path) -
             release.slice(dims, where)
     (tmp_path / "x.json").write_text("{}")
     (tmp_path / "x.csv").write_text("a\n1\n")
-    for name in ("x.json", "x.csv", "none.parquet"):
+    for name in ("x.json", "x.csv"):
         with pytest.raises(FormatError):
             read_release(tmp_path / name)
+    with pytest.raises(InputError, match="no such file"):
+        read_release(tmp_path / "none.parquet")
     with pytest.raises(ConfigError, match="parquet"):
         write_release(release, tmp_path / "x.txt")
 
