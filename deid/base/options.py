@@ -6,10 +6,12 @@ fields. Nothing here needs a library for command lines, so that a value of the l
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import datetime
 import functools
 import inspect
+import re
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +28,7 @@ SITE_FILE = "deid.toml"
 """Name of a site's file of options."""
 
 _KEY = "option"
+_SAME = object()
 _METAVARS: dict[Any, str] = {Path: "F", int: "N", float: "X", str: "NAME"}
 
 
@@ -241,10 +244,12 @@ def options_of(kind: type) -> list[Said]:
     return [one for one in found if one is not None]
 
 
-def again(kind: type, name: str, default: Any) -> Any:
-    """Return a field of another dataclass of options, with a default of its own."""
-    how = next(one.option for one in options_of(kind) if one.name == name)
-    return dataclasses.field(default=default, metadata={_KEY: how})
+def again(kind: type, name: str, default: Any = _SAME, **how: Any) -> Any:
+    """Return a field of another dataclass of options, with a default of its own or otherwise said (see `Option`)."""
+    one = next(one for one in options_of(kind) if one.name == name)
+    shown = next(field.repr for field in dataclasses.fields(kind) if field.name == name)
+    given = one.default if default is _SAME else default
+    return dataclasses.field(default=given, repr=shown, metadata={_KEY: dataclasses.replace(one.option, **how)})
 
 
 def read_site(path: Path, kinds: Iterable[type]) -> dict[str, Any]:
@@ -323,6 +328,45 @@ def size_of(text: str) -> int:
     if not number.isascii() or not number.isdigit() or not int(number):
         raise ConfigError(f"{text} is no size", "write bytes, or a number with K, M or G, such as 4M")
     return int(number) * (factor or 1)
+
+
+def column_names(*texts: str | None) -> list[str]:
+    """Return the names in lists with commas between; a name that holds a comma stands in quotes, as in CSV.
+
+    >>> column_names('"city, state",age', "sex")
+    ['city, state', 'age', 'sex']
+
+    Raises
+    ------
+    ConfigError
+        When a quote is not closed.
+    """
+    try:
+        rows = [row for text in texts if text for row in csv.reader([text], skipinitialspace=True, strict=True)]
+    except csv.Error:
+        raise ConfigError("a list of names has an odd quote", "write a name with a comma as '\"a, b\",c'") from None
+    return [name.strip() for row in rows for name in row if name.strip()]
+
+
+_PAIR = re.compile(r'\s*"((?:[^"]|"")*)"\s*=(.*)', re.DOTALL)
+
+
+def named_value(text: str, option: str, hint: str) -> tuple[str, str]:
+    """Return name and value of a text NAME=VALUE; a name that holds = stands in quotes, as in CSV.
+
+    >>> named_value('"dose=mg"=1..5', "--domain", "for example: --domain age=0..129")
+    ('dose=mg', '1..5')
+
+    Raises
+    ------
+    ConfigError
+        When it is not of this form.
+    """
+    quoted = _PAIR.fullmatch(text)
+    name, _, value = (quoted[1].replace('""', '"'), "=", quoted[2]) if quoted else text.partition("=")
+    if not name.strip() or not value.strip():
+        raise ConfigError(f"{option} is not of the form NAME=VALUE", hint)
+    return name.strip(), value.strip()
 
 
 def said_over(base: T, said: T) -> T:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from deid.base.files import check_new_file, write_bytes
-from deid.base.options import option
+from deid.base.options import column_names, option
 from deid.cli.common import Summary
 from deid.cli.option_groups import OutputOptions, TableOutputOptions, command, job_count
 from deid.cli.table_options import DiskOptions, RoleOptions, TableOptions, refuse_given
@@ -75,7 +75,6 @@ def anonymize(
     from deid.disclosure.release_report import release_notes, release_rows, write_report
     from deid.disclosure.scheme import apply_scheme, read_scheme, scheme_of
     from deid.manifest.page import made_section
-    from deid.table.microdata import column_names
     from deid.table.table_writing import check_new_table, write_table
 
     out = place.check(source.table)
@@ -212,7 +211,6 @@ def ru_map(told: Summary, *, source: TableOptions, place: OutputOptions, roles: 
 
     from deid.base.plots import check_image, image
     from deid.disclosure.frontier import choose, frontier, map_releases, plot_map
-    from deid.table.microdata import column_names
 
     kind = check_image(place.output)
     check_new_file(place.output)

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deid.base.errors import ConfigError
-from deid.base.options import argument, option
+from deid.base.options import option
 from deid.cli.common import EXIT_FAILED, Summary, progress
-from deid.cli.notes import ReadingOptions
-from deid.cli.option_groups import command, job_count
+from deid.cli.notes import GOLD, ReadingOptions
+from deid.cli.option_groups import JOBS, command, job_count
 from deid.cli.run_manifest import inputs_of, model_facts
 from deid.cli.tables import print_sections
 from deid.detection.options import RecognizerOptions
@@ -27,8 +27,8 @@ _FINDING = "Detection"
 class GoldOptions(RecognizerOptions, ReadingOptions):
     """Annotated documents, and what finds spans in them."""
 
-    source: Path = argument("Annotated file or folder of any readable format.", metavar="GOLD")
-    jobs: int = option(1, "Processes; 0 for one a core.")
+    source: Path = GOLD
+    jobs: int = JOBS
     seed: int = option(0, "Seed of halves, noise and bootstrap.")
 
     def scan(self) -> Source:

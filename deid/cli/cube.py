@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from deid.base.late import pd
-from deid.base.options import argument, option
+from deid.base.options import argument, column_names, option
 from deid.cli.common import Summary
 from deid.cli.ledger_options import (
     GaussianPayingOptions,
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from deid.dp.sequence_release import SequenceRelease
 
 _COUNTS = "What is counted"
+_RELEASE = argument("A release that deid cube wrote.", metavar="RELEASE")
+_WHERE = option((), "Condition: A, A,B or A..B; may be given several times.", metavar="COLUMN=CELLS")
+INTERVALS = option(None, "Level of the intervals; the release's by default.", metavar="P")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +59,6 @@ class CubeOptions(DomainOptions):
         """Return the plan; see `plan_cube`."""
         from deid.dp.counting import distinct_cells
         from deid.dp.cube import plan_cube
-        from deid.table.microdata import column_names
 
         named, weights = parse_slices(self.slices)
         dims = column_names(self.dims)
@@ -107,14 +109,12 @@ def cube(
 def slice(
     told: Summary,
     *,
-    release: Path = argument("A release that deid cube wrote.", metavar="RELEASE"),
+    release: Path = _RELEASE,
     dims: str = option("", "Columns of the table; none for the total.", metavar="A,B,..."),
-    where: tuple[str, ...] = option(
-        (), "Condition: A, A,B or A..B; may be given several times.", metavar="COLUMN=CELLS"
-    ),
+    where: tuple[str, ...] = _WHERE,
     share: str | None = option(None, "Tell the cells of this column as shares of their sum.", metavar="COLUMN"),
     sampling: bool = option(False, "Intervals cover that the rows are a sample of others, not the noise alone."),
-    level: float | None = option(None, "Level of the intervals; the release's by default.", metavar="P"),
+    level: float | None = INTERVALS,
     drawn: PlotOptions,
 ) -> None:
     """Ask a released cube for a slice or a roll-up; prints CSV. This costs no budget.
@@ -123,7 +123,6 @@ def slice(
     """
     from deid.dp.plots import plot_bins
     from deid.dp.release import read_release
-    from deid.table.microdata import column_names
 
     drawn.check()
     found = read_release(release)
@@ -140,16 +139,14 @@ def slice(
 def survival(
     told: Summary,
     *,
-    release: Path = argument("A release that deid cube wrote.", metavar="RELEASE"),
+    release: Path = _RELEASE,
     time: str = option(..., "Column of the time to the event, or to when a patient was last seen.", metavar="COLUMN"),
     event: str = option(
         ..., "Column that tells which it was, and its cells that are the event.", metavar="COLUMN=CELLS"
     ),
     dims: str = option("", "Columns of the table; none for one curve.", metavar="A,B,..."),
-    where: tuple[str, ...] = option(
-        (), "Condition: A, A,B or A..B; may be given several times.", metavar="COLUMN=CELLS"
-    ),
-    level: float | None = option(None, "Level of the intervals; the release's by default.", metavar="P"),
+    where: tuple[str, ...] = _WHERE,
+    level: float | None = INTERVALS,
     sampling: bool = option(True, "Intervals cover that the patients are a sample of others, not the noise alone."),
     drawn: PlotOptions,
 ) -> None:
@@ -160,7 +157,6 @@ def survival(
     from deid.dp.plots import plot_survival
     from deid.dp.release import read_release
     from deid.dp.survival import survival as estimate
-    from deid.table.microdata import column_names
 
     drawn.check()
     found, by = read_release(release), column_names(dims)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from deid.base.errors import ConfigError
 from deid.base.options import argument, option
 from deid.cli.common import Summary, progress
-from deid.cli.notes import ReadingOptions
+from deid.cli.notes import GOLD, ReadingOptions
 from deid.cli.option_groups import command
 from deid.cli.tables import print_sections
 from deid.evaluation.evaluation import ScoringSettings
@@ -17,14 +17,12 @@ from deid.evaluation.evaluation import ScoringSettings
 if TYPE_CHECKING:
     from deid.document import Document, Failure
 
-_GOLD = argument("Annotated file or folder of any readable format.", metavar="GOLD")
-
 
 @command
 def evaluate(
     told: Summary,
     *,
-    gold: Path = _GOLD,
+    gold: Path = GOLD,
     system: Path = argument("The system's annotations of the same documents.", metavar="SYSTEM"),
     report: Path | None = option(None, "Write a page that shows every mistake in its context (holds PHI)."),
     sentences: Path | None = option(
@@ -67,7 +65,7 @@ def evaluate(
 def compare(
     told: Summary,
     *,
-    gold: Path = _GOLD,
+    gold: Path = GOLD,
     a: Path = argument("One system's annotations of the same documents.", metavar="A"),
     b: Path = argument("The other system's annotations.", metavar="B"),
     metric: tuple[str, ...] = option((), "Figure to compare (repeatable), such as strict.f1, word.recall, leaks."),

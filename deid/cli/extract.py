@@ -10,7 +10,7 @@ from deid.base.files import check_new_file, write_bytes
 from deid.base.options import argument, option
 from deid.cli.common import Summary
 from deid.cli.notes import ListOptions, NotesRun, ReadingOptions
-from deid.cli.option_groups import IN, command, job_count
+from deid.cli.option_groups import IN, JOBS, command, job_count
 from deid.pipeline.options import NoteOptions
 
 _POLICY = """description = "What the anonymized table publishes; everything else is taken out."
@@ -42,7 +42,7 @@ def extract(
     ),
     join_sql_table: str | None = option(None, "Table of a database to join."),
     said: NoteOptions,
-    jobs: int = option(1, "Processes; 0 for one a core."),
+    jobs: int = JOBS,
     listed: ListOptions,
     reading: ReadingOptions,
 ) -> int | None:

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from deid.base.files import check_new_file
-from deid.base.options import argument, option
+from deid.base.options import argument, column_names, option
 from deid.cli.common import EXIT_FAILED, Summary
 from deid.cli.option_groups import OutputOptions, command
 from deid.cli.table_options import table_of_files
@@ -108,7 +108,6 @@ def linkage(
     Example: deid genomes attack linkage dna.csv discharges.csv --qi sex,age,code
     """
     from deid.genomes.phenotypes import link_register
-    from deid.table.microdata import column_names
     from deid.table.table_files import read_table
 
     counts = link_register(read_table(released), read_table(register), column_names(*qi)).tolist()

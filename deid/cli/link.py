@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deid.base.options import argument, option
+from deid.base.options import again, argument, option
 from deid.cli.common import Summary
-from deid.cli.option_groups import TableOutputOptions, command, job_count
+from deid.cli.option_groups import TableOutputOptions, WorkOptions, command, job_count
 from deid.cli.table_options import TableOptions
 from deid.cli.tables import print_rows, working
 from deid.linkage.linking import LinkOptions
@@ -61,7 +61,7 @@ def link(
     save_model: Path | None = option(
         None, "Write the model that was learnt (JSON with a checksum; no cell of TABLE).", panel="Further files"
     ),
-    jobs: int = option(1, "Processes; 0 for one a core.", panel="Pairs"),
+    jobs: int = again(WorkOptions, "jobs", panel="Pairs"),
     master: str | None = option(
         None,
         "Compare the pairs on Spark, which runs there: local[4], spark://... (extra spark).",

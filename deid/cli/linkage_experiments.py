@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import fields
 
 from deid.base.errors import ConfigError
-from deid.base.options import option
+from deid.base.options import column_names, option
 from deid.cli.common import Summary
-from deid.cli.option_groups import command, job_count
+from deid.cli.option_groups import JOBS, command, job_count
 from deid.cli.tables import working
 from deid.cli.training_options import OutcomeOptions
 
@@ -34,7 +34,7 @@ def linkage(
     runs: int = option(1, "Tables of each size.", minimum=1),
     seed: int = option(0, "Seed of the first table."),
     resamples: int = option(200, "Bootstrap draws of persons for intervals.", minimum=0),
-    jobs: int = option(1, "Processes; 0 for one a core."),
+    jobs: int = JOBS,
     places: OutcomeOptions,
 ) -> None:
     """Make mentions of made-up persons with stated errors, link them, and score the persons found.
@@ -45,7 +45,6 @@ def linkage(
     from deid.base.nearest import nearest
     from deid.experiments.linkage import linkage_outcome
     from deid.experiments.mentions import Rates
-    from deid.table.microdata import column_names
 
     places.check(told.said.json)
     for name, _ in rates:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from deid.base.errors import ConfigError, OutputError
 from deid.base.files import clear_leftovers, write_bytes
 from deid.base.keys import Key
-from deid.base.options import option
+from deid.base.options import argument, option
 from deid.cli.common import EXIT_LEFT_OUT, Summary, progress
 from deid.cli.option_groups import SOURCE_VARIABLE
 from deid.cli.run_manifest import inputs_of
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from deid.pipeline.resuming import RunNote
     from deid.pipeline.table_output import TableOutput
 
+GOLD = argument("Annotated file or folder of any readable format.", metavar="GOLD")
 _AGAIN = "Running again"
 _BESIDES = frozenset(
     """

@@ -44,7 +44,7 @@ from typer.models import TyperPath
 
 from deid.base.errors import require
 from deid.base.keys import KEY_VARIABLE, default_key_path, load_key
-from deid.base.options import SITE_FILE, Said, argument, option, options_of, place_of, read_site, said, store_of
+from deid.base.options import SITE_FILE, Said, again, argument, option, options_of, place_of, read_site, said, store_of
 from deid.cli.common import Summary, SummaryOptions
 from deid.detection.options import PeopleOptions
 
@@ -102,6 +102,9 @@ class WorkOptions(KeyOptions):
     def processes(self) -> int:
         """Number of processes."""
         return job_count(self.jobs)
+
+
+JOBS = again(WorkOptions, "jobs")
 
 
 @dataclasses.dataclass(frozen=True)

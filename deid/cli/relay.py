@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import ClassVar
 
 from deid.base.errors import ConfigError
-from deid.base.options import option, size_of
+from deid.base.options import again, option, size_of
 from deid.cli.common import Summary
 from deid.cli.filter import FeedOptions, feeding, tell
 from deid.cli.listening_options import CertificateOptions
 from deid.cli.option_groups import WorkOptions, command
 from deid.pipeline.options import PipelineOptions
+from deid.streaming.options import RecordOptions
 
 _MESSAGES = "Messages"
 
@@ -45,7 +46,7 @@ class MessageOptions:
     max_record: int = option(
         64 << 20, "Reject longer messages: bytes, or with K, M, G (64M).", metavar="SIZE", read=size_of
     )
-    places: Path | None = option(None, "Lines of your own on what stands where in records (HL7, C-CDA).", repr=False)
+    places: Path | None = again(RecordOptions, "places", panel=_MESSAGES)
     timeout: float = option(600.0, "Give up on messages that take longer than S seconds.", metavar="S")
 
     def __post_init__(self) -> None:

@@ -24,7 +24,7 @@ from deid.base.files import output_error, try_folder, write_bytes
 from deid.base.options import argument, option
 from deid.base.private_folder import PrivateFolder
 from deid.cli.common import EXIT_FAILED, Summary
-from deid.cli.option_groups import command, job_count
+from deid.cli.option_groups import JOBS, command, job_count
 from deid.cli.tables import print_sections
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def reproduce(
         None, "Write tables, plots, commands' output and one page into this folder.", "--output", "-o"
     ),
     data: Path | None = option(None, "Folder of data as scripts/build_tables.py makes it; else that of the checkout."),
-    jobs: int = option(1, "Processes; 0 for one a core."),
+    jobs: int = JOBS,
     names: bool = option(False, "Name the items and end.", "--list"),
 ) -> int:
     """Reproduce what the papers printed: commands, figures beside the printed ones, and whether each finding holds.

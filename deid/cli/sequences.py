@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from deid.base.errors import ConfigError
-from deid.base.options import argument, option
+from deid.base.options import again, argument, column_names, option
 from deid.cli.common import Summary
-from deid.cli.cube import tell_release
+from deid.cli.cube import INTERVALS, CubeOptions, tell_release
 from deid.cli.ledger_options import (
     GaussianPayingOptions,
     JoinedTableOptions,
@@ -47,9 +47,7 @@ class SequenceOptions(DomainOptions):
     every: str | None = option(None, "A period: year, quarter or month; else as the dates are declared.", panel=_EVENTS)
     absent: str | None = option(None, "Level of a period without an event; else it is missing.", panel=_EVENTS)
     several: str = option("last", "Of several events in a period: last, first, highest or lowest.", panel=_EVENTS)
-    part: tuple[str, ...] = option(
-        (), "Only this part of the table; disjoint parts cost their maximum.", metavar="COLUMN=CELL"
-    )
+    part: tuple[str, ...] = again(CubeOptions, "part", panel=_TREE)
     method: str = option("tree", "tree, markov or tree-paper (docs/sequences.md).")
     length: tuple[str, ...] = option(
         (), "A length that will be asked (repeatable); all the same by default.", "--asked-length", metavar="N[:WEIGHT]"
@@ -61,7 +59,6 @@ class SequenceOptions(DomainOptions):
         """Return the plan; see `plan_sequences`."""
         from deid.dp.domain_options import parse_lengths
         from deid.dp.sequences import plan_sequences
-        from deid.table.microdata import column_names
 
         if (self.periods is None) == (self.events is None):
             raise ConfigError("name the periods, or the columns of events", "--periods q1,q2 or --events id,date,value")
@@ -78,7 +75,6 @@ class SequenceOptions(DomainOptions):
         return self._names()[0] if self.events is not None else None
 
     def _names(self) -> list[str]:
-        from deid.table.microdata import column_names
 
         names = column_names(self.events or "")
         if len(names) != 3:
@@ -143,14 +139,13 @@ def prefixes(
     ),
     step: float = option(0.5, "Slopes of less than X either way are zero.", panel="For --slopes"),
     slope: str = option("average", "average or regression.", panel="For --slopes"),
-    level: float | None = option(None, "Level of the intervals; the release's by default.", metavar="P"),
+    level: float | None = INTERVALS,
 ) -> None:
     """Ask a release of sequences; prints CSV. This costs no budget.
 
     Example: deid prefixes tree.parquet --slopes 3
     """
     from deid.dp.sequence_release import read_sequences
-    from deid.table.microdata import column_names
 
     if sum(asked is not None for asked in (prefix, length, ever, then, slopes)) != 1:
         raise ConfigError("ask one question", "one of --prefix 0,1, --length 2, --ever 3, --then 1,3 or --slopes 3")

@@ -9,34 +9,34 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from deid.base.errors import ConfigError, InputError, OutputError
 from deid.base.files import FULL, part_folder
-from deid.base.options import argument, option, size_of
+from deid.base.options import again, argument, option
 from deid.cli.common import EXIT_LEFT_OUT, Summary
 from deid.cli.option_groups import OUT, KeyOptions, command
 from deid.cli.run_manifest import model_facts, policy_facts
 from deid.detection.options import RecognizerOptions
+from deid.io.formats import Options
 from deid.pipeline.options import PipelineOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _ROWS = "Rows"
+_IN = argument("File or folder of Parquet, on a disk that all machines have.", metavar="IN")
+_MASTER = option(None, "Where Spark runs; by default as it is configured, else local[*].", metavar="URL", panel=_ROWS)
 
 
 @dataclass(frozen=True)
 class RowOptions:
     """What rows of notes look like."""
 
-    PANEL: ClassVar[str] = _ROWS
-    text_field: str | None = option(None, "Column or field of the text.", "--text-field", "--text", repr=False)
-    id_field: str | None = option(None, "Column or field of the id.", "--id-field", "--id", repr=False)
-    max_document: int = option(
-        64 << 20, "Leave out larger documents: bytes, or with K, M, G (64M).", metavar="SIZE", read=size_of
-    )
-    timeout: float = option(600.0, "Most seconds for a document; 0: any.", metavar="S")
+    text_field: str | None = again(Options, "text_field", panel=_ROWS)
+    id_field: str | None = again(Options, "id_field", help="Column or field of the id.", panel=_ROWS)
+    max_document: int = again(Options, "max_document", panel=_ROWS)
+    timeout: float = again(Options, "timeout", panel=_ROWS)
 
     def work(self, names: list[str]) -> dict[str, Any]:
         """Return what `deid.streaming.arrow` is told of a table with these columns."""
@@ -50,11 +50,9 @@ class RowOptions:
 def scrub(
     told: Summary,
     *,
-    source: Path = argument("File or folder of Parquet, on a disk that all machines have.", metavar="IN"),
+    source: Path = _IN,
     target: Path = OUT,
-    master: str | None = option(
-        None, "Where Spark runs; by default as it is configured, else local[*].", metavar="URL", panel=_ROWS
-    ),
+    master: str | None = _MASTER,
     said: PipelineOptions,
     key: KeyOptions,
     rows: RowOptions,
@@ -97,11 +95,9 @@ def scrub(
 def tag(
     told: Summary,
     *,
-    source: Path = argument("File or folder of Parquet, on a disk that all machines have.", metavar="IN"),
+    source: Path = _IN,
     target: Path = OUT,
-    master: str | None = option(
-        None, "Where Spark runs; by default as it is configured, else local[*].", metavar="URL", panel=_ROWS
-    ),
+    master: str | None = _MASTER,
     said: RecognizerOptions,
     rows: RowOptions,
 ) -> int | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deid.base.options import argument, option
+from deid.base.options import again, argument, column_names, option
 from deid.cli.common import Summary
 from deid.cli.option_groups import command
 from deid.cli.sequences import LEVEL
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from deid.experiments.cohorts import TablePair
     from deid.experiments.outcome import Outcome
     from deid.table.microdata import Microdata
+
+_RELEASE = argument("The anonymized table, or made-up rows, in any order of rows.", metavar="RELEASE")
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,6 @@ def dp(
     """
     from deid.dp.counting import rows_of
     from deid.experiments.dp import histograms_outcome, methods_outcome, thresholds_outcome
-    from deid.table.microdata import column_names
 
     def compare() -> Outcome:
         read = functools.cache(source.read)
@@ -122,7 +123,6 @@ def sequences(
     Example: deid experiment sequences doctors.csv --periods q1,q2,q3 --domain level=0..3 --trends 2,3 --plot e.svg
     """
     from deid.experiments.sequences import sequences_outcome
-    from deid.table.microdata import column_names
 
     def compare() -> Outcome:
         read = functools.cache(source.read)
@@ -146,9 +146,9 @@ def conclusions(
     told: Summary,
     *,
     source: TableOptions,
-    release: str = argument("The anonymized table, or made-up rows, in any order of rows.", metavar="RELEASE"),
+    release: str = _RELEASE,
     asked: StudyOptions,
-    made_up: bool = option(False, "RELEASE has rows of nobody, as deid synthesize draws them."),
+    made_up: bool = again(ModelOptions, "made_up", panel=""),
     roles: SchemaOptions,
     places: OutcomeOptions,
 ) -> None:
@@ -173,7 +173,7 @@ def models(
     told: Summary,
     *,
     source: TableOptions,
-    release: str = argument("The anonymized table, or made-up rows, in any order of rows.", metavar="RELEASE"),
+    release: str = _RELEASE,
     asked: ModelOptions,
     roles: SchemaOptions,
     places: OutcomeOptions,
@@ -217,7 +217,6 @@ def tables(
     Example: deid experiment tables census.csv --schema schema.toml --ks 2,5,10 --precision age --plot census.svg
     """
     from deid.experiments.tables import tables_outcome
-    from deid.table.microdata import column_names
 
     places.check(told.said.json)
     data = roles.open(source.table, source)
@@ -244,7 +243,6 @@ def same_disease(
     from dataclasses import replace
 
     from deid.experiments.same_disease import same_disease_outcome
-    from deid.table.microdata import column_names
 
     places.check(told.said.json)
     asked = {"dates": column_names(dates) if dates else [], "zips": column_names(zips) if zips else []}
@@ -272,7 +270,6 @@ def codes(
     """
     from deid.experiments.codes import codes_outcome
     from deid.manifest import persons_linked
-    from deid.table.microdata import column_names
 
     places.check(told.said.json)
     frame = source.read()
@@ -298,7 +295,6 @@ def trajectories(
     Example: deid experiment trajectories diagnoses.csv --person mrn --code icd --ks 2,5,10 --plot loss.svg
     """
     from deid.experiments.trajectories import trajectories_outcome
-    from deid.table.microdata import column_names
 
     places.check(told.said.json)
     with working("comparing"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from deid.base.errors import ConfigError
 from deid.base.late import pd
-from deid.base.options import argument, option, size_of
+from deid.base.options import argument, column_names, named_value, option, size_of
 
 if TYPE_CHECKING:
     from deid.disclosure.schema import Schema
@@ -110,7 +110,6 @@ class SchemaOptions:
         """Return what the options say over what the schema file says."""
         from deid.disclosure.schema import Column, Schema, read_schema
         from deid.table.hierarchy_builders import BUILDERS
-        from deid.table.microdata import named_value
 
         columns = {}
         for pair in self.hierarchy:
@@ -121,7 +120,7 @@ class SchemaOptions:
         return roles.over(read_schema(self.schema) if self.schema is not None else Schema())
 
     def _roles(self) -> dict[str, Any]:
-        return {"quasi_identifier": _names(self.qi)}
+        return {"quasi_identifier": column_names(*self.qi)}
 
     def open(self, place: str, table: TableOptions, *, published: bool = False) -> Microdata:
         """Read a table, an original or a published one, with its roles."""
@@ -157,7 +156,7 @@ class PersonsOptions(SchemaOptions):
 
     def _roles(self) -> dict[str, Any]:
         said = {"person": self.person, "persons_as_given": self.persons_as_given}
-        return {**super()._roles(), "sensitive": _names(self.sensitive), **said}
+        return {**super()._roles(), "sensitive": column_names(*self.sensitive), **said}
 
 
 @dataclass(frozen=True)
@@ -187,7 +186,7 @@ class RoleOptions(PersonsOptions):
     )
 
     def _roles(self) -> dict[str, Any]:
-        said = {"dropped": _names(self.drop), "other": _names(self.publish)}
+        said = {"dropped": column_names(*self.drop), "other": column_names(*self.publish)}
         return {**super()._roles(), **said, "each_row_a_person": self.each_row_a_person}
 
     def open(self, place: str, table: TableOptions, *, published: bool = False) -> Microdata:
@@ -196,9 +195,3 @@ class RoleOptions(PersonsOptions):
 
         data = super().open(place, table, published=published)
         return drop_unnamed(data) if self.drop_rest else data
-
-
-def _names(texts: tuple[str, ...]) -> list[str]:
-    from deid.table.microdata import column_names
-
-    return column_names(*texts)

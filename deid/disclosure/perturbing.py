@@ -18,7 +18,7 @@ from deid.base.arrays import FloatArray, IndexArray
 from deid.base.errors import ConfigError, InputError, OutputError, require
 from deid.base.keys import Key
 from deid.base.late import pd
-from deid.base.options import option
+from deid.base.options import column_names, named_value, option
 from deid.disclosure.classes import equivalence_classes
 from deid.disclosure.guards import check_before_release, fates_of
 from deid.disclosure.perturbation import (
@@ -30,7 +30,7 @@ from deid.disclosure.perturbation import (
 )
 from deid.disclosure.release import content_order
 from deid.table.cell_text import table_hash
-from deid.table.microdata import NA_CODE, Microdata, check_columns, column_names, named_value
+from deid.table.microdata import NA_CODE, Microdata, check_columns
 from deid.table.scalars import plain_number
 
 _HOW = "What is done to columns"

@@ -16,6 +16,7 @@ import numpy as np
 from deid.base.arrays import IndexArray
 from deid.base.errors import ConfigError, OutputError, require
 from deid.base.late import pd
+from deid.base.options import column_names
 from deid.disclosure.assessment import Finding, Requirements, assess, guards_of
 from deid.disclosure.cells import cover_table
 from deid.disclosure.classes import group_rows
@@ -42,7 +43,7 @@ from deid.disclosure.recoding import publish
 from deid.disclosure.risk import PopulationRisk, SampleRisk, population_risk, sample_risk
 from deid.disclosure.same_disease import recode_same_disease
 from deid.disclosure.utility import Loss, information_loss
-from deid.table.microdata import NA_CODE, Microdata, check_columns, column_names
+from deid.table.microdata import NA_CODE, Microdata, check_columns
 
 SAME_DISEASE = "same-disease"
 """Name of the method that cuts patients of one disease and their population together (`recode_same_disease`)."""

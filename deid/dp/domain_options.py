@@ -11,9 +11,9 @@ from typing import Any
 from deid.base.errors import ConfigError
 from deid.base.files import read_toml
 from deid.base.late import pd
-from deid.base.options import option
+from deid.base.options import column_names, named_value, option
 from deid.dp.domain import TO_DECLARE, Dimension, declare
-from deid.table.microdata import check_columns, column_names, named_value
+from deid.table.microdata import check_columns
 
 _FLAG_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:/(\d+))?")
 _DAY = r"\d{4}-\d{2}-\d{2}"

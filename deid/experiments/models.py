@@ -23,12 +23,12 @@ import numpy as np
 from deid.base.arrays import BoolArray, FloatArray, IndexArray
 from deid.base.errors import ConfigError, require
 from deid.base.late import pd
-from deid.base.options import option, place_of
+from deid.base.options import column_names, option, place_of
 from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import Section, frame_section
 from deid.experiments.cohorts import TablePair
 from deid.experiments.outcome import Outcome
-from deid.table.microdata import Microdata, check_columns, column_names
+from deid.table.microdata import Microdata, check_columns
 
 _MOST_VALUES = 50
 _MOST_CLASSES = 20

@@ -8,14 +8,13 @@ from typing import Any, ClassVar
 
 from deid.base.errors import ConfigError, OutputError, require
 from deid.base.nearest import nearest
-from deid.base.options import option
+from deid.base.options import column_names, option
 from deid.base.resources import resource_folder
 from deid.genomes.binning import bin_genotypes, check_bins
 from deid.genomes.dnala import check_release, generalize_sequences
 from deid.genomes.genotypes import Genotypes, read_genotypes, write_genotypes
 from deid.genomes.sequences import Sequences, read_fasta, write_fasta
 from deid.table.hierarchy import Hierarchy, read_hierarchy
-from deid.table.microdata import column_names
 
 _BINNING = "Binning"
 

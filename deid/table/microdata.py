@@ -11,7 +11,6 @@ is no value: its row counts for the size of a class and adds nothing to its dive
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -59,45 +58,6 @@ class Codes:
 
 
 _UNPAIRED = re.compile("[\ud800-\udfff]")
-
-
-def column_names(*texts: str | None) -> list[str]:
-    """Return the names in lists with commas between; a name that holds a comma stands in quotes, as in CSV.
-
-    >>> column_names('"city, state",age', "sex")
-    ['city, state', 'age', 'sex']
-
-    Raises
-    ------
-    ConfigError
-        When a quote is not closed.
-    """
-    try:
-        rows = [row for text in texts if text for row in csv.reader([text], skipinitialspace=True, strict=True)]
-    except csv.Error:
-        raise ConfigError("a list of names has an odd quote", "write a name with a comma as '\"a, b\",c'") from None
-    return [name.strip() for row in rows for name in row if name.strip()]
-
-
-_PAIR = re.compile(r'\s*"((?:[^"]|"")*)"\s*=(.*)', re.DOTALL)
-
-
-def named_value(text: str, option: str, hint: str) -> tuple[str, str]:
-    """Return name and value of a text NAME=VALUE; a name that holds = stands in quotes, as in CSV.
-
-    >>> named_value('"dose=mg"=1..5', "--domain", "for example: --domain age=0..129")
-    ('dose=mg', '1..5')
-
-    Raises
-    ------
-    ConfigError
-        When it is not of this form.
-    """
-    quoted = _PAIR.fullmatch(text)
-    name, _, value = (quoted[1].replace('""', '"'), "=", quoted[2]) if quoted else text.partition("=")
-    if not name.strip() or not value.strip():
-        raise ConfigError(f"{option} is not of the form NAME=VALUE", hint)
-    return name.strip(), value.strip()
 
 
 def check_columns(frame: pd.DataFrame, asked: Iterable[str]) -> None:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from deid.base.errors import InputError
 from deid.base.late import pd
-from deid.base.options import option
-from deid.table.microdata import column_names
+from deid.base.options import column_names, option
 from deid.transactions.methods import Asked
 from deid.transactions.policies import all_parts, listed_codes, phenotype_policy, read_policy, read_rules
 from deid.transactions.reading import CodeColumns, CodedRecords

@@ -17,8 +17,7 @@ import numpy as np
 from deid.base.arrays import IntArray
 from deid.base.errors import ConfigError
 from deid.base.late import pd
-from deid.base.options import option
-from deid.table.microdata import column_names
+from deid.base.options import column_names, option
 from deid.table.table_files import read_table
 from deid.transactions.reading import CodeColumns, CodedRecords, parse_published
 from deid.transactions.relational import column_cells

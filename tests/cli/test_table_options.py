@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError, DeidError
+from deid.base.options import column_names
 from deid.cli.main import app
 from deid.manifest import manifest_path
 from deid.manifest.content import read_manifest
-from deid.table.microdata import column_names
 
 TOWN = "city, state"
 PLANTED = ("Zebulon", "Quartermain", "77812")
