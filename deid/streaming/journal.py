@@ -2,8 +2,9 @@
 
 A line is JSON: first what the run is about (which input, which options), then one line a commit: how far the input is
 dealt with, and how long the output and the dead-letter file were at that moment. Output first, journal second, each
-flushed to the disk: what the journal says is there, is there; what is there beyond is cut off on resuming. Every line
-ends with a keyed check, so a torn last line is told from a whole one. The journal holds no path and no text.
+flushed to the disk: what the journal says is there, is there; what is there beyond is cut off on resuming. Where both
+are flushed at once (`Journal.write`), the last line alone may speak of more than is there: it is passed over then.
+Every line ends with a keyed check, so a torn last line is told from a whole one. The journal holds no path and no text.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -46,6 +47,8 @@ class Commit:
     complete: bool = False
     received: Sequence[str] = ()
     """Keyed hashes of what came since the commit before, where that could come again."""
+    stretch: str = ""
+    """Hash of the output since the commit before, where it was not flushed before the journal was written."""
 
 
 def remember(known: dict[str, None], received: Iterable[str]) -> None:
@@ -66,6 +69,9 @@ class Journal:
         What the run is about: ``input`` and ``options``, JSON values. A journal about something else is refused.
     first : Commit
         Where a new run begins.
+    there : callable, optional
+        Takes the last commit and the one before it, and tells whether the disk has what the last one speaks of; else
+        the one before is the last. Needed where `write` is used.
 
     Raises
     ------
@@ -75,8 +81,16 @@ class Journal:
         When it cannot be written.
     """
 
-    def __init__(self, path: Path, key: Key, about: Mapping[str, Any], first: Commit) -> None:
+    def __init__(
+        self,
+        path: Path,
+        key: Key,
+        about: Mapping[str, Any],
+        first: Commit,
+        there: Callable[[Commit, Commit], bool] | None = None,
+    ) -> None:
         self.path = path
+        self._there = there
         self._key = key.derive("filter-journal")
         self._about = {"deid_journal": _VERSION, **about}
         self.resumed = False
@@ -102,14 +116,25 @@ class Journal:
 
     def commit(self, commit: Commit) -> None:
         """Note how far the run came; what it speaks of must be on the disk already."""
-        self.last = commit
+        self.write(commit)
+        self.sync()
+
+    def write(self, commit: Commit) -> None:
+        """Write how far the run came, which counts when both the journal and what it speaks of are on the disk.
+
+        What the commit before speaks of must be there already.
+        """
         if self._sink.position > _LONG + 2 * self._whole:
-            self._begin(replace(commit, received=(*self.received, *commit.received)))
+            self._begin(replace(self.last, received=tuple(self.received), stretch=""), commit)
         else:
             self._sink.write(self._line(asdict(commit)))
-            self._sink.sync()
+        self.last = commit
         remember(self.received, commit.received)
         self._next = time.monotonic() + _INTERVAL
+
+    def sync(self) -> None:
+        """Wait until the disk has what was written."""
+        self._sink.sync()
 
     def _open(self) -> FeedSink:
         hint = "name a place where you may write"
@@ -155,16 +180,20 @@ class Journal:
                 raise ConfigError(
                     f"the journal belongs to {what}", "run the command that it was made with, or name a new journal"
                 )
+        if self._there and len(lines) > 2 and not self._there(Commit(**lines[-1]), Commit(**lines[-2])):
+            valid -= len(content[:valid].splitlines(keepends=True)[-1])
+            lines.pop()
         os.ftruncate(descriptor, valid)
         os.lseek(descriptor, valid, os.SEEK_SET)
         self._sink.position = valid
+        self._sink.sync()  # the run that wrote it may have been killed before that
         self.resumed = True
         for values in lines[1:]:
             remember(self.received, values.get("received", ()))
         return replace(Commit(**lines[-1]), received=())
 
-    def _begin(self, commit: Commit) -> None:
-        """Put a new file in place that begins with this commit."""
+    def _begin(self, *commits: Commit) -> None:
+        """Put a new file in place that begins with these commits."""
         part = self.path.with_name(f".{self.path.name}.part")
         try:
             descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -173,7 +202,7 @@ class Journal:
             raise OutputError("the journal cannot be written", "name a place where you may write") from None
         sink = _sink(descriptor)
         try:
-            sink.write(self._line(self._about) + self._line(asdict(commit)))
+            sink.write(b"".join(map(self._line, (self._about, *map(asdict, commits)))))
             sink.sync()
             part.replace(self.path)
             sync_folder(self.path.parent)

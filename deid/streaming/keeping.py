@@ -1,6 +1,8 @@
 """Messages that become safe: the files of an output folder, dead letters and the journal, one step for all of a moment.
 
-What is safe is on the disk: first the output and the letters, then the journal's word that they are (`Keeper`).
+What is safe is on the disk: the letters first, then, at once, the output and the journal's word that it is there
+(`Keeper`). To wait for two files one after the other takes as long again; a word without the output is passed over by
+the next run (`Segments.has`), and nothing of it was acknowledged.
 """
 
 from __future__ import annotations
@@ -10,7 +12,9 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 
 from deid.base.errors import OutputError
@@ -75,14 +79,27 @@ class Segments:
         names = (path.name.removesuffix(_SUFFIX).rpartition("-")[2] for path in folder.glob(f"*{_SUFFIX}"))
         return 1 + max((int(name) for name in names if name.isdigit()), default=0)
 
+    @staticmethod
+    def has(folder: Path, last: Commit, before: Commit) -> bool:
+        """Tell whether a folder has what the last commit says that it wrote."""
+        path = folder / _name(int(last.totals["segment"]))
+        if not last.stretch or path.exists():  # a file gets its name when all of it is safe
+            return True
+        try:
+            with part_of(path).open("rb") as file:
+                file.seek(before.output)
+                return _hash(file.read(last.output - before.output)) == last.stretch
+        except OSError:
+            return False
+
     def path(self, number: int) -> Path:
         """Return where a complete file stands."""
-        return self.folder / f"{number:08d}{_SUFFIX}"
+        return self.folder / _name(number)
 
-    def write(self, data: bytes) -> None:
-        """Write messages, and wait until the disk has them."""
-        self.sink.write(data)
-        self.sink.sync()
+    def take_back(self, size: int) -> None:
+        """Cut off what was written last, so that nobody believes a word of the journal for it."""
+        with suppress(OSError):
+            os.ftruncate(self.sink.descriptor, self.sink.position - size)
 
     @property
     def complete(self) -> bool:
@@ -110,6 +127,7 @@ class Segments:
                 raise OutputError("the unfinished output is shorter than the journal says", "name a new journal")
             os.ftruncate(descriptor, size)
             os.lseek(descriptor, size, os.SEEK_SET)
+            os.fsync(descriptor)
             sync_folder(self.folder)
         except OSError:
             raise OutputError("the output cannot be opened", "name a folder where you may write") from None
@@ -117,8 +135,16 @@ class Segments:
         self.sink = FeedSink(descriptor, size, hint=hint, where=str(self.folder))
 
 
+def _name(number: int) -> str:
+    return f"{number:08d}{_SUFFIX}"
+
+
+def _hash(data: bytes) -> str:
+    return blake2b(data, digest_size=16).hexdigest()
+
+
 class Keeper:
-    """Makes messages safe: the output first, then the journal; what came together goes to the disk together.
+    """Makes messages safe: on the disk with the journal's word for it; what came together goes to the disk together.
 
     Parameters
     ----------
@@ -148,7 +174,7 @@ class Keeper:
         self._turning = False
         self._pending: list[Kept] = []
         self._wake = asyncio.Event()
-        self._thread = ThreadPoolExecutor(1)
+        self._thread, self._beside = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         self.known: dict[str, None] = journal.received if journal is not None else {}
         """Keyed hashes of messages that are safe."""
 
@@ -186,6 +212,7 @@ class Keeper:
                         item.safe.set_result(None)
         finally:
             self._thread.shutdown()
+            self._beside.shutdown()
 
     def finish(self) -> None:
         """Give the last file its name; an empty one goes."""
@@ -197,11 +224,13 @@ class Keeper:
 
     def _commit(self, items: list[Kept]) -> None:
         output = b"".join(item.output for item in items)  # to the receiver, where there is no folder
+        flushed = stretch = None
         if self._segments is not None and output:
             if self._segments.complete:
                 self._next(self._segments)
                 self._note()  # whoever takes the file away may do so from now on
-            self._segments.write(output)
+            self._segments.sink.write(output)
+            flushed, stretch = self._beside.submit(self._segments.sink.sync), _hash(output)
         letters = b"".join(letter.line() for item in items for letter in item.letters)
         if self._letters is not None and letters:
             self._letters.write(letters)
@@ -218,7 +247,14 @@ class Keeper:
         identities = [item.identity for item in items if item.identity is not None]
         if self._journal is None:
             remember(self.known, identities)
-        self._note(identities)
+        try:
+            self._note(identities, stretch)
+            if flushed is not None:
+                flushed.result()
+        except OutputError:
+            if self._segments is not None:
+                self._segments.take_back(len(output))
+            raise
         if self._proof is not None and items:
             for item in items:
                 self._proof.read(framed(item.message))
@@ -231,8 +267,8 @@ class Keeper:
             self._proof.wrote_file(path.name, part_of(path))
         segments.next()
 
-    def _note(self, identities: Sequence[str] = ()) -> None:
-        """Note in the journal how far the output came."""
+    def _note(self, identities: Sequence[str] = (), stretch: str | None = None) -> None:
+        """Note in the journal how far the output came, and what of it is on its way to the disk."""
         if self._journal is None:
             return
         totals, segments = self._totals, self._segments
@@ -243,5 +279,6 @@ class Keeper:
                 self._letters.position if self._letters else 0,
                 {**totals.as_dict(), "segment": segments.number if segments else 0},
                 received=identities,
+                stretch=stretch or "",
             )
         )

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -454,7 +455,8 @@ def _journal(relay: Relay, key: Key) -> Journal | None:
     # files of an earlier journal are none of this one's
     number = Segments.next_number(relay.folder) if relay.folder is not None else 0
     first = Commit(0, 0, letters, {**Totals().as_dict(), "segment": number})
-    return Journal(place, key, {"input": "relay", "options": str(relay.forward is None)}, first)
+    about = {"input": "relay", "options": str(relay.forward is None)}
+    return Journal(place, key, about, first, partial(Segments.has, relay.folder) if relay.folder else None)
 
 
 def _keep_alive(writer: asyncio.StreamWriter) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import random
@@ -16,15 +17,21 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from commands import full_disk
 from senders import END, Receiver, RelayProcess, Sender, code, framed, message, messages, output, relay
 
+from deid.base.errors import OutputError
 from deid.base.keys import Key
 from deid.manifest import check_manifests, log_of
 from deid.manifest.content import read_manifest
+from deid.streaming.journal import Commit, Journal
+from deid.streaming.keeping import Keeper, Kept, Segments
+from deid.streaming.totals import Totals
+from deid.streaming.writing import FeedSink
 
 KEY = "6b" * 32
 
@@ -261,6 +268,78 @@ def test_a_few_kills_of_the_relay(folder: Path) -> None:
 @pytest.mark.slow
 def test_25_kills_of_the_relay(folder: Path) -> None:
     kill_at_random(folder, 500, 25)
+
+
+@pytest.mark.parametrize("lost", ["the end", "all of it", "what it says"])
+def test_a_word_of_the_journal_without_its_output_is_none(folder: Path, lost: str) -> None:
+    """As when the power was cut while the two were on their way to the disk: nothing was acknowledged."""
+    running = RelayProcess(folder, "--output", folder / "out")
+    with Sender(running.port) as sender:
+        for n in range(3):
+            assert code(sender.ask(message(n)))[0] == "AA"
+    running.kill()
+    (growing,) = (folder / "out").glob(".deid-part-*")
+    whole = growing.read_bytes()
+    two = whole[: whole.rindex(b"\x0bMSH")]
+    growing.write_bytes({"the end": whole[:-7], "all of it": two, "what it says": whole[:-7] + bytes(7)}[lost])
+    with relay(folder, "--output", folder / "out") as running, Sender(running.port) as sender:
+        assert code(sender.ask(message(1))) == ("AA", "LAB-000001")  # safe, and known
+        assert code(sender.ask(message(2))) == ("AA", "LAB-000002")
+        assert running.end() == 0, running.said
+    assert output(folder / "out") == filtered(folder, b"".join(framed(message(n)) for n in range(3)))
+
+
+def test_what_the_disk_refuses_is_not_believed_later(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key, about = Key(bytes(32)), {"input": "x", "options": "y"}
+    out = folder / "out"
+    out.mkdir()
+
+    def keeper() -> tuple[Keeper, Journal]:
+        journal = Journal(folder / "j", key, about, Commit(0, 0, 0, {"segment": 1}), partial(Segments.has, out))
+        last = journal.last
+        segments = Segments(out, 1 << 20, int(last.totals["segment"]), last.output)
+        return Keeper(Totals(), segments, journal, None), journal
+
+    async def keep(*messages: bytes) -> None:
+        own, journal = keeper()
+        running = asyncio.create_task(own.run())
+        for one in messages:
+            noted = asyncio.create_task(own.note(Kept(one, records=1, identity=one.decode())))
+            done, _ = await asyncio.wait({noted, running}, return_when=asyncio.FIRST_COMPLETED)
+            if running in done:
+                noted.cancel()
+                journal.close()
+                await running
+        running.cancel()
+        journal.close()
+
+    asyncio.run(keep(b"first"))
+    with monkeypatch.context() as patch:
+        flush = FeedSink.sync
+
+        def refused(sink: FeedSink) -> None:
+            if sink.what == "the output":
+                raise OutputError("the output cannot be written")
+            flush(sink)
+
+        patch.setattr(FeedSink, "sync", refused)
+        with pytest.raises(OutputError):
+            asyncio.run(keep(b"second"))
+    _, journal = keeper()
+    assert (journal.last.output, list(journal.received)) == (5, ["first"])
+    journal.close()
+
+
+def test_what_was_acknowledged_long_ago_must_be_there(folder: Path) -> None:
+    running = RelayProcess(folder, "--output", folder / "out")
+    with Sender(running.port) as sender:
+        for n in range(3):
+            assert code(sender.ask(message(n)))[0] == "AA"
+    running.kill()
+    (growing,) = (folder / "out").glob(".deid-part-*")
+    growing.write_bytes(growing.read_bytes()[:100])
+    with pytest.raises(AssertionError, match="shorter than the journal says"):
+        RelayProcess(folder, "--output", folder / "out")
 
 
 def test_a_full_disk_ends_it_and_nothing_is_acknowledged_that_is_not_there(folder: Path) -> None:
