@@ -6,10 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from deid.annotation.loop import LoopOptions
+from deid.annotation import quality
+from deid.annotation.items import check_kind
+from deid.annotation.loop import LoopOptions, project_model
+from deid.annotation.project import Project
 from deid.base.errors import require
 from deid.base.files import check_new_file
 from deid.base.options import argument, option
+from deid.base.reports import Section
 from deid.cli.common import Summary, progress
 from deid.cli.notes import ReadingOptions
 from deid.cli.option_groups import IN, KeyOptions, OutputOptions, command
@@ -17,6 +21,7 @@ from deid.cli.tables import print_sections
 from deid.document import Document, Failure, Tally, failure_of
 
 _PROJECT = argument("File of an annotation project.", metavar="PROJECT")
+_ANY_PROJECT = argument("File of an annotation project; a new one is made.", metavar="PROJECT")
 _ANNOTATOR = option(..., "Whose marks.", metavar="NAME")
 _BETWEEN = option((), "Only these annotators (repeatable); by default all.", metavar="NAME")
 
@@ -25,7 +30,7 @@ _BETWEEN = option((), "Only these annotators (repeatable); by default all.", met
 def import_notes(
     told: Summary,
     *,
-    project: Path = argument("File of an annotation project; a new one is made.", metavar="PROJECT"),
+    project: Path = _ANY_PROJECT,
     source: Path | str = IN,
     layer: str | None = option(
         None,
@@ -44,8 +49,6 @@ def import_notes(
 
     Example: deid annotate import notes.annotations tagged/ --layer gold
     """
-    from deid.annotation.project import Project
-    from deid.annotation.quality import scrubbed_documents
     from deid.io import scan
     from deid.pipeline.edit_log import read_edit_log
     from deid.pipeline.naming import pseudonym_of_id
@@ -57,7 +60,7 @@ def import_notes(
         own = key.existing()
         names: Callable[[str], list[str]] = lambda id: [id] if own is None else [pseudonym_of_id(own, id), id]  # noqa: E731
         written = None if scrubbed is None else scan(scrubbed, reading.format, reading).documents()
-        documents = scrubbed_documents(documents, read_edit_log(edits), names, written)
+        documents = quality.scrubbed_documents(documents, read_edit_log(edits), names, written)
     with Project.open(project) if project.exists() else Project.create(project) as opened:
         told.take(opened.add(progress(documents, "importing"), layer))
         told.notes.append(f"{told.documents} notes, {told.categories.total()} spans")
@@ -83,7 +86,6 @@ def export(
     Example: deid annotate export notes.annotations gold.jsonl --to jsonl --annotator anna
     """
     from deid import io
-    from deid.annotation.project import Project
     from deid.io.conversion import relabelled
     from deid.io.formats import Options
     from deid.io.reading import get_format
@@ -131,9 +133,6 @@ def train(
 
     Example: deid annotate train notes.annotations --annotator anna -o models/mine
     """
-    from deid.annotation.loop import project_model
-    from deid.annotation.project import Project
-
     told.begin(place.output)
     with Project.open(project) as opened:
         tagger = project_model(opened, annotator, learning, min_documents)
@@ -150,14 +149,11 @@ def agreement(told: Summary, *, project: Path = _PROJECT, between: tuple[str, ..
 
     Only notes count that both, or two of all, are done with. Example: deid annotate agreement notes.annotations
     """
-    from deid.annotation.project import Project
-    from deid.annotation.quality import annotated
-    from deid.base.reports import Section
     from deid.evaluation.agreement import agreement as measure
     from deid.evaluation.agreement import disputes
 
     with Project.open(project) as opened:
-        layers = annotated(opened, between)
+        layers = quality.annotated(opened, between)
     found = measure(layers)
     rows = [
         (
@@ -200,11 +196,8 @@ def adjudicate(
 
     Example: deid annotate adjudicate notes.annotations --annotator chief --between anna --between ben
     """
-    from deid.annotation.project import Project
-    from deid.annotation.quality import adjudicate as prepare
-
     with Project.open(project) as opened:
-        found = prepare(opened, annotator, between)
+        found = quality.adjudicate(opened, annotator, between)
     told.documents = found.notes
     told.notes.append(f"{found.agreed} spans are agreed and accepted, {found.disputed} places are to be decided")
     told.extra = {"agreed": found.agreed, "disputed": found.disputed}
@@ -223,15 +216,12 @@ def lists(
 
     Example: deid annotate lists run.annotations --annotator anna --deny-list deny.txt --allow-list allow.txt
     """
-    from deid.annotation.project import Project
-    from deid.annotation.quality import site_terms, write_site_lists
-
     require(deny_list != allow_list, "--deny-list and --allow-list are one file", "name two")
     for place in (deny_list, allow_list):
         check_new_file(place)
     with Project.open(project) as opened:
-        terms = site_terms(opened, annotator)
-    written = write_site_lists(terms, deny_list, allow_list)
+        terms = quality.site_terms(opened, annotator)
+    written = quality.write_site_lists(terms, deny_list, allow_list)
     told.documents = terms.notes
     told.notes.append(
         f"{len(terms.deny)} terms to deny, {len(terms.allow)} to allow, of {terms.notes} notes; {terms.left_out} "
@@ -245,7 +235,7 @@ def lists(
 def review(
     told: Summary,
     *,
-    project: Path = argument("File of an annotation project; a new one is made.", metavar="PROJECT"),
+    project: Path = _ANY_PROJECT,
     found: Path = argument("What deid link --review or deid verify --json wrote.", metavar="FILE"),
     linked: Path | None = option(None, "The table that was linked, to show its rows.", metavar="F"),
 ) -> None:
@@ -253,13 +243,10 @@ def review(
 
     Example: deid annotate review links.annotations review.csv --linked view.csv
     """
-    from deid.annotation.project import Project
-    from deid.annotation.quality import add_findings, add_pairs
-
     with Project.open(project) if project.exists() else Project.create(project) as opened:
         pairs = found.suffix == ".csv"
         require(pairs or linked is None, "findings of a check have no table", "leave out --linked")
-        told.documents = add_pairs(opened, found, linked) if pairs else add_findings(opened, found)
+        told.documents = quality.add_pairs(opened, found, linked) if pairs else quality.add_findings(opened, found)
     told.notes.append(f"{told.documents} new items to decide")
 
 
@@ -276,13 +263,9 @@ def decisions(
 
     Example: deid annotate decisions links.annotations link --annotator anna -o decided.csv
     """
-    from deid.annotation.items import check_kind
-    from deid.annotation.project import Project
-    from deid.annotation.quality import write_decisions
-
     check_kind(kind)
     with Project.open(project) as opened:
-        told.take(write_decisions(opened, kind, annotator, place.output))
+        told.take(quality.write_decisions(opened, kind, annotator, place.output))
 
 
 @command
@@ -291,11 +274,8 @@ def history(told: Summary, *, project: Path = _PROJECT, place: OutputOptions) ->
 
     Example: deid annotate history notes.annotations -o history.csv
     """
-    from deid.annotation.project import Project
-    from deid.annotation.quality import write_history
-
     with Project.open(project) as opened:
-        told.documents = write_history(opened, place.output)
+        told.documents = quality.write_history(opened, place.output)
 
 
 def _figure(value: float | None) -> str:

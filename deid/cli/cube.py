@@ -22,10 +22,11 @@ from deid.cli.ledger_options import (
 from deid.cli.option_groups import command
 from deid.cli.tables import print_csv
 from deid.dp.domain_options import DomainOptions, parse_condition, parse_shares, parse_slices
+from deid.dp.plots import plot_bins, plot_survival
+from deid.dp.release import CubeRelease, read_release, write_release
 
 if TYPE_CHECKING:
     from deid.dp.methods import CubePlan
-    from deid.dp.release import CubeRelease
     from deid.dp.sequence_release import SequenceRelease
 
 _COUNTS = "What is counted"
@@ -92,7 +93,6 @@ def cube(
     """
     from deid.dp.cube import release_cube
     from deid.dp.forecast import forecast_sections
-    from deid.dp.release import write_release
 
     def batches(plan: CubePlan) -> Iterator[pd.DataFrame]:
         # which rows of a person count, and which table a part is of, all columns tell
@@ -121,9 +121,6 @@ def slice(
 
     Example: deid slice cube.parquet --dims year --where death=1 --where age=60..69
     """
-    from deid.dp.plots import plot_bins
-    from deid.dp.release import read_release
-
     drawn.check()
     found = read_release(release)
     conditions = dict(map(parse_condition, where))
@@ -154,8 +151,6 @@ def survival(
 
     Example: deid survival cube.parquet --time months --event death=1 --dims sex
     """
-    from deid.dp.plots import plot_survival
-    from deid.dp.release import read_release
     from deid.dp.survival import survival as estimate
 
     drawn.check()

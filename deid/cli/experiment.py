@@ -22,6 +22,7 @@ from deid.cli.training_options import (
 )
 from deid.detection.options import RecognizerOptions
 from deid.experiments.active_learning import QueueOptions
+from deid.experiments.outcome import Outcome
 from deid.labeling.training import TrainingOptions, label_number
 
 TEST: Any = option(None, "Annotated documents to score; else those that folds or sizes leave.", metavar="TESTSET")
@@ -98,7 +99,6 @@ def crossval(
     """
     from deid.evaluation.page import write_page
     from deid.experiments.crossval import cross_validate
-    from deid.experiments.outcome import Outcome
     from deid.experiments.page import crossval_sections
 
     places.check(mistakes, told.said.json)
@@ -125,7 +125,6 @@ def features(
 
     Example: deid experiment features corpus/train --folds 10 --jobs 2 --report features.html
     """
-    from deid.experiments.outcome import Outcome
     from deid.experiments.page import subsets_section
     from deid.experiments.plots import plot_subsets
     from deid.experiments.subsets import compare_subsets
@@ -168,8 +167,6 @@ def sampling(
 
     Example: deid experiment sampling corpus/train --test corpus/dev --windows 4,16,64 --report sampling.html
     """
-
-    from deid.experiments.outcome import Outcome
     from deid.experiments.page import sampling_section
     from deid.experiments.plots import plot_sampling
     from deid.experiments.sampling import Points, sampling_curves
@@ -207,7 +204,6 @@ def learning_curve(
     Example: deid experiment learning-curve corpus/train --test corpus/dev --sizes 10,50,200 --start-from models/mine
     """
     from deid.experiments.learning import learning_curve
-    from deid.experiments.outcome import Outcome
     from deid.experiments.page import learning_section
     from deid.experiments.plots import plot_learning
 
@@ -238,7 +234,6 @@ def active_learning(
     Example: deid experiment active-learning corpus/train --test corpus/dev --queues entropy,margin --jobs 2
     """
     from deid.experiments.active_learning import active_learning
-    from deid.experiments.outcome import Outcome
     from deid.experiments.page import active_learning_sections
     from deid.experiments.plots import plot_active_learning
 
@@ -274,7 +269,6 @@ def learners(
     Example: deid experiment learners corpus/train --test corpus/dev --algorithms sgd,memm,maxent,naive-bayes
     """
     from deid.experiments.learners import compare_learners
-    from deid.experiments.outcome import Outcome
     from deid.experiments.page import learners_section
 
     places.check(told.said.json)
@@ -307,7 +301,6 @@ def hips(
     """
     from deid.detection.recognizers import build_recognizer
     from deid.experiments.hips import hips
-    from deid.experiments.outcome import Outcome
     from deid.experiments.page import hips_sections
     from deid.experiments.plots import plot_hips
     from deid.pipeline.known_people import read_people
