@@ -39,10 +39,9 @@ class GoldOptions(RecognizerOptions, ReadingOptions):
 
     def recognizer(self) -> LazyRecognizer:
         """Return what finds spans."""
-        from deid.detection.recognizers import build_recognizer
-        from deid.pipeline.known_people import read_people
+        from deid.pipeline.known_people import recognizer_of
 
-        return build_recognizer(self, read_people(self).recognizer(self.language))
+        return recognizer_of(self)
 
 
 @command

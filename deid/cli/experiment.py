@@ -299,11 +299,10 @@ def hips(
 
     Example: deid experiment hips corpus/train --test corpus/dev --report hips.html
     """
-    from deid.detection.recognizers import build_recognizer
     from deid.experiments.hips import hips
     from deid.experiments.page import hips_sections
     from deid.experiments.plots import plot_hips
-    from deid.pipeline.known_people import read_people
+    from deid.pipeline.known_people import recognizer_of
     from deid.replacement.policy import DEFAULT_POLICY
 
     places.check(told.said.json)
@@ -311,7 +310,7 @@ def hips(
     finds = said != RecognizerOptions()
     result = hips(
         setup,
-        recognizer=build_recognizer(said, read_people(said).recognizer(said.language)) if finds else None,
+        recognizer=recognizer_of(said) if finds else None,
         policy=policy or DEFAULT_POLICY,
         key=None if key_file is None else load_key(key_file, create=False)[0],
     )  # fmt: skip

@@ -41,14 +41,13 @@ def explain(
     Example: deid explain note.txt --at 120:135 --show-text
     """
     from deid.detection.explanation_tables import explanation_sections
-    from deid.detection.recognizers import build_recognizer
-    from deid.pipeline.known_people import read_people
+    from deid.pipeline.known_people import recognizer_of
     from deid.replacement.policy import load_policy
 
     document = _document(source, number, reading)
     places = [_place(text, len(document.text)) for text in at]
     loaded = load_policy(policy) if policy else None
-    recognizer = build_recognizer(said, read_people(said).recognizer(said.language))
+    recognizer = recognizer_of(said)
     explanation = recognizer.explain(document, places)
     print_sections(explanation_sections(explanation, document, loaded, show=show_text, asked=bool(places)))
     told.documents, told.extra = 1, explanation.as_dict()

@@ -208,16 +208,15 @@ def tag(
 
     Example: deid tag notes/ tagged/ --model en --to i2b2-2014
     """
-    from deid.detection.recognizers import build_recognizer
     from deid.io import FORMATS, CollectionFormat
     from deid.io.reading import get_format
     from deid.phi import LABEL_SETS
     from deid.pipeline import tag_files
-    from deid.pipeline.known_people import read_people
+    from deid.pipeline.known_people import read_people, recognizer_of
 
     run = NotesRun(told, source, reading, again)
     people = read_people(said)
-    recognizer = build_recognizer(said, people.recognizer(said.language))
+    recognizer = recognizer_of(said, people)
     labels = recognizer.categories
     spanish = LABEL_SETS["meddocan"].labels.keys() - LABEL_SETS["i2b2-2014"].labels.keys()
     chosen = get_format(to or ("meddocan" if labels & spanish else "i2b2-2014"), FORMATS)

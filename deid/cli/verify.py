@@ -47,11 +47,10 @@ def verify(
     Example: deid verify notes/ scrubbed/ --edits edits.jsonl
     """
     from deid.base.store import refuse_password
-    from deid.detection.recognizers import build_recognizer
     from deid.io import scan
     from deid.io.database import TableSource
     from deid.pipeline import verify_files
-    from deid.pipeline.known_people import read_people
+    from deid.pipeline.known_people import recognizer_of
     from deid.replacement.policy import DEFAULT_POLICY, load_policy
 
     reading = replace(reading, any_label=True)
@@ -68,7 +67,7 @@ def verify(
     checked = load_policy(policy or DEFAULT_POLICY)
     recognizer = None
     if detect and edits is None:
-        recognizer = build_recognizer(said, read_people(said).recognizer(said.language))
+        recognizer = recognizer_of(said)
     result = verify_files(
         run.found, theirs, key=own, edit_log=edits, policy=checked, recognizer=recognizer, watch=run.watch("verifying")
     )

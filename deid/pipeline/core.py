@@ -13,11 +13,11 @@ from deid.base.compiled import quick
 from deid.base.errors import ConfigError, require
 from deid.base.keys import Key
 from deid.detection import Recognizer
-from deid.detection.recognizers import LazyRecognizer, build_recognizer, find_with_effect, language_of_labels
+from deid.detection.recognizers import LazyRecognizer, find_with_effect, language_of_labels
 from deid.detection.site_lists import NO_EFFECT, Effect
 from deid.document import Carrier, Document, Edit, Failure, Span, apply_edits
 from deid.io.formats import CollectionFormat, Format
-from deid.pipeline.known_people import KnownPeople, read_people
+from deid.pipeline.known_people import KnownPeople, read_people, recognizer_of
 from deid.pipeline.naming import Naming
 from deid.pipeline.options import METHODS, PipelineOptions
 from deid.pipeline.patients import Patients
@@ -403,7 +403,7 @@ def build_pipeline(key: Key, options: PipelineOptions | None = None, *, original
     )
     if said.method != "policy":
         return Pipeline(None, None, key, settings)
-    recognizer = None if said.gold else build_recognizer(said, people.recognizer(said.language))
+    recognizer = None if said.gold else recognizer_of(said, people)
     return Pipeline(recognizer, load_policy(said.policy or DEFAULT_POLICY, said.accept), key, settings)
 
 

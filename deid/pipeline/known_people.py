@@ -21,7 +21,8 @@ from deid.base.errors import ConfigError, DeidError, require
 from deid.base.resources import shipped_table
 from deid.base.safe_names import safe_name
 from deid.detection.known import Known, KnownRecognizer, known_from_rows, read_date
-from deid.detection.options import PeopleOptions
+from deid.detection.options import PeopleOptions, RecognizerOptions
+from deid.detection.recognizers import LazyRecognizer, build_recognizer
 from deid.document import Document
 from deid.phi import LABEL_SETS, group
 from deid.pipeline.patients import Patients, read_patients
@@ -306,3 +307,12 @@ def read_people(options: PeopleOptions) -> People:
         searched[name if equals else text] = meaning
     known = read_known_people(options.known, meanings) if options.known else None
     return People(Patients(table, options.patient_field, *patterns), known, searched)
+
+
+def recognizer_of(said: RecognizerOptions, people: People | None = None) -> LazyRecognizer:
+    """Return the recognizer for what a user asks for, what is known of ``people`` included; by default they are read.
+
+    Errors are those of `read_people` and `deid.detection.recognizers.build_recognizer`.
+    """
+    known = (read_people(said) if people is None else people).recognizer(said.language)
+    return build_recognizer(said, known)

@@ -234,13 +234,11 @@ class TagBatch(_Batches):
         DeidError
             When model or lists cannot be used there.
         """
-        from deid.detection.recognizers import build_recognizer
         from deid.pipeline.batch import Tagging
-        from deid.pipeline.known_people import read_people
+        from deid.pipeline.known_people import read_people, recognizer_of
 
         people = read_people(self.options)
-        found = build_recognizer(self.options, people.recognizer(self.options.language))
-        return Tagging(found, people, PARQUET.carries_attributes)
+        return Tagging(recognizer_of(self.options, people), people, PARQUET.carries_attributes)
 
     @property
     def spans(self) -> str:
