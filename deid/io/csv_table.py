@@ -14,12 +14,13 @@ from dataclasses import replace
 from io import TextIOWrapper
 from typing import Any, BinaryIO
 
-from deid.base.errors import DeidError, EncodingError, FormatError, OutputError
-from deid.document import Document, check_spans
+from deid.base.errors import DeidError, EncodingError, FormatError
+from deid.document import Document
 from deid.io.encoding import TextSink, check_misread, encode, is_binary, misfit, settle, strip_mark, text_view
 from deid.io.fields import Columns, TableFields, find_columns
 from deid.io.formats import CollectionFormat, Options, Streams
-from deid.io.span_checks import check_label
+from deid.io.json_records import no_json
+from deid.io.span_checks import check_labelled
 from deid.io.span_json import from_values, to_value
 
 _SUFFIX = ".csv"
@@ -163,9 +164,7 @@ class _Sink:
         self._lines.append(line)
 
     def add(self, document: Document) -> None:
-        check_spans(len(document.text), document.spans)
-        for span in document.spans:
-            check_label(span.category, (), True, f"offset {span.start}")
+        check_labelled(document)
         encode(document.text, self._options.encoding, whole=False)
         fields = self._fields or TableFields.of(document, self._options)
         self._lines = []
@@ -187,10 +186,8 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, str):
         return value
-    try:
+    with no_json():
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
-        raise OutputError("a metadata field holds a value that JSON cannot express", "drop or convert it") from None
 
 
 def write(streams: Streams, options: Options) -> _Sink:

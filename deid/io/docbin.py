@@ -19,6 +19,7 @@ from deid.base.errors import DeidError, FormatError, OutputError
 from deid.document import Document, Span, check_spans
 from deid.io.encoding import encode
 from deid.io.formats import CollectionFormat, Options, Streams
+from deid.io.json_records import no_json
 from deid.io.span_checks import check_label
 
 SPANS_KEY = "phi"
@@ -169,17 +170,9 @@ def _cut(doc: Any, spans: tuple[Span, ...]) -> tuple[list[str], list[bool]]:
 
 
 def _details(document: Document) -> str:
-    try:
-        return json.dumps(
-            {
-                "id": document.id,
-                "metadata": dict(document.metadata),
-                "spans": [{"id": s.id, "score": s.score, "attributes": s.attributes} for s in document.spans],
-            },
-            allow_nan=False,
-        )
-    except (TypeError, ValueError, RecursionError):
-        raise OutputError("a metadata field holds a value that JSON cannot express", "drop or convert it") from None
+    spans = [{"id": s.id, "score": s.score, "attributes": s.attributes} for s in document.spans]
+    with no_json():
+        return json.dumps({"id": document.id, "metadata": dict(document.metadata), "spans": spans}, allow_nan=False)
 
 
 def write(streams: Streams, options: Options) -> _Sink:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import Any, BinaryIO
 
@@ -65,6 +66,15 @@ def first_record(head: bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+@contextmanager
+def no_json() -> Iterator[None]:
+    """Raise `OutputError` for a value that has no JSON form."""
+    try:
+        yield
+    except (TypeError, ValueError, RecursionError):
+        raise OutputError("a metadata field holds a value that JSON cannot express", "drop or convert it") from None
+
+
 def dump(record: Mapping[str, Any], *, ascii_only: bool = False) -> str:
     """Return a record as one line of JSON that reads back exactly; see `dumped`."""
     return "".join(dumped(record, ascii_only=ascii_only))
@@ -86,10 +96,8 @@ def dumped(record: Mapping[str, Any], *, ascii_only: bool = False) -> list[str]:
         A value has no JSON form, or two lone surrogates follow each other so that they would read back as one
         character.
     """
-    try:
+    with no_json():
         return [*_pieces(record, ascii_only), "\n"]
-    except (TypeError, ValueError, RecursionError):
-        raise OutputError("a metadata field holds a value that JSON cannot express", "drop or convert it") from None
 
 
 def _pieces(record: Mapping[str, Any], ascii_only: bool) -> Iterator[str]:

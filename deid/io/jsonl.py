@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import Any
 
 from deid.base.errors import DeidError, FormatError, OutputError
-from deid.document import Document, check_spans
+from deid.document import Document
 from deid.io.encoding import TextSink
 from deid.io.fields import field_value, find_id, find_text, ordered
 from deid.io.formats import CollectionFormat, Options, Streams
 from deid.io.json_records import dumped, first_record, records
-from deid.io.span_checks import check_label, refuse_fields
+from deid.io.span_checks import check_labelled, refuse_fields
 from deid.io.span_json import from_values, to_value
 
 Record = dict[str, Any]
@@ -146,9 +146,7 @@ class _Sink:
         self._ascii_only = not options.encoding.startswith("utf")
 
     def add(self, document: Document) -> None:
-        check_spans(len(document.text), document.spans)
-        for span in document.spans:
-            check_label(span.category, (), True, f"offset {span.start}")
+        check_labelled(document)
         for piece in dumped(self._record(document, self._options), ascii_only=self._ascii_only):
             self._text.write(piece)
 

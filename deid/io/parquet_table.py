@@ -20,6 +20,7 @@ from deid.io.batches import open_parquet, parquet_rows, plain_cell
 from deid.io.encoding import encode
 from deid.io.fields import Columns, TableFields, field_value, find_columns
 from deid.io.formats import CollectionFormat, Options, Streams
+from deid.io.json_records import no_json
 from deid.io.span_checks import check_label
 from deid.io.span_json import from_values
 
@@ -217,10 +218,8 @@ def _fit(value: Any, kind: str) -> Any:
     if value is None:
         return None
     if kind == "json":
-        try:
+        with no_json():
             return json.dumps(value, allow_nan=False)
-        except (TypeError, ValueError, RecursionError):
-            raise OutputError("a metadata field holds a value that JSON cannot express", "drop or convert it") from None
     if _kind([value]) != kind:
         raise OutputError(
             "a metadata field holds another type of value than in the documents before",

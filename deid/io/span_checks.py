@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from deid.base.errors import LabelError, OffsetError, OutputError
-from deid.document import Document, Span
+from deid.document import Document, Span, check_spans
 from deid.phi import LABEL_SETS, shown_label
 
 
@@ -38,6 +38,15 @@ def check_label(label: str, label_sets: Sequence[str], any_label: bool, position
         else "every annotation needs a label",
         position=position,
     )
+
+
+def check_labelled(document: Document) -> None:
+    """Raise `OffsetError` when a span lies outside the text, `LabelError` when one has no label: for formats that take
+    any label.
+    """
+    check_spans(len(document.text), document.spans)
+    for span in document.spans:
+        check_label(span.category, (), True, f"offset {span.start}")
 
 
 def check_text(text: str, start: int, end: int, claimed: str, position: str) -> None:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Protocol, Self, cast
+from typing import BinaryIO, Generic, Protocol, Self, TypeVar, cast
 
 from deid.base.errors import DeidError, DuplicateError, OutputError
 from deid.base.files import atomic_files, make_folder, output_error
@@ -22,6 +22,9 @@ _LONGEST = 240
 """Bytes that a part of an id may have as a file name, with room for a suffix (file systems allow 255)."""
 _COLLECTION = "documents"
 """Name of the file that a collection is written to when the user names a folder."""
+
+
+_F = TypeVar("_F", bound=Format)
 
 
 class Writer(Protocol):
@@ -83,20 +86,30 @@ def make_writer(path: Path, format: Format, options: Options, *, private: bool, 
     return _FileWriter(path, format, options, private) if single else _FolderWriter(path, format, options, private)
 
 
-class _DocumentWriter:
-    """What the two writers of one-document files share."""
+class _Writer(Generic[_F]):
+    """What all writers share."""
 
-    def __init__(self, path: Path, format: DocumentFormat, options: Options, private: bool) -> None:
+    def __init__(self, path: Path, format: _F, options: Options, private: bool) -> None:
         self._path = path
         self._format = format
         self._options = options
         self._private = private
         self._ids: set[str] = set()
 
-    def _put(self, stem: str, folder: Path, document: Document, *, durable: bool) -> None:
-        """Write the files of one document beside each other."""
+    def __enter__(self) -> Self:
+        return self
+
+    def _refuse_again(self, document: Document) -> None:
         if document.id in self._ids:
             raise DuplicateError("its id was written before", "give each document an id of its own", document.name)
+
+
+class _DocumentWriter(_Writer[DocumentFormat]):
+    """What the two writers of one-document files share."""
+
+    def _put(self, stem: str, folder: Path, document: Document, *, durable: bool) -> None:
+        """Write the files of one document beside each other."""
+        self._refuse_again(document)
         try:
             parts = self._format.write(document, self._options)
             make_folder(folder, private=self._private)
@@ -108,9 +121,6 @@ class _DocumentWriter:
             raise error.at(document.name) from None
         self._ids.add(document.id)
 
-    def __enter__(self) -> Self:
-        return self
-
 
 class _FolderWriter(_DocumentWriter):
     """Writes each document to ``folder/<id><suffix>``."""
@@ -121,9 +131,7 @@ class _FolderWriter(_DocumentWriter):
         # leaves no torn file either way; against a power failure the whole run is synchronized once, at its end.
         self._put(stem, self._path.joinpath(*folders), document, durable=False)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._ids and hasattr(os, "sync"):
             os.sync()
 
@@ -140,33 +148,21 @@ class _FileWriter(_DocumentWriter):
             )
         self._put(self._path.stem, self._path.parent, document, durable=True)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Nothing is left to do."""
 
 
-class _CollectionWriter:
+class _CollectionWriter(_Writer[CollectionFormat]):
     """Writes all documents into one file, which appears when the block ends without an error."""
 
-    def __init__(self, path: Path, format: CollectionFormat, options: Options, private: bool) -> None:
-        self._path = path
-        self._format = format
-        self._options = options
-        self._private = private
-        self._ids: set[str] = set()
-        self._files: AbstractContextManager[list[BinaryIO]] | None = None
-        self._sink: Sink | None = None
-        self._broken: OutputError | None = None
-
-    def __enter__(self) -> Self:
-        return self
+    _files: AbstractContextManager[list[BinaryIO]] | None = None
+    _sink: Sink | None = None
+    _broken: OutputError | None = None
 
     def write(self, document: Document) -> None:
         if self._broken is not None:
             raise OutputError(self._broken.what, self._broken.hint, document.name)
-        if document.id in self._ids:
-            raise DuplicateError("its id was written before", "give each document an id of its own", document.name)
+        self._refuse_again(document)
         if not document.id:
             raise OutputError("the document has no id", "give it one", document.name)
         try:

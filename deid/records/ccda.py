@@ -480,7 +480,7 @@ class _Document:
             self.source,
             self.charset,
             self.places,
-            known=tuple(self.known),
+            known=self.known,
             patient=next((one.key for one in persons if one.key is not None), None),
             date=next((day for path in facts["date"] if path in dated and (day := day_of(dated[path]))), None),
             links=self.links,

@@ -178,7 +178,7 @@ class _Resource:
             self.source,
             "utf-8",
             self.places,
-            known=tuple(self.known),
+            known=self.known,
             patient=patient,
             date=next((day for said in days if (day := day_of(said))), None),
             links=self.links,

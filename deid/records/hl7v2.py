@@ -447,7 +447,7 @@ class _Message:
             self.source,
             self.charset,
             self.places,
-            known=tuple(known),
+            known=known,
             patient=patient,
             date=next((day for key in days if key in dated and (day := day_of(dated[key]))), None),
             whose=whose,

@@ -68,17 +68,7 @@ def read(data: bytes, source: str, charset: str, table: Table) -> Record:
     """
     reader = HtmlReader(source, table, frozenset())
     reader.part("page", 0, len(source), charset)
-    return assemble(
-        data,
-        source,
-        charset,
-        reader.places,
-        known=tuple(reader.known),
-        patient=None,
-        date=None,
-        links=reader.links,
-        marks=reader.marks,
-    )
+    return assemble(data, source, charset, reader.places, known=reader.known, links=reader.links, marks=reader.marks)
 
 
 class HtmlReader(PackageReader):

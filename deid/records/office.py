@@ -139,9 +139,7 @@ def read(data: bytes, members: Sequence[Member], parts: Mapping[str, PackagePart
         source,
         functools.partial(_packed, tuple(members), charsets),
         [*reader.places, *places],
-        known=tuple(reader.known),
-        patient=None,
-        date=None,
+        known=reader.known,
         links=reader.links,
         marks=reader.marks,
     )

@@ -105,9 +105,7 @@ def read(data: bytes, table: Table) -> Record:
         reader.source,
         "latin-1",
         [*reader.places, *reader.late],
-        known=tuple(reader.known),
-        patient=None,
-        date=None,
+        known=reader.known,
     )
 
 
