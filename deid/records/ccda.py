@@ -33,7 +33,19 @@ from deid.records.record import (
     sexes_of,
     sweep,
 )
-from deid.records.tables import DATA, DISPLAY, KEEP, ByName, Inner, Rule, Table, display_as, kept_as, kept_words
+from deid.records.tables import (
+    DATA,
+    DISPLAY,
+    KEEP,
+    ByName,
+    Inner,
+    Rule,
+    Table,
+    display_as,
+    kept_as,
+    kept_words,
+    words_of,
+)
 from deid.records.xml_positions import ATTRIBUTE, LINE, SPECIAL, SPECIAL_INSIDE, TOKEN, codec_of, decoded
 
 ROOT = "ClinicalDocument"
@@ -535,7 +547,7 @@ class _Document:
     def _settle_headings(self) -> None:
         """Let stay as they are texts that headings alone are made of."""
         known = {word for _, value in self.known for word in _HEADING.split(value.lower())}
-        usual = _usual(self.table.facts["headings"]) - known
+        usual = words_of(self.table.facts["headings"]) - known
         joins = False
         for number, place in enumerate(self.places):
             if place.kind == TEXT:
@@ -568,11 +580,6 @@ class _Document:
 
 _PLAIN = re.compile(r"\[[0-9]+\]")
 _HEADING = re.compile(r"(?:'s)?[\s/(),:;.&-]+")
-
-
-@functools.lru_cache(maxsize=4)
-def _usual(words: str) -> frozenset[str]:
-    return frozenset(words.split())
 
 
 _Encode = Callable[[str, Place, Sequence[Change]], str]

@@ -6,7 +6,6 @@ A record is a resource, a Bundle, or a line of a bulk export. What its elements 
 
 from __future__ import annotations
 
-import functools
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,18 @@ from typing import Any
 
 from deid.base.errors import EncodingError, FormatError
 from deid.records.embedded import unpacked
+from deid.records.fhir_addresses import (
+    ADDRESS,
+    OID_BEGIN,
+    SEARCH,
+    SEGMENT,
+    TYPED,
+    contained_key,
+    is_usual,
+    numbers_of,
+    of_standard,
+    reference_of,
+)
 from deid.records.fhir_writing import (
     DATE,
     DocumentWriter,
@@ -65,12 +76,7 @@ from deid.records.tables import CODE, DATA, DISPLAY, KEEP, NUMBER, ByName, Inner
 
 STANDARD = "fhir-r4"
 _HINT = "repair the resource at its source, or leave it out"
-_TYPED = re.compile(r"(?:\A|/)([A-Z][A-Za-z]+)/([A-Za-z0-9.\-]{1,64})(?:/_history/([A-Za-z0-9.\-]{1,64}))?(?=\Z|[?#])")
-_SEARCH = re.compile(r"(?:\A|/)([A-Z][A-Za-z]+)?\?|\A(?=[A-Za-z_:]+=)")
 _PARAMETER = re.compile(r"([^&=?]+)=([^&]*)")
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(//[^/?#|]*)?")
-_SEGMENT = re.compile(r"[^/?#|=&:;,]+")
-_OID = "urn:oid:"
 _LEAST_CODE = 6
 """Letters that a code in small letters has, if a name is looked for in it."""
 _LEAST_DIGITS = 6
@@ -148,7 +154,7 @@ class _Resource:
                 self.types[url] = string_of(inner, "resourceType")
             if inner is not None and string_of(inner, "resourceType") == "Patient":
                 self.keys[inner.start] = key = string_of(inner, "id") or url.rpartition(":")[2]
-                for name in (url.rpartition(":")[2], *_values(inner)):
+                for name in (url.rpartition(":")[2], *numbers_of(inner)):
                     self.called.setdefault(name, key)
         self._resource(root, "", None)
         self.subjects = [self.called.get(name, name) for name in self.subjects]
@@ -203,7 +209,7 @@ class _Resource:
         here = f"{path}.{name}" if path else name
         own = self._person(node, name, contained=around is not None) if name in _PERSONS else ""
         for said in self.facts.get("patient", ()) if name not in ("Bundle", "Parameters") else ():
-            if target := _reference_of(down(node, said), around or node):
+            if target := reference_of(down(node, said), around or node):
                 self.subjects.append(target)
                 own = own or target
         for said in self.facts.get("date", ()):
@@ -227,7 +233,7 @@ class _Resource:
             for held in objects(said.value.get("name")):
                 given = " ".join(strings(held.value["given"][1])) if "given" in held.value else ""
                 self.sexes.update(sexes_of(given, string_of(said, "gender")))
-        key = "" if name != "Patient" else _contained_key(node) if contained else self.keys.get(node.start, own)
+        key = "" if name != "Patient" else contained_key(node) if contained else self.keys.get(node.start, own)
         if key:
             self.patients.append(key)
         for found in (own, *(string_of(item, "value") for item in objects(node.value.get("identifier")))):
@@ -347,7 +353,7 @@ class _Resource:
     def _is_standard(self, coding: JsonValue) -> bool:
         """Tell whether a code is of a standard's system."""
         system = string_of(coding, "system")
-        return bool(system) and _of_standard(system, self.facts)
+        return bool(system) and of_standard(system, self.facts)
 
     def _beside_codes(self, text: str, concept: JsonValue) -> str:
         """Return what the text beside codes is: what a code says, or free text."""
@@ -412,7 +418,7 @@ class _Resource:
         return None if rule.otherwise == BLOCKED else rule.otherwise
 
     def _type_of(self, reference: str) -> str:
-        found = _TYPED.search(reference) or _SEARCH.search(reference)
+        found = TYPED.search(reference) or SEARCH.search(reference)
         return (found[1] or "") if found else self.types.get(reference, "")
 
     def _keep(self, node: JsonValue, path: str) -> None:
@@ -428,17 +434,17 @@ class _Resource:
     def _system(self, node: JsonValue, path: str, start: int = 0, end: int | None = None) -> None:
         """Find what names an institution in the address of a system, or in that part of a string."""
         said: str = node.value[start:end]
-        if said in self.table.types or _of_standard(said, self.facts):
+        if said in self.table.types or of_standard(said, self.facts):
             return
         if matched := UUID.match(said):
             self._link(node, start + matched.start(1), start + matched.end(1), path)
-        elif OID.match(said.removeprefix(_OID)):
-            self._link(node, start + len(_OID) * said.startswith(_OID), start + len(said), path)
-        elif found := _ADDRESS.match(said):
+        elif OID.match(said.removeprefix(OID_BEGIN)):
+            self._link(node, start + len(OID_BEGIN) * said.startswith(OID_BEGIN), start + len(said), path)
+        elif found := ADDRESS.match(said):
             if found[1]:
                 self._link(node, start + found.start(1), start + found.end(1), path)
-            for part in _SEGMENT.finditer(said, found.end()):
-                if part[0] not in self.table.heads and not _is_usual(part[0].lower(), self.facts["path_words"]):
+            for part in SEGMENT.finditer(said, found.end()):
+                if part[0] not in self.table.heads and not is_usual(part[0].lower(), self.facts["path_words"]):
                     self._link(node, start + part.start(), start + part.end(), path)
         elif said.startswith("#"):
             self._link(node, start + 1, start + len(said), path)
@@ -459,8 +465,8 @@ class _Resource:
         elif said.startswith("urn:oid:"):
             self._leaf(node, "IDNUM", path, len("urn:oid:"))
         else:
-            typed = _TYPED.search(said)
-            search = _SEARCH.search(said)
+            typed = TYPED.search(said)
+            search = SEARCH.search(said)
             named = said.rstrip("/").rpartition("/")[2] in self.table.heads
             if "://" in said and (typed or search or named):
                 self._system(node, path, 0, min(found.start() if found else len(said) for found in (typed, search)))
@@ -489,7 +495,7 @@ class _Resource:
                 self._link(node, pair.start(2) + matched.start(1), pair.start(2) + matched.end(1), path)
             else:
                 self._leaf(node, kind if isinstance(kind, str) else "IDNUM", path, start, end)
-        elif typed := _TYPED.search(value):
+        elif typed := TYPED.search(value):
             self._link(node, start + typed.start(2), start + typed.end(2), path)
         elif name == "_id" or name in self.facts.get("patient", ()) or name == "encounter":
             self._link(node, start, end, path)
@@ -560,54 +566,3 @@ def _may_name(text: str, path: str) -> bool:
     if "://" in text or text.startswith("urn:"):
         return False
     return re.fullmatch(r"[a-z\-]*|[0-9.]{1,6}", text) is None or (path.endswith(".code") and len(text) >= _LEAST_CODE)
-
-
-def _of_standard(said: str, facts: Mapping[str, Any]) -> bool:
-    """Tell whether an address is of a standard, and names nobody."""
-    found = _ADDRESS.match(said)
-    if found is None or not found[1]:
-        return said.startswith(tuple(one for one in facts["standards"] if one.startswith("urn:"))) or (
-            said.removeprefix(_OID).startswith(tuple(facts["oids"]))
-        )
-    host = found[1][2:].lower().rpartition("@")[2].partition(":")[0]
-    return any(host == one or host.endswith(f".{one}") for one in facts["standards"])
-
-
-def _is_usual(segment: str, words: str) -> bool:
-    """Tell whether a part of an address is made of words and short numbers that name no institution."""
-    return all(word in _words(words) or (word.isdecimal() and len(word) < 3) for word in re.findall(r"\w+", segment))
-
-
-@functools.lru_cache(maxsize=4)
-def _words(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-def _values(node: JsonValue) -> list[str]:
-    """Return the numbers of a person."""
-    return [value for item in objects(node.value.get("identifier")) if (value := string_of(item, "value"))]
-
-
-def _contained_key(patient: JsonValue) -> str:
-    """Return the key of a patient inside of another resource: the id says no more there than that it is inside."""
-    return next(iter(_values(patient)), string_of(patient, "id"))
-
-
-def _reference_of(node: JsonValue | None, resource: JsonValue) -> str:
-    """Return the key of the patient that an element of a resource refers to; empty if it refers to none."""
-    if node is None or node.kind != OBJECT:
-        return ""
-    said = string_of(node, "reference")
-    if said.startswith("#"):
-        inside = [inner for inner in objects(resource.value.get("contained")) if string_of(inner, "id") == said[1:]]
-        return next((_contained_key(inner) for inner in inside if string_of(inner, "resourceType") == "Patient"), "")
-    typed = _TYPED.search(said)
-    if typed:
-        return typed[2] if typed[1] == "Patient" else ""
-    search = _SEARCH.search(said)
-    if search:
-        return re.split(r"\||%7[cC]|=", said)[-1] if search[1] == "Patient" else ""
-    if said.startswith("urn:"):
-        return said.rpartition(":")[2] if string_of(node, "type") in ("", "Patient") else ""
-    identifier = member(node, "identifier")
-    return string_of(identifier, "value") if identifier is not None and not said else ""

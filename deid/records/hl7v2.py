@@ -16,12 +16,21 @@ from deid.base.errors import DeidError, EncodingError
 from deid.phi import CATEGORIES
 from deid.records.embedded import unpacked
 from deid.records.hl7v2_codec import CHECKS, HINT, Following, codec_of, wrong
+from deid.records.hl7v2_lists import (
+    DAY,
+    HL7_TABLE,
+    LONGEST_CODE,
+    NUMBER_OF_PERSON,
+    is_beside_lists,
+    is_stray,
+    listed_as,
+    stray,
+)
 from deid.records.readings import read_as
 from deid.records.record import (
     BLOCKED,
     INSTANT,
     NAMES,
-    OID,
     TEXT,
     Place,
     Record,
@@ -47,6 +56,7 @@ from deid.records.tables import (
     kept_as,
     kept_words,
     titles,
+    words_of,
 )
 
 HEADS = ("MSH", "FHS", "BHS", "BTS", "FTS")
@@ -72,20 +82,12 @@ _NAMING = HEADS[:3]  # segments that name the separators
 _USUAL = "^~\\&"
 _STATELESS = frozenset(("utf-8", "ascii", *(f"iso8859-{n}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 15)), "cp1252"))
 """Character sets in which what was decoded is written as it was."""
-_HL7_TABLE = re.compile(r"HL7[0-9]{4,5}\Z")
 _SEGMENT = re.compile(r"[A-Z][A-Z0-9]{2}\Z")
 _NOBODY = ("", 0, 0)
-_LONGEST_CODE = 6
-"""What is kept and no longer holds no identifier: ``M``, ``2.5.1``, ``OBX``."""
 _LONGEST_KIND = 2
 """Letters of a code that says of what kind a name is."""
-_NUMBER_OF_PERSON = 6
-"""Digits that no code beside a name has."""
 _WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|['. -])*\Z")
 _CHECK, _SHAPE = "check", "shape"
-_AMOUNT = re.compile(r"[$+-]?[0-9,]+\.[0-9]{1,2}\Z")
-_CODED = re.compile(r"(?=.*[0-9_./:-])[A-Z0-9_./:-]+\Z")
-_DAY = re.compile(r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])(?:[0-9]{4,6}(?:[.+-][0-9.+-]+)?)?\Z")
 _NULL = '""'
 _PLAIN = re.compile(r"\[[0-9]+\]")
 
@@ -210,11 +212,11 @@ class _Message:
                 rule = rules.get(number)
                 if rule is None:
                     self.places.append(Place(f"{path}-{number}", at, at + len(raw), BLOCKED))
-                elif rule == LISTED and len(raw) <= _LONGEST_CODE and raw.isalnum():
+                elif rule == LISTED and len(raw) <= LONGEST_CODE and raw.isalnum():
                     pass
                 elif rule != KEEP or _is_broken(raw):
                     self._field(rule, raw, at, f"{path}-{number}", fields)
-                elif len(raw) > _LONGEST_CODE and _is_stray(raw, self.component, self.table):
+                elif len(raw) > LONGEST_CODE and is_stray(raw, self.component, self.table):
                     self._kept(raw, at, f"{path}-{number}")
             at += len(raw) + 1
 
@@ -230,7 +232,7 @@ class _Message:
             assert isinstance(rule, str)
             self._leaf(rule, raw, at, path)  # a repetition in a text is a line of it
             return
-        if rule == LISTED and not _listed(raw, self.component, self.repetition, self.sub, self.table):
+        if rule == LISTED and not is_beside_lists(raw, self.component, self.repetition, self.table):
             return
         here = path
         for number, part in enumerate(raw.split(self.repetition), 1):
@@ -255,7 +257,7 @@ class _Message:
             coded = self.table.of_type("CWE")
             assert coded is not None
             return coded
-        return "DATE" if _DAY.match(raw) else NUMBER  # what is no number is text
+        return "DATE" if DAY.match(raw) else NUMBER  # what is no number is text
 
     def _parts(self, rule: Parts, raw: str, at: int, path: str, sep: str) -> None:
         """Take a repetition, or a component, apart."""
@@ -274,11 +276,11 @@ class _Message:
                 elif inner == DISPLAY:
                     inner = self._said(piece, pieces[number] if len(pieces) > number else "")
                 if inner == KEEP and not _is_broken(piece):
-                    if len(piece) > _LONGEST_CODE and (shape := kept_as(CODE, piece)) in CATEGORIES:
+                    if len(piece) > LONGEST_CODE and (shape := kept_as(CODE, piece)) in CATEGORIES:
                         self._leaf(shape, piece, at, here)
                     at += len(piece) + 1
                     continue
-                if len(pieces) == 1 and inner == CODE and _DAY.match(piece):
+                if len(pieces) == 1 and inner == CODE and DAY.match(piece):
                     inner = "DATE"
                 elif len(pieces) == 1 and inner == "IDNUM" and _WORDS.match(piece.replace(",", " ")):
                     inner = next((r for r, _, _ in [rule.parts.get(2, _NOBODY)] if r in NAMES), inner)  # a name alone
@@ -298,13 +300,13 @@ class _Message:
 
     def _is_given(self, piece: str, rule: Parts) -> bool:
         """Tell whether a given name stands behind the name of an organization, where a code says of what kind it is."""
-        kinds = _words(self.table.facts["list_words"])
+        kinds = words_of(self.table.facts["list_words"])
         organization = rule.parts.get(1, _NOBODY)[0] in ("ORGANIZATION", "HOSPITAL")
         return organization and piece.isalpha() and len(piece) > _LONGEST_KIND and piece.lower() not in kinds
 
     def _kept(self, raw: str, at: int, path: str) -> None:
         """Make places of what is no code in a field that is kept."""
-        if _DAY.match(raw):
+        if DAY.match(raw):
             self._leaf("DATE", raw, at, path)
         elif self._is_misplaced(raw):
             self._misplaced(raw, at, path)
@@ -328,13 +330,13 @@ class _Message:
 
     def _said(self, words: str, system: str) -> str:
         """Return what the words of a code are, by the coding system behind them."""
-        return display_as(words, of_standard=system in self.systems or _HL7_TABLE.match(system) is not None)
+        return display_as(words, of_standard=system in self.systems or HL7_TABLE.match(system) is not None)
 
     def _is_misplaced(self, raw: str, *, persons_alone: bool = False) -> bool:
         """Tell whether a person, or an identifier by its shape, stands where a code should: many messages are a field
         off. The second and third component of a code are its words and its coding system.
         """
-        found = _stray(self.component).search(raw)
+        found = stray(self.component).search(raw)
         if found is None:
             return False
         said = found[1] or found[2]
@@ -361,7 +363,7 @@ class _Message:
                         between = ", " if begun == 1 else " "
                         self.places[-2] = replace(self.places[-2], behind=between, joins=True)
                     begun += 1
-                elif sum(map(str.isdigit, piece)) >= _NUMBER_OF_PERSON:
+                elif sum(map(str.isdigit, piece)) >= NUMBER_OF_PERSON:
                     self._leaf("IDNUM", piece, at, here)
                 else:
                     self._leaf(CODE, piece, at, here)
@@ -531,71 +533,6 @@ class _Message:
             if rest.split(self.component)[4:5] == [wanted]:
                 return place.text.strip()
         return numbers[0].text.strip()
-
-
-def listed_as(text: str, usual: str) -> str:
-    """Return what a value is that should be a code of a list, or the words of one.
-
-    Parameters
-    ----------
-    text : str
-        Without the sign between components.
-    usual : str
-        Words of such lists in small letters.
-
-    Returns
-    -------
-    str
-        `KEEP`, `TEXT`, or the category of an identifier: a number of six and more digits is somebody's.
-
-    >>> [listed_as(text, "life partner") for text in ("SPO", "Life Partner", "8812345", "Dr. Zorvath", "2106-3")]
-    ['keep', 'keep', 'IDNUM', 'text', 'keep']
-    """
-    if _DAY.match(text):
-        return "DATE"
-    if (shape := kept_as(CODE, text)) in CATEGORIES:
-        return shape
-    if sum(map(str.isdigit, text)) >= _NUMBER_OF_PERSON and not _AMOUNT.match(text) and not OID.match(text):
-        return "IDNUM" if shape == KEEP else TEXT
-    if (len(text) <= _LONGEST_CODE and shape == KEEP) or _CODED.match(text) or _HL7_TABLE.match(text):
-        return KEEP
-    return KEEP if _words(usual).issuperset(re.findall(r"[^\W\d_]+", text.lower())) else TEXT
-
-
-@functools.lru_cache(maxsize=4)
-def _words(usual: str) -> frozenset[str]:
-    return frozenset(usual.split())
-
-
-@functools.lru_cache(maxsize=1 << 14)
-def _listed(raw: str, component: str, repetition: str, sub: str, table: Table) -> bool:
-    """Tell whether a field of a list holds anything else than what lists hold."""
-    usual = table.facts["list_words"]
-    parts = raw.split(repetition)
-    return any(listed_as(piece, usual) != KEEP for part in parts for piece in part.split(component)) or any(
-        _stray(component).search(part) for part in parts
-    )
-
-
-@functools.lru_cache(maxsize=1 << 14)
-def _is_stray(raw: str, component: str, table: Table) -> bool:
-    """Tell whether a field that is kept may hold anything else than codes and their words."""
-    if _DAY.match(raw) or any(kept_words(piece) != KEEP for piece in raw.split(component)):
-        return True
-    found = _stray(component).search(raw)
-    said = None if found is None else found[1] or found[2]
-    return found is not None and (said is None or said.upper() not in table.facts["no_given_names"])
-
-
-@functools.cache
-def _stray(component: str) -> re.Pattern[str]:
-    """Return what finds persons and identifiers by their shape among the components of a code."""
-    sign = re.escape(component)
-    word = r"[^\W\d_](?:[^\W\d_]|['. -])+"
-    return re.compile(
-        rf"(?<![0-9])(?:[0-9]{{3}}-[0-9]{{2}}-|[0-9]{{3}}\)?[-. ]?[0-9]{{3}}[-.])[0-9]{{4}}|@"
-        rf"|\A(?:[^{sign}]*{sign}{word}{sign}({word})|{word}{sign}{word}{sign}([A-Z])\.?)(?={sign}|\Z)"
-    )
 
 
 @functools.cache

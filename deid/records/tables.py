@@ -274,6 +274,12 @@ def kept_words(text: str) -> str:
 
 
 @functools.cache
+@functools.lru_cache(maxsize=16)
+def words_of(text: str) -> frozenset[str]:
+    """Return the words of a fact of a table."""
+    return frozenset(text.split())
+
+
 def titles(*, behind: bool = False) -> frozenset[str]:
     """Return titles before names in small letters; with ``behind``, what stands behind them too, such as ``md``."""
     names = ("titles", "titles_doctor", *(("credentials",) if behind else ()))

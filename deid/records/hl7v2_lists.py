@@ -1,0 +1,79 @@
+"""Fields of HL7 v2 that hold codes of lists: what else stands there may be somebody's name or number."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from deid.phi import CATEGORIES
+from deid.records.record import OID, TEXT
+from deid.records.tables import CODE, KEEP, Table, kept_as, kept_words, words_of
+
+HL7_TABLE = re.compile(r"HL7[0-9]{4,5}\Z")
+LONGEST_CODE = 6
+"""What is kept and no longer holds no identifier: ``M``, ``2.5.1``, ``OBX``."""
+NUMBER_OF_PERSON = 6
+"""Digits that no code beside a name has."""
+_AMOUNT = re.compile(r"[$+-]?[0-9,]+\.[0-9]{1,2}\Z")
+_CODED = re.compile(r"(?=.*[0-9_./:-])[A-Z0-9_./:-]+\Z")
+DAY = re.compile(r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])(?:[0-9]{4,6}(?:[.+-][0-9.+-]+)?)?\Z")
+
+
+def listed_as(text: str, usual: str) -> str:
+    """Return what a value is that should be a code of a list, or the words of one.
+
+    Parameters
+    ----------
+    text : str
+        Without the sign between components.
+    usual : str
+        Words of such lists in small letters.
+
+    Returns
+    -------
+    str
+        `KEEP`, `TEXT`, or the category of an identifier: a number of six and more digits is somebody's.
+
+    >>> [listed_as(text, "life partner") for text in ("SPO", "Life Partner", "8812345", "Dr. Zorvath", "2106-3")]
+    ['keep', 'keep', 'IDNUM', 'text', 'keep']
+    """
+    if DAY.match(text):
+        return "DATE"
+    if (shape := kept_as(CODE, text)) in CATEGORIES:
+        return shape
+    if sum(map(str.isdigit, text)) >= NUMBER_OF_PERSON and not _AMOUNT.match(text) and not OID.match(text):
+        return "IDNUM" if shape == KEEP else TEXT
+    if (len(text) <= LONGEST_CODE and shape == KEEP) or _CODED.match(text) or HL7_TABLE.match(text):
+        return KEEP
+    return KEEP if words_of(usual).issuperset(re.findall(r"[^\W\d_]+", text.lower())) else TEXT
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def is_beside_lists(raw: str, component: str, repetition: str, table: Table) -> bool:
+    """Tell whether a field of a list holds anything else than what lists hold."""
+    usual = table.facts["list_words"]
+    parts = raw.split(repetition)
+    return any(listed_as(piece, usual) != KEEP for part in parts for piece in part.split(component)) or any(
+        stray(component).search(part) for part in parts
+    )
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def is_stray(raw: str, component: str, table: Table) -> bool:
+    """Tell whether a field that is kept may hold anything else than codes and their words."""
+    if DAY.match(raw) or any(kept_words(piece) != KEEP for piece in raw.split(component)):
+        return True
+    found = stray(component).search(raw)
+    said = None if found is None else found[1] or found[2]
+    return found is not None and (said is None or said.upper() not in table.facts["no_given_names"])
+
+
+@functools.cache
+def stray(component: str) -> re.Pattern[str]:
+    """Return what finds persons and identifiers by their shape among the components of a code."""
+    sign = re.escape(component)
+    word = r"[^\W\d_](?:[^\W\d_]|['. -])+"
+    return re.compile(
+        rf"(?<![0-9])(?:[0-9]{{3}}-[0-9]{{2}}-|[0-9]{{3}}\)?[-. ]?[0-9]{{3}}[-.])[0-9]{{4}}|@"
+        rf"|\A(?:[^{sign}]*{sign}{word}{sign}({word})|{word}{sign}{word}{sign}([A-Z])\.?)(?={sign}|\Z)"
+    )
