@@ -194,7 +194,7 @@ def explain(
     Example: deid link explain view.csv 4 5 --model model.json
     """
     from deid.extraction.view import confidences
-    from deid.linkage.linking import explain_pair
+    from deid.linkage.explaining import explain_pair
 
     applied, (tables, known) = asked.applied(), asked.tables(source, second)
     view = _view(source, tables[0])

@@ -10,7 +10,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ from deid.linkage.columns import fields_of, kinds_of, read_records, stacked, sur
 from deid.linkage.comparisons import DOUBTED, Distance, FieldComparison, comparisons_of, with_keys
 from deid.linkage.decisions import Decided, checks
 from deid.linkage.exact import RULES, SURE, exact_edges, facts_of
-from deid.linkage.model import LinkageModel, Step, learn, predict, require_splink, steps_of
+from deid.linkage.model import LinkageModel, learn, predict, require_splink
 from deid.table.cell_text import text_list
 from deid.table.microdata import check_columns
 
@@ -318,7 +318,7 @@ def link_table(
     tables = [frame] if isinstance(frame, pd.DataFrame) else list(frame)
     ready = prepare(tables, said, known, fixed=fixed, confidence=confidence, whole=whole)
     records, order = ready.records, ready.order
-    facts, edges, given = _exact(ready, len(RULES) if said.method == "exact" else SURE)
+    facts, edges, given = exact(ready, len(RULES) if said.method == "exact" else SURE)
     decided = decided or Decided()
     apart: list[tuple[int, int]] = []
     if decided.pairs:
@@ -331,7 +331,7 @@ def link_table(
     blocks: tuple[list[Block], list[Block]] = ([], [])
     pairs = best = None
     if said.method == "model" and len(records) > 1:
-        compared = _compared(ready, said, model)
+        compared = comparing(ready, said, model)
         model, blocks, pairs = _scored(ready, compared, said, clusters.person, model, threads, master)
         best = _best(compared, model)
         del compared
@@ -356,7 +356,7 @@ def link_table(
     )  # fmt: skip
 
 
-def _exact(ready: Prepared, rules: int) -> tuple[list[Facts], pd.DataFrame, list[Sequence[str | int | None]]]:
+def exact(ready: Prepared, rules: int) -> tuple[list[Facts], pd.DataFrame, list[Sequence[str | int | None]]]:
     """Return what rows say for sure, what exact rules join, and the persons that are given."""
     sure = sure_of(ready.records)
     given: list[Sequence[str | int | None]] = [
@@ -427,7 +427,8 @@ def _best(compared: _Compared, model: LinkageModel) -> FloatArray:
     return 1 / (1 + np.exp2(-weights))
 
 
-def _compared(ready: Prepared, said: LinkOptions, model: LinkageModel | None) -> _Compared:
+def comparing(ready: Prepared, said: LinkOptions, model: LinkageModel | None) -> _Compared:
+    """Return records with their keys, how they are compared, and the factors on fields."""
     factors = factors_of(ready.kinds, said)
     distances = {one: own for name, own in said.distances.items() for one in _compared_as(ready.kinds, name)}
     doubted = None if model is None else {one for one, own in model.levels.items() if DOUBTED in own}
@@ -448,84 +449,6 @@ def _compared_as(kinds: Mapping[str, str], name: str) -> list[str]:
     if name not in fields:
         raise ConfigError(f"column {name!r} is not compared", "say what it is with --kind, or leave out its --compare")
     return [one for one in fields[name] if one not in ("middle", "place")]
-
-
-@dataclass(frozen=True)
-class ExplainedPair:
-    """Why two rows are one person, or two."""
-
-    prior: float
-    """Weight before anything is compared."""
-    steps: list[Step]
-    exact: list[str]
-    """Exact rules that hold."""
-    conflict: str
-    """What contradicts; empty when nothing does."""
-    values: dict[str, tuple[str, str]] = field(repr=False)
-    """By field, what is compared."""
-
-    @property
-    def weight(self) -> float:
-        """Weight of the pair, log2 of the odds."""
-        return self.prior + sum(step.weight + step.rarity for step in self.steps)
-
-    @property
-    def probability(self) -> float:
-        """Probability that the two are one person."""
-        return 1 / (1 + 2 ** -max(-1000.0, self.weight))
-
-
-def explain_pair(
-    frame: pd.DataFrame | Sequence[pd.DataFrame],
-    a: int,
-    b: int,
-    said: LinkOptions | None = None,
-    *,
-    known: pd.DataFrame | None = None,
-    model: LinkageModel | None = None,
-    confidence: pd.DataFrame | None = None,
-) -> ExplainedPair:
-    """Say why two rows of a table are one person, or two.
-
-    Parameters
-    ----------
-    frame, said, known, model, confidence
-        As for `link_table`.
-    a, b : int
-        Rows, from 1; known ones come behind.
-
-    Raises
-    ------
-    ConfigError, InputError, ModelError
-        As `link_table`; and when a row is none of the table.
-    """
-    said = said or LinkOptions()
-    require_splink()
-    ready = prepare([frame] if isinstance(frame, pd.DataFrame) else list(frame), said, known, confidence=confidence)
-    rows = len(ready.order)
-    if a == b or not all(1 <= row <= rows for row in (a, b)):
-        raise ConfigError(f"these are no two rows of the table, which has {rows:,}", "count them from 1")
-    records, comparisons, factors = _compared(ready, said, model)
-    facts, edges, given = _exact(ready, SURE)
-    if model is None:
-        model = learn(records, comparisons, ready.kinds, cluster(facts, edges, given).person, seed=said.seed)
-    pair = ready.order.index(a - 1), ready.order.index(b - 1)
-    steps = steps_of(records, comparisons, model, pair, factors)
-    two = ready.records.iloc[list(pair)].reset_index(drop=True)
-
-    def shown(one: FieldComparison, row: int) -> str:
-        names = {"birth": ("birth",), "place": ("zip", "city")}.get(one.field, one.columns)
-        cells = [two[name].iloc[row] for name in names if name in two]
-        return " ".join(str(cell).lstrip(":") for cell in cells if isinstance(cell, str))
-
-    named = {own[0]: column for column, own in fields_of(ready.kinds).items() if own[0][-1].isdigit()}
-    return ExplainedPair(
-        math.log2(model.prior / (1 - model.prior)),
-        [replace(step, field=named.get(step.field, step.field)) for step in steps],
-        exact_edges(sure_of(two), SURE)["why"].tolist(),
-        facts[pair[0]].conflict(facts[pair[1]]),
-        {named.get(one.field, one.field): (shown(one, 0), shown(one, 1)) for one in comparisons},
-    )
 
 
 def factors_of(kinds: Mapping[str, str], said: LinkOptions) -> dict[str, float]:

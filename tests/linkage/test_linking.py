@@ -19,7 +19,8 @@ from deid.linkage.blocking import Block, neighbour_blocks
 from deid.linkage.clustering import Edge, Facts, cluster, near
 from deid.linkage.columns import birth_digits, kind_of, kinds_of, read_records
 from deid.linkage.comparisons import comparisons_of, with_keys
-from deid.linkage.linking import LinkOptions, explain_pair, link_table, prepare
+from deid.linkage.explaining import explain_pair
+from deid.linkage.linking import LinkOptions, link_table, prepare
 from deid.linkage.model import default_model, predict, read_model
 from deid.reading.identity import sound
 

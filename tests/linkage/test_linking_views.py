@@ -21,7 +21,8 @@ from deid.experiments import mentions
 from deid.linkage.blocking import Block
 from deid.linkage.columns import read_records
 from deid.linkage.comparisons import DOUBTED, Distance, comparisons_of, with_keys
-from deid.linkage.linking import LinkOptions, explain_pair, link_table
+from deid.linkage.explaining import explain_pair
+from deid.linkage.linking import LinkOptions, link_table
 from deid.linkage.model import default_model, predict, read_model
 
 EXACT = LinkOptions(method="exact")
