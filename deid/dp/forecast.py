@@ -30,8 +30,8 @@ from deid.dp.noise import SeededNoise, laplace_variance
 from deid.dp.plan import Terms
 from deid.dp.prefix_tree import growing_from
 from deid.dp.sequences import SequencePlan
-from deid.dp.session import CheckedQuery
 from deid.dp.synthetic import FidelityPlan
+from deid.dp.view import CheckedQuery
 
 _LARGEST = 300.0  # beyond, the noise's variance is no longer a number above 0
 _ROWS = (100, 1_000, 10_000)  # of made-up tables
