@@ -66,11 +66,13 @@ from deid.detection.find_again import (
 from deid.detection.joining import MODEL, POSSIBLE, RULE, Joining, Surroundings, Weighed
 from deid.detection.numbers import Numbers, plain_scene
 from deid.detection.overlaps import (
+    beside_names,
     corroborate,
     decide,
     drop_redundant,
     first_of_all,
     in_its_place,
+    may_be_names,
     overlapping,
     score_of,
     told_apart,
@@ -105,6 +107,8 @@ _POSSIBLE: Final = 0.3
 _WEIGHED: Final = {"accepted": RULE, "weak": POSSIBLE}
 """What becomes of a rule's candidate that is not sure -> as what it is weighed."""
 _DECIDES: Final = 0.85
+_DOUBTS: Final = 0.4
+"""From which certainty on a name that does not count makes a place doubtful that stands there."""
 """Certainty from which a labelled value decides the category."""
 _SURE_NAME: Final = certainties("known")["name_word"]
 """Certainty of a known name's word that is no word of the language."""
@@ -347,7 +351,12 @@ class Ensemble:
         counted = [span for (_, span), out in zip(weighed, passed, strict=True) if not out]
         labelled = [*self._labelled(counted), *_no_dates(document.text, counted), *_no_guesses(counted)]
         accepted = drop_redundant(weighed, scores, passed, traits)
-        accepted = whose(scene, accepted, self._trusted.__contains__)
+        doubts = [
+            span
+            for (_, span), score, out in zip(weighed, scores, passed, strict=True)
+            if out and GROUP[span.category] == "NAME" and (score or 0.0) >= _DOUBTS
+        ]
+        accepted = may_be_names(whose(scene, accepted, self._trusted.__contains__), doubts)
         alike = columns(scene, accepted) if self.consistency else []
         if candidates is not None:
             candidates += (
@@ -404,6 +413,7 @@ class Ensemble:
         if labelled:
             settled = [*settled, *first_of_all(labelled, accepted)]
         spans = told_apart(joined(text, [in_its_place(s) for s in decide(settled)]), accepted)
+        spans = beside_names(text, spans)
         return [s.named(CANONICAL[s.category]) for s in spans] if self.to_canonical else spans
 
     def _told(self, spans: list[Span], candidates: list[Candidate] | None, fate: str = "dropped") -> list[Span]:

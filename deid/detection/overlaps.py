@@ -14,6 +14,7 @@ from deid.rules.scene import rounded
 native = native_for("overlaps")
 
 _START: Final = attrgetter("start")
+_TOWNS: Final = frozenset(("CITY", "STATE", "COUNTRY"))
 
 
 def score_of(span: Span) -> float:
@@ -182,6 +183,33 @@ def told_apart(spans: Sequence[Span], accepted: Sequence[Span]) -> list[Span]:
         span.read_as({category for other in others for category in (other.category, *other.also)})
         for span, others in zip(spans, overlapping(spans, accepted), strict=True)
     ]
+
+
+def may_be_names(spans: Sequence[Span], doubts: Sequence[Span]) -> list[Span]:
+    """Tell each town, state and country for which names, too unsure to count, it was taken: *Quimby Houston*."""
+    towns = sorted((span for span in spans if span.category in _TOWNS), key=_START) if doubts else []
+    told = {
+        town: town.read_as((*town.also, *(name.category for name in names)))
+        for town, names in zip(towns, overlapping(towns, doubts), strict=True)
+        if names
+    }
+    return [told.get(span, span) for span in spans]
+
+
+def beside_names(text: str, spans: Sequence[Span]) -> list[Span]:
+    """Tell a town, state or country with nothing but a blank before or behind a name that it may be part of that name.
+
+    In *Salem Jedediah* and *Jedediah Salem* no list and no model says which of the two it is.
+    """
+    told = [*spans]
+    for n in range(1, len(told)):
+        first, second = told[n - 1], told[n]
+        if second.start - first.end == 1 and text[first.end] == " ":
+            if first.category in _TOWNS and GROUP[second.category] == "NAME":
+                told[n - 1] = first.read_as((*first.also, second.category))
+            elif second.category in _TOWNS and GROUP[first.category] == "NAME":
+                told[n] = second.read_as((*second.also, first.category))
+    return told
 
 
 def overlapping(spans: Sequence[Span], others: Sequence[Span]) -> list[list[Span]]:

@@ -35,6 +35,7 @@ from deid.pipeline.naming import mapped_id, pseudonym_of_id
 from deid.reading.dictionaries import load_dictionary
 from deid.replacement.containment import holds
 from deid.replacement.deid_tags import title_words
+from deid.replacement.places import is_home
 from deid.replacement.policy import Policy
 
 
@@ -151,7 +152,7 @@ def _check_stretch(original: Document, scrubbed: Document, stretch: AlignedSegme
             stretch.start,
         )
     category = known_category(stretch.category) if stretch.category else ""
-    if policy is not None and category in CATEGORIES and policy.may_repeat(category):
+    if category in CATEGORIES and _may_stay(policy, category, old):
         return
     words = _name_words(old) if group(category) == "NAME" else []
     if not holds(new, old) and not any(holds(new, word) for word in words):
@@ -175,7 +176,7 @@ def _look_again(
         while at < len(changed) and changed[at][1] <= span.start:
             at += 1
         category = known_category(span.category)
-        if policy is not None and policy.may_repeat(category):
+        if _may_stay(policy, category, original.text[span.start : span.end]):
             continue
         inside = list(takewhile(lambda pair, end=span.end: pair[0] < end, changed[at:]))  # type: ignore[misc]
         rest = _outside(original.text, span, inside)
@@ -187,6 +188,14 @@ def _look_again(
                 "do not pass it on; if the policy lets it stay, name the policy with --policy",
                 span.start,
             )
+
+
+def _may_stay(policy: Policy | None, category: str, text: str) -> bool:
+    """Tell whether a policy leaves a text of a category: the United States stay beside surrogates of their states."""
+    if policy is None:
+        return False
+    at_home = category == "COUNTRY" and policy.rule(category, {}).operator == "surrogate" and is_home(text)
+    return at_home or policy.may_repeat(category)
 
 
 def _name_words(text: str) -> list[str]:

@@ -6,6 +6,8 @@ such a row become tabs: the same length, and what every later reader knows as co
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import regex
 
 _PARTING = regex.compile(r'(?<![\s,]),(?=\S)|(?<=,),|,(?=,)|(?<="),$')
@@ -19,6 +21,7 @@ _OF_NUMBER = regex.compile(
 _TELLING = regex.compile(r"\d{5}|(?<!\d)(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2\d{2,4})(?!\d)")
 """A number of many digits or a day: what a row of an export holds and a list of findings seldom does."""
 _FIGURE = regex.compile(r"\d\d")
+_FIGURE_AT_ALL = regex.compile(r"\d")
 _COLUMNS = regex.compile(r"\S {2,}\S|\t")
 _FEW, _MANY = 2, 3
 _OPENED = regex.compile(r'(?<![^,])"(?:[^"]|"")*+\Z')
@@ -30,8 +33,9 @@ def parted(text: str) -> str:
     """Return the text with tabs for the commas between the values of rows.
 
     A row is a line of two and more commas without blanks beside them around a telling value, or of three and more
-    around any figure. Where a line beside it has as many (a header, the next row), all its commas part values;
-    elsewhere those beside a figure do. Commas in quotes and within numbers and days part nothing.
+    around any figure. Lines beside it that have as many, and those beside them, are rows of its table, whose commas all
+    part values; a row alone is parted beside its figures. Under a head (words between commas, and rows with as many)
+    commas between figures part values too. Commas in quotes and, elsewhere, within numbers and days part nothing.
 
     Args:
         text: the text, its line ends line feeds.
@@ -42,17 +46,29 @@ def parted(text: str) -> str:
     if text.count(",") - text.count(", ") - text.count(",\n") < _FEW:
         return text
     lines = _lines(text)
-    commas = [_parting(line) if line.count(",") >= _FEW else [] for line in lines]
-    rows = {at for at, places in enumerate(commas) if _is_row(lines[at], len(places))}
-    if not rows:
-        return text
-    for at in {beside for row in rows for beside in (row - 1, row, row + 1) if 0 <= beside < len(lines)}:
-        count = len(commas[at])
-        alike = (near for near in (at - 1, at + 1) if 0 <= near < len(lines) and len(commas[near]) == count)
-        whole = count >= _FEW and any(at in rows or near in rows for near in alike)
-        if whole or at in rows:
+    every, commas = zip(*[_parting(line) if line.count(",") >= _FEW else ((), ()) for line in lines], strict=True)
+    changed = False
+    for first, stop in _runs(every):
+        if stop - first > 1 and _is_head(lines[first]) and any(map(_FIGURE_AT_ALL.search, lines[first + 1 : stop])):
+            lines[first:stop] = [_with_tabs(lines[at], every[at], True) for at in range(first, stop)]
+            changed = True
+    for first, stop in _runs(commas):
+        rows = [at for at in range(first, stop) if _is_row(lines[at], len(commas[first]))]
+        whole = stop - first > 1
+        for at in range(first, stop) if rows and whole else rows:
             lines[at] = _with_tabs(lines[at], commas[at], whole)
-    return "\n".join(lines)
+            changed = True
+    return "\n".join(lines) if changed else text
+
+
+def _runs(commas: Sequence[Sequence[int]]) -> Iterator[tuple[int, int]]:
+    """Yield first and one past the last of lines that follow each other with as many commas, of two and more."""
+    first = 0
+    for at in range(1, len(commas) + 1):
+        if at == len(commas) or len(commas[at]) != len(commas[first]):
+            if len(commas[first]) >= _FEW:
+                yield first, at
+            first = at
 
 
 def _lines(text: str) -> list[str]:
@@ -72,11 +88,16 @@ def _lines(text: str) -> list[str]:
     return found
 
 
-def _parting(line: str) -> list[int]:
-    """Return the places of the commas that may part values."""
+def _parting(line: str) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the places of the commas that may part values, and of those among them that are in no number."""
     kept = _QUOTED.sub(lambda quoted: "_" * (len(quoted[0])), line) if '"' in line else line
+    every = [comma.start() for comma in _PARTING.finditer(kept)]
     kept = _OF_NUMBER.sub(lambda number: number[0].replace(",", "_"), kept)
-    return [comma.start() for comma in _PARTING.finditer(kept)]
+    return every, [comma.start() for comma in _PARTING.finditer(kept)]
+
+
+def _is_head(line: str) -> bool:
+    return not _FIGURE_AT_ALL.search(line) and not _COLUMNS.search(line)
 
 
 def _is_row(line: str, commas: int) -> bool:
@@ -85,7 +106,7 @@ def _is_row(line: str, commas: int) -> bool:
     return _TELLING.search(line) is not None or (commas >= _MANY and _FIGURE.search(line) is not None)
 
 
-def _with_tabs(line: str, commas: list[int], whole: bool) -> str:
+def _with_tabs(line: str, commas: Sequence[int], whole: bool) -> str:
     end = line.find("\n") % (len(line) + 1)  # what stands behind a value of several lines is in no column of a line
     commas = [c for c in commas if c < end]
     parting = [c for c in commas if whole or line[c - 1 : c].isdigit() or line[c + 1 : c + 2].isdigit()]

@@ -34,6 +34,7 @@ Change = tuple[int, int, str]
 Pack = Callable[[bytes, str, str], bytes]
 """Gets a record's bytes, its characters and the new ones, and returns the new bytes."""
 NAMES = ("PATIENT", "DOCTOR")
+_TOWNS = ("CITY", "STATE", "COUNTRY")
 SEXES = ("M", "F")
 LEAST = {"PATIENT": 3, "DOCTOR": 3, "CITY": 4, "ZIP": 5}
 """Letters and digits that an identifier must have to be looked for in the rest of its record."""
@@ -156,6 +157,7 @@ class Record:
     def spans(self) -> list[Span]:
         """Return the identifiers behind the free text, as spans of the text."""
         found = []
+        named = {small(word): kind for kind, value in self.known if kind in NAMES for word in _forms(kind, value)}
         first: tuple[int, str] | None = None
         for at, place in zip(self.offsets, self.places, strict=True):
             if place.kind != TEXT:
@@ -165,7 +167,10 @@ class Record:
                     continue
                 end = at + len(place.text)
                 span = Span(start, end, place.kind, source=f"field:{path}", score=1.0)
-                found.append(span.read_as(doubts(place.kind, self.text[start:end])))
+                text = self.text[start:end]
+                # where the patient's own name stands, a town's field may hold it and no town
+                held = _words(text) if place.kind in _TOWNS else ()
+                found.append(span.read_as((*doubts(place.kind, text), *(named[w] for w in held if w in named))))
             first = None
         return found
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -32,6 +32,7 @@ from deid.replacement.pools import (
     words,
 )
 
+ADDRESS: Final = frozenset({"STREET", "CITY", "STATE", "ZIP", "COUNTRY"})
 _SAME_ADDRESS: Final = re.compile(r"[\s,.;:|/()\-–•]{0,6}")
 _CODE: Final = re.compile(r"(?<!\d)\d{4,5}(?!\d)")
 """The digits of a postal code, without the four more of a ZIP code behind them."""
@@ -84,6 +85,68 @@ def _city_index() -> dict[str, list[tuple[int, str]]]:
     return index
 
 
+def at_home(text: str, places: Iterable[AddressSpan], language: str) -> frozenset[int]:
+    """Return where the United States stay: every name of them in a document with an address that lies there.
+
+    A state's surrogate is a state of the same country, so that another country beside it would contradict it, and the
+    state tells the country all the same.
+
+    Parameters
+    ----------
+    text : str
+        The document's text.
+    places : iterable of AddressSpan
+        What surrogates replace, in order.
+    language : str
+
+    Returns
+    -------
+    frozenset of int
+        Where the names begin, none where no address is told to lie in the United States.
+    """
+    address = [p for p in places if p.category in ADDRESS]
+    named = [p.start for p in address if p.category == "COUNTRY" and is_home(p.text)]
+    if not named:
+        return frozenset()
+    local = language[:2] in home_cities() or language.startswith("es")
+    there = any(_area_of_block(block, local) for block in _blocks(text, address))
+    return frozenset(named if there else ())
+
+
+def is_home(text: str) -> bool:
+    """Tell whether a text is a name of the United States, whose states and cities have surrogates there."""
+    return phrase_key(text) in same_country()["us"]
+
+
+def _blocks(text: str, places: Iterable[AddressSpan]) -> Iterator[list[AddressSpan]]:
+    """Yield the parts of each address."""
+    block: list[AddressSpan] = []
+    for place in places:
+        if block and not _SAME_ADDRESS.fullmatch(text[block[-1].end : place.start]):
+            yield block
+            block = []
+        block.append(place)
+    if block:
+        yield block
+
+
+def _area_of_block(block: Sequence[AddressSpan], local: bool) -> str:
+    """Return the state of the USA that an address lies in, empty when nothing tells.
+
+    ``local``: postal codes are those of the language's own country.
+    """
+    area = next(filter(None, [_state_area(p.text) for p in block if p.category == "STATE"]), "")
+    if area or local:
+        return area
+    zips = (_ZIP.search(p.text) for p in block if p.category == "ZIP")
+    return next((f"US-{states()[_zip_index()[z[1][:3]]].code}" for z in zips if z and z[1][:3] in _zip_index()), "")
+
+
+def _state_area(text: str) -> str:
+    index = _state_index().get(phrase_key(text))
+    return "" if index is None else f"US-{states()[index].code}"
+
+
 class PlaceMap:
     """The surrogate places of one document.
 
@@ -106,34 +169,12 @@ class PlaceMap:
         self._city_area: dict[str, str] = {}
         self.known: dict[str, str] = {}
         """Key of a city, state, country or postal code of the document -> its surrogate, for longer names."""
-        block: list[AddressSpan] = []
-        for place in places:
-            if block and not _SAME_ADDRESS.fullmatch(text[block[-1].end : place.start]):
-                self._learn(block)
-                block = []
-            block.append(place)
-        self._learn(block)
-
-    def _learn(self, block: list[AddressSpan]) -> None:
-        """Find out which state the parts of one address lie in."""
-        if not block:
-            return
-        area = next(filter(None, [self._state_area(p.text) for p in block if p.category == "STATE"]), "")
-        if not area and not self._spanish and not self._home:
-            zips = (_ZIP.search(p.text) for p in block if p.category == "ZIP")
-            area = next(
-                (f"US-{states()[_zip_index()[z[1][:3]]].code}" for z in zips if z and z[1][:3] in _zip_index()), ""
-            )
-        for place in block:
-            if area:
+        for block in _blocks(text, places):
+            area = _area_of_block(block, self._spanish or bool(self._home))
+            for place in block if area else ():
                 self._area[place.start] = area
-            if area and place.category == "CITY":
-                self._city_area.setdefault(phrase_key(place.text), area)
-
-    @staticmethod
-    def _state_area(text: str) -> str:
-        index = _state_index().get(phrase_key(text))
-        return "" if index is None else f"US-{states()[index].code}"
+                if place.category == "CITY":
+                    self._city_area.setdefault(phrase_key(place.text), area)
 
     def replace(self, place: AddressSpan, step: int = 1) -> str:
         """Return the surrogate of a city, state, ZIP code or country."""
@@ -167,7 +208,7 @@ class PlaceMap:
         return found
 
     def _state(self, place: AddressSpan, step: int) -> str:
-        area = self._state_area(place.text)
+        area = _state_area(place.text)
         if not area:
             groups = ("regions_es", "provinces_canada", "regions_gb")
             found = words().find(phrase_key(place.text), groups)

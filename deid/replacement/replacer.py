@@ -20,6 +20,7 @@ from deid.replacement.articles import agree
 from deid.replacement.choices import require_inside
 from deid.replacement.containment import holds
 from deid.replacement.operators import OPERATORS
+from deid.replacement.places import AddressSpan, at_home
 from deid.replacement.policy import Policy, Rule
 from deid.replacement.scope import Operator, Scope, Written
 
@@ -118,6 +119,12 @@ class Replacer:
             places.append(place)
             known.append(span.named(category))
         texts = [""] * len(united)
+        for rule, places in by_rule.items():
+            if rule.operator == "surrogate":
+                stay = _at_home(document, known, places, scope.language)
+                by_rule[rule] = [p for p in places if p not in stay]
+                for place in stay:
+                    texts[place] = document.text[known[place].start : known[place].end]
         collisions = 0
         people: dict[str, str] = {}
         for whose, members in _by_scope(document.with_spans(known), scope, scope_at):
@@ -175,6 +182,16 @@ class Replacer:
                         f"offset {span.start}",
                     )
         return texts
+
+
+def _at_home(document: Document, known: Sequence[Span], places: Sequence[int], language: str) -> frozenset[int]:
+    """Return which of the spans at ``places`` are names of the United States that stay (`at_home`)."""
+    if not any(known[p].category == "COUNTRY" for p in places):
+        return frozenset()
+    spans = [known[p] for p in places]
+    parts = [AddressSpan(s.start, s.end, s.category, document.text[s.start : s.end]) for s in spans]
+    starts = at_home(document.text, parts, language)
+    return frozenset(p for p in places if known[p].start in starts)
 
 
 def _by_scope(

@@ -28,12 +28,11 @@ from deid.replacement.names import NameMap
 from deid.replacement.numbers import normal_form, numbers_of, replace_number, replace_social_security
 from deid.replacement.people import replace_age, replace_other, replace_profession
 from deid.replacement.permutation import Keyed, keyed_for
-from deid.replacement.places import AddressSpan, PlaceMap
+from deid.replacement.places import ADDRESS, AddressSpan, PlaceMap
 from deid.replacement.pools import words
 from deid.replacement.scope import Scope, Written
 
 _NAMES = frozenset({"PATIENT", "DOCTOR"})
-_ADDRESS = frozenset({"STREET", "CITY", "STATE", "ZIP", "COUNTRY"})
 _PLACES = frozenset({"CITY", "STATE", "ZIP", "COUNTRY"})
 _NUMBERS = ("SSN", "MEDICALRECORD", "HEALTHPLAN", "ACCOUNT", "LICENSE", "VEHICLE", "DEVICE", "BIOID", "IDNUM")
 """Categories whose numbers are one person's: one map for all patients (`deid.replacement.numbers`)."""
@@ -141,7 +140,7 @@ class SurrogateOperator:
         address = [
             AddressSpan(spans[i].start, spans[i].end, category, text)
             for i, (category, text) in enumerate(found)
-            if category in _ADDRESS
+            if category in ADDRESS
         ]
         numbers = numbers_of(scope.key) if scope.key.map > 1 else None
         page = _Page(choices, PlaceMap(choices, text, address), numbers, _forms(found) if numbers else frozenset())

@@ -188,6 +188,43 @@ def test_what_a_tagged_file_left_in_doubt_is_taken_out_of_it(tmp_path: Path, nam
         assert "Salem" not in pipeline(document).document.text
 
 
+@pytest.mark.parametrize("name", shipped_policies())
+@pytest.mark.parametrize("town", ["CITY", "STATE", "COUNTRY"])
+@pytest.mark.parametrize("text", ["Jedediah Salem", "Salem Jedediah"])
+def test_a_town_beside_a_name_is_taken_for_a_part_of_it(name: str, town: str, text: str) -> None:
+    """A policy that keeps towns kept half of the patient's name."""
+    at, other = text.index("Salem"), text.index("Jedediah")
+    found = Proposing((((at, at + 5), town, None), ((other, other + 8), "PATIENT", None)))
+    if forbids(POLICIES[name], "PATIENT"):
+        assert "Salem" not in Pipeline(Ensemble((found,)), POLICIES[name], KEY)(Document("n", text)).document.text
+
+
+def test_a_town_behind_a_comma_of_a_name_stays_a_town() -> None:
+    found = Proposing((((0, 8), "PATIENT", None), ((10, 15), "CITY", None)))
+    pipeline = Pipeline(Ensemble((found,)), POLICIES["limited-data-set"], KEY)
+    assert "Salem" in pipeline(Document("n", "Jedediah, Salem")).document.text
+
+
+TOWNS = ["Quimby India", "Belvedere Mario", "Quimby Houston", "Texas Marisol", "Israel Quincy", "Salem Charlotte"]
+"""Persons whose names a model and lists of places take for something else."""
+
+
+@pytest.mark.parametrize("name", shipped_policies())
+@pytest.mark.parametrize("sign", [",", "\t", " | "])
+@pytest.mark.parametrize("heads", [("name", "ward", "bed"), ("mrn", "ward", "name"), ("id", "age", "name")])
+def test_a_column_of_names_is_left_by_no_policy(name: str, sign: str, heads: tuple[str, ...]) -> None:
+    """Whatever parts its columns, and whatever else the names may be."""
+    others = {"ward": "4W", "bed": "12", "mrn": "77120", "id": "1", "age": "45"}
+    rows = [[person if head == "name" else others[head] for head in heads] for person in TOWNS]
+    text = "".join(sign.join(row) + "\n" for row in (heads, *rows))
+    policy = POLICIES[name]
+    left = Pipeline(build_recognizer(), policy, KEY)(Document("n", text)).document.text
+    if forbids(policy, "PATIENT"):
+        assert not [person for person in TOWNS if person in left]
+        if policy.rule("CITY", {}).operator == "keep":  # and writes no towns of its own
+            assert not [word for person in TOWNS for word in person.split() if word in left]
+
+
 NOTES = (
     "Patient: Mario Belvedere. MRN: 4711203, Acct 70023391882, seen 5/3/2019 in Salem, MA 01970 by Dr. Priscilla Vann.",
     "Soc Sec: 533209418. April Quimby called 617-555-0143; mail a.quimby@quimbymail.org. Sodium 138 140 137 139.",

@@ -13,6 +13,11 @@ from deid.reading.normalize import normalize
     [
         ("Name,MRN,Seen,Well\nOrme,4411203,2024-03-14,True", "Name\tMRN\tSeen\tWell\nOrme\t4411203\t2024-03-14\tTrue"),
         ("Name,MRN,Seen\nOrme,4411203,2024-03-14", "Name\tMRN\tSeen\nOrme\t4411203\t2024-03-14"),
+        ("name,ward,bed\nOrme,4W,1\nDale,5E,2", "name\tward\tbed\nOrme\t4W\t1\nDale\t5E\t2"),
+        ("id,age,name\n1,45,Orme\n2,7,Dale", "id\tage\tname\n1\t45\tOrme\n2\t7\tDale"),
+        ("a,b,c\nOrme,x,y\nDale,x,7\nVann,4411203,z", "a\tb\tc\nOrme\tx\ty\nDale\tx\t7\nVann\t4411203\tz"),
+        ("no fever,chills,cough\nno pain,edema,rash", "no fever,chills,cough\nno pain,edema,rash"),
+        ("Hb 10,4 Krea 1,2\nHb 10,2 Krea 1,1", "Hb 10,4 Krea 1,2\nHb 10,2 Krea 1,1"),
         ("Orme,4411203,2024-03-14", "Orme\t4411203\t2024-03-14"),
         ('Orme,4411203,"Dale, RN",1', 'Orme\t4411203\t"Dale, RN"\t1'),
         ('ab,,4411203,"b ""c"", d",1\nab,,4411204,e,1', 'ab\t\t4411203\t"b ""c"", d"\t1\nab\t\t4411204\te\t1'),

@@ -54,28 +54,30 @@ class KnownOf(Nothing):
         self.find = KnownRecognizer(fields=fields).find  # type: ignore[method-assign]
 
 
-def of_hl7(said: dict[str, str]) -> Record:
+def of_hl7(said: dict[str, str], named: str = "") -> Record:
     address = "^".join(["", "", said["city"], said["state"], said["zip"], said["country"]])
-    return one(message(f"PID|1||123456^^^HOSP^MR||||{said['date']}||||{address}"))
+    return one(message(f"PID|1||123456^^^HOSP^MR||{named}^Ann||{said['date']}||||{address}"))
 
 
-def of_fhir(said: dict[str, str]) -> Record:
+def of_fhir(said: dict[str, str], named: str = "") -> Record:
     names = {"city": "city", "state": "state", "zip": "postalCode", "country": "country"}
     address = {names[name]: value for name, value in said.items() if name in names}
     patient = {"resourceType": "Patient", "id": "a", "birthDate": said["date"], "address": [address]}
+    patient |= {"name": [{"family": named, "given": ["Ann"]}]} if named else {}
     return fhir.read(json.dumps(patient).encode(), load_table("fhir-r4"))
 
 
-def of_ccda(said: dict[str, str]) -> Record:
+def of_ccda(said: dict[str, str], named: str = "") -> Record:
     names = {"city": "city", "state": "state", "zip": "postalCode", "country": "country"}
     address = "".join(f"<{names[n]}>{value}</{names[n]}>" for n, value in said.items() if n in names)
-    person = f"<addr>{address}</addr><patient><birthTime value='{said['date']}'/></patient>"
+    person = f"<addr>{address}</addr><patient><name><given>Ann</given><family>{named}</family></name>"
+    person += f"<birthTime value='{said['date']}'/></patient>"
     target = f"<recordTarget><patientRole>{person}</patientRole></recordTarget>"
     source = f"<ClinicalDocument xmlns='urn:hl7-org:v3'>{target}</ClinicalDocument>"
     return ccda.read(source.encode(), source, "utf-8", load_table("ccda"))
 
 
-READERS: dict[str, Callable[[dict[str, str]], Record]] = {"hl7v2": of_hl7, "fhir": of_fhir, "ccda": of_ccda}
+READERS: dict[str, Callable[..., Record]] = {"hl7v2": of_hl7, "fhir": of_fhir, "ccda": of_ccda}
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -145,3 +147,22 @@ def test_what_reads_as_the_field_says_keeps_its_category(category: str, values: 
 )
 def test_what_does_not_has_another(category: str, value: str, read: str) -> None:
     assert read_as(category, value) == read
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("standard", READERS)
+@pytest.mark.parametrize("field", ["city", "state", "country"])
+def test_what_somebody_in_the_record_is_called_stays_in_no_field_of_places(
+    standard: str, policy: str, field: str
+) -> None:
+    """*Thornbury* and *Jordan* are a town and a country, too."""
+    name = {"city": "Thornbury", "state": "Montana", "country": "Jordan"}[field]
+    said = {"date": "19470619", "city": "Boston", "state": "VT", "zip": "05401", "country": "Canada"} | {field: name}
+    pipeline = Pipeline(Nothing(), load_policy(policy), KEY, Settings())
+    written = pipeline(document(READERS[standard](said, named=name), "d")).document.record
+    assert written is not None
+    assert name.encode() not in written.data
+    written = pipeline(document(READERS[standard](said, named="Quillfeather"), "d")).document.record
+    kept = load_policy(policy).rule(field.upper(), {}).operator == "keep"
+    assert written is not None
+    assert (name.encode() in written.data) is kept

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from deid.base.errors import OutputError
 from deid.base.keys import Key
 from deid.document import Document, Span
+from deid.pipeline.verification import verify_document
 from deid.replacement.policy import load_policy
 from deid.replacement.pools import countries, country_index, phrase_key, same_country
 from deid.replacement.replacer import Replacer
@@ -38,3 +40,42 @@ def test_the_two_years_of_a_school_year_stay_neighbours() -> None:
     for scope in SCOPES:
         text = REPLACER(Document("n", "in 2018-19"), [Span(3, 10, "DATE")], scope).document.text
         assert int(text[8:]) == (int(text[3:7]) + 1) % 100
+
+
+ADDRESS = "12 Oak Street, Boston, MA 02115, US"
+PARTS = (("12 Oak Street", "STREET"), ("Boston", "CITY"), ("MA", "STATE"), ("02115", "ZIP"), ("US", "COUNTRY"))
+
+
+def replaced(text: str, *parts: tuple[str, str], policy: str = "surrogate") -> str:
+    at, spans = 0, []
+    for part, category in parts:
+        at = text.index(part, at)
+        spans.append(Span(at, at + len(part), category))
+        at += len(part)
+    return Replacer(load_policy(policy))(Document("n", text), spans, SCOPES[0]).document.text
+
+
+def test_the_country_of_an_american_address_is_that_of_its_new_state() -> None:
+    """*Bangor, ME 04668, UK* is nowhere."""
+    new = replaced(ADDRESS, *PARTS)
+    assert new.endswith(", US")
+    assert "Boston" not in new
+    text = f"{ADDRESS}. Born in the United States, lived in Canada."
+    new = replaced(text, *PARTS, ("United States", "COUNTRY"), ("Canada", "COUNTRY"))
+    assert ". Born in the United States, lived in " in new
+    assert "Canada" not in new
+
+
+def test_without_an_american_address_the_country_is_another() -> None:
+    assert "US" not in replaced("Born in the US.", ("US", "COUNTRY"))
+    assert "US" not in replaced("Toronto, Ontario, US", ("Toronto", "CITY"), ("Ontario", "STATE"), ("US", "COUNTRY"))
+    # a state that no surrogate replaces tells no country
+    assert replaced(ADDRESS, *PARTS, policy="redact").endswith("[LOCATION]")
+
+
+def test_verify_takes_the_country_that_stays_for_no_leak() -> None:
+    original = Document("n", ADDRESS, tuple(Span(ADDRESS.index(p), ADDRESS.index(p) + len(p), c) for p, c in PARTS))
+    new = REPLACER(original, original.spans, SCOPES[0]).document
+    verify_document(original, new, policy=load_policy("surrogate"))
+    with pytest.raises(OutputError):
+        verify_document(original, new, policy=load_policy("redact"))
