@@ -6,11 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
+from notes import composed
 
 from deid.detection import Recognizer
 from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
-from deid.document import Document, Span
+from deid.document import Document
 from deid.evaluation import ScoringSettings, evaluate
 from deid.labeling.tagger import available_models
 from deid.reading.languages import language_of, other_language
@@ -26,12 +27,10 @@ def read(path: Path) -> list[Document]:
     found = []
     for part in re.split(r"(?m)^=== ", path.read_text(encoding="utf-8"))[1:]:
         name, _, body = part.partition("\n")
-        text, spans, at = "", [], 0
-        for mark in MARK.finditer(body):
-            text += body[at : mark.start()]
-            spans.append(Span(len(text), len(text) + len(mark[2]), mark[1]))
-            text, at = text + mark[2], mark.end()
-        found.append(Document(name, text + body[at:], tuple(spans)))
+        plain = MARK.split(body)  # between two texts stand category and text of a mark
+        marks = zip(plain[1::3], plain[2::3], plain[3::3], strict=True)
+        pieces = (piece for category, marked, rest in marks for piece in ((category, marked), rest))
+        found.append(Document(name, *composed(plain[0], *pieces)))
     return found
 
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from odds import upper_log_ratio
+from recording import RecordingNoise
 from scipy.stats import laplace
 
 from deid.dp import adaptive
@@ -49,26 +49,6 @@ def as_rows(points: list[tuple[int, ...]], shape: tuple[int, ...] = SHAPE) -> Ro
 def short_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     """How well a model fits what is public has no part in privacy."""
     monkeypatch.setattr(adaptive, "_FITTING", 3)
-
-
-class RecordingNoise(SeededNoise):
-    """Test noise that keeps what enters it."""
-
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
-        self.entered: list[tuple[str, npt.NDArray[np.float64], float, float]] = []
-
-    def discrete_laplace(self, values: npt.ArrayLike, sensitivity: int, epsilon: float) -> Any:
-        self.entered.append(("discrete", np.array(values, float), sensitivity, epsilon))
-        return super().discrete_laplace(values, sensitivity, epsilon)
-
-    def choose(self, scores: npt.ArrayLike, sensitivity: float, epsilon: float) -> int:
-        self.entered.append(("choose", np.array(scores, float), sensitivity, epsilon))
-        return super().choose(scores, sensitivity, epsilon)
-
-    def laplace(self, values: npt.ArrayLike, scale: float) -> Any:
-        self.entered.append(("laplace", np.array(values, float), scale, 0.0))
-        return super().laplace(values, scale)
 
 
 @settings(max_examples=60)

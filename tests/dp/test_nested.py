@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from odds import upper_log_ratio
+from recording import RecordingNoise
 from test_dp_commands import deid
 
 from deid.base.errors import ConfigError
@@ -182,22 +183,13 @@ def test_what_cannot_be_asked() -> None:
 
 def test_a_row_more_moves_each_level_by_one() -> None:
     """The sensitivity by brute force: what enters the noise, with all of a level's budget for one row."""
-
-    class Recording(SeededNoise):
-        entered: list[Any]
-
-        def discrete_laplace(self, values: Any, sensitivity: int, epsilon: float) -> Any:
-            self.entered.append((np.array(values), sensitivity, epsilon))
-            return super().discrete_laplace(values, sensitivity, epsilon)
-
     seen = []
     for rows in (table(50), pd.concat([table(50), table(51).iloc[50:]])):
-        noise = Recording(1)
-        noise.entered = []
+        noise = RecordingNoise(1)
         plan = plan_cube([COUNTY, YEAR], 0.8, PrivacyUnit(), report_share=0.0)
         release_cube(rows, plan, ledger=None, noise=noise)
         seen.append(noise.entered)
-    moved = [np.abs(a[0] - b[0]).sum() / a[1] * a[2] for a, b in zip(*seen, strict=True)]
+    moved = [np.abs(a[1] - b[1]).sum() / a[2] * a[3] for a, b in zip(*seen, strict=True)]
     assert len(moved) == 4
     assert sum(moved) <= 0.8
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from recording import RecordingNoise
 from scipy.stats import beta
 from typer.testing import CliRunner
 
@@ -109,25 +109,9 @@ def test_persons_fall_into_other_parts_than_their_rows(tmp_path: Path) -> None:
     assert spent(ledger) == 1.5
 
 
-class Recording(SeededNoise):
-    """Test noise that keeps sensitivities and what enters."""
-
-    def __init__(self, seed: int = 0) -> None:
-        super().__init__(seed)
-        self.entered: list[tuple[str, npt.NDArray[np.float64], float, float]] = []
-
-    def discrete_laplace(self, values: npt.ArrayLike, sensitivity: int, epsilon: float) -> Any:
-        self.entered.append(("laplace", np.array(values, float), sensitivity, epsilon))
-        return super().discrete_laplace(values, sensitivity, epsilon)
-
-    def choose(self, scores: npt.ArrayLike, sensitivity: float, epsilon: float) -> int:
-        self.entered.append(("choose", np.array(scores, float), sensitivity, epsilon))
-        return super().choose(scores, sensitivity, epsilon)
-
-
 def test_noise_fits_rows_persons_and_parts() -> None:
     unit = PrivacyUnit("patient", "add-remove", 3)
-    noise = Recording()
+    noise = RecordingNoise()
     table = asked(visits(), unit, noise, person="patient").table
     table.count(1.0)
     table.by_person().count(1.0)
@@ -135,7 +119,7 @@ def test_noise_fits_rows_persons_and_parts() -> None:
     table.count_persons(1.0)
     table.partition("ward")["a"].count_persons(1.0)
     assert [sensitivity for *_, sensitivity, _ in noise.entered] == [3, 1, 3, 1, 3]
-    replaced = Recording()
+    replaced = RecordingNoise()
     asked(visits(), PrivacyUnit("patient", "replace", 3), replaced, person="patient").table.by_person().count(1.0)
     assert replaced.entered[0][2] == 2
 
@@ -144,7 +128,7 @@ def test_counting_persons_by_group_counts_them_in_each_group() -> None:
     frame = pd.DataFrame(
         {"age": 1, "sex": "F", "ward": ["a", "b", "a", "b"], "dose": 1.0, "patient": ["p", "p", "q", "q"]}
     )
-    noise = Recording()
+    noise = RecordingNoise()
     session = asked(frame, PrivacyUnit("patient", "add-remove", 2), noise, person="patient")
     answer = session.query("SELECT COUNT(PERSONS) GROUP BY ward", 100.0)
     assert [row["value"] for row in answer.rows] == [2, 2, 0, 0]
@@ -179,7 +163,7 @@ def test_neighbours_cost_at_most_epsilon(query: str, rows: list[Any], own: list[
     unit = PrivacyUnit("patient", "add-remove", 2)
     entered = []
     for table in (rows, [*rows, *added]):
-        noise = Recording(seed)
+        noise = RecordingNoise(seed)
         frame = pd.DataFrame(table, columns=columns).astype({"age": float, "dose": float})
         asked(frame, unit, noise, person="patient").query(query, 1.0)
         entered.append(noise.entered)

@@ -9,6 +9,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from notes import composed
 
 from deid.base.errors import ConfigError, OffsetError
 from deid.base.keys import Key
@@ -26,11 +27,8 @@ def scope(patient: str | None = "1", key: Key = KEY, **more: object) -> Scope:
 
 def shift(*texts: str, at: Scope | None = None, **options: object) -> list[str]:
     """Shift the dates of one document."""
-    text, spans = "", []
-    for piece in texts:
-        spans.append(Span(len(text), len(text) + len(piece), "DATE"))
-        text += piece + " | "
-    return date_shift_operator(**options)(Document("d", text, tuple(spans)), spans, at or scope())  # type: ignore[arg-type]
+    document = Document("d", *composed(*(piece for text in texts for piece in (("DATE", text), " | "))))
+    return date_shift_operator(**options)(document, document.spans, at or scope())  # type: ignore[arg-type]
 
 
 def scope_with(days: int) -> Scope:

@@ -10,11 +10,12 @@ import uuid
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from notes import composed
 
 from deid.base.keys import Key
 from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
-from deid.document import Document, Span
+from deid.document import Document
 from deid.pipeline import Pipeline
 from deid.replacement.identifiers import SCHEMES, replace_code, replace_ssn, scheme_of
 from deid.replacement.numbers import normal_form, numbers_of, replace_number, replace_social_security
@@ -31,11 +32,8 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 def replaced(*texts: str, patient: str = "1", category: str = "MEDICALRECORD", key: Key = KEY) -> list[str]:
     """Replace the numbers of one note."""
-    text, spans = "", []
-    for piece in texts:
-        spans.append(Span(len(text), len(text) + len(piece), category))
-        text += piece + " | "
-    return OPERATOR(Document("d", text, tuple(spans)), spans, Scope(key, "d", patient))
+    document = Document("d", *composed(*(piece for text in texts for piece in ((category, text), " | "))))
+    return OPERATOR(document, document.spans, Scope(key, "d", patient))
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
+from notes import composed
 
 from deid.base.keys import Key
 from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
-from deid.document import Document, Span
+from deid.document import Document
 from deid.pipeline import build_pipeline
 from deid.pipeline.options import PipelineOptions
 from deid.replacement.pools import countries, home_cities, home_countries, professions
@@ -24,12 +25,8 @@ MONTHS = {
 
 def replaced(language: str, *marked: tuple[str, str]) -> list[str]:
     """Return the surrogates of texts of some categories, which stand in one note."""
-    text, spans = "", []
-    for category, original in marked:
-        text += "x: "
-        spans.append(Span(len(text), len(text) + len(original), category))
-        text += f"{original}.\n"
-    scrubbed = build_pipeline(KEY, PipelineOptions(language=language, gold=True))(Document("n", text, tuple(spans)))
+    document = Document("n", *composed(*(piece for one in marked for piece in ("x: ", one, ".\n"))))
+    scrubbed = build_pipeline(KEY, PipelineOptions(language=language, gold=True))(document)
     return [scrubbed.document.text[edit.new_start : edit.new_end] for edit in scrubbed.edits]
 
 

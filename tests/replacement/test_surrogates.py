@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from notes import composed
 
 from deid.base.errors import ConfigError, OffsetError
 from deid.base.keys import Key
@@ -33,13 +34,7 @@ OPERATOR = surrogate_operator()
 
 def build(*pieces: str | tuple[str, str], name: str = "d") -> Document:
     """Return a document from plain text and (category, text) pieces."""
-    text, spans = "", []
-    for piece in pieces:
-        if isinstance(piece, tuple):
-            spans.append(Span(len(text), len(text) + len(piece[1]), piece[0]))
-            piece = piece[1]
-        text += piece
-    return Document(name, text, tuple(spans))
+    return Document(name, *composed(*pieces))
 
 
 def run(
