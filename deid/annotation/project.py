@@ -378,7 +378,7 @@ class Project:
         with self._store.writing() as connection:
             rows.opened(connection, id, name, revision)
             touched = rows.marks_touched(connection, id, name, changes)
-            editing = rows.editing_of(connection, id, name, self._text(connection, id), touched)
+            editing = rows.editing_of(connection, name, self._text(connection, id), touched)
             for change in changes:
                 editing.do(change)
             if told is not None:
@@ -442,7 +442,7 @@ class Project:
             for note in notes:
                 rows.opened(connection, note, name)
                 held = rows.marks_of(connection, note, name)
-                editing = rows.editing_of(connection, note, name, rows.text_of(connection, note), held)
+                editing = rows.editing_of(connection, name, rows.text_of(connection, note), held)
                 if note == here:
                     editing.settle(mark, category or found.category)
                 editing.same(quote, category or found.category)

@@ -211,7 +211,7 @@ def log(connection: sql.Connection, id: int, layer: str, what: str, marks: Itera
     connection.execute(EVENTS.insert(), event)
 
 
-def editing_of(connection: sql.Connection, id: int, layer: str, text: str, marks: Iterable[Mark]) -> Editing:
+def editing_of(connection: sql.Connection, layer: str, text: str, marks: Iterable[Mark]) -> Editing:
     """Return marks of a layer of a note, ready to be edited."""
     return Editing(text, marks, categories(connection), fresh_ids(connection), layer, now())
 

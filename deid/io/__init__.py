@@ -173,14 +173,3 @@ def write(
         The file of a collection could not be written as a whole; nothing of it is left then.
     """
     return write_all(documents, open_writer(path, format, options, private=private, single=single))
-
-
-def sniff(path: str | Path) -> str:
-    """Return the name of the format of a file or folder.
-
-    Raises
-    ------
-    InputError
-        The path does not exist, or its format cannot be told.
-    """
-    return scan(path).format.name

@@ -273,7 +273,7 @@ def _replaced(
             out[column] = _scrubbed(name, table, column, pipeline, jobs, report)
         elif category is not None and role != "dropped":
             fates[column] = f"surrogates ({category})"
-            out[column] = _surrogates(name, table, column, category, pipeline, report)
+            out[column] = _surrogates(name, table, column, category, pipeline)
         elif role not in ("identifier", "dropped"):
             out[column] = table.frame[column].to_numpy()
     frame = pd.DataFrame(out)
@@ -304,9 +304,7 @@ def _scrubbed(
     return found
 
 
-def _surrogates(
-    name: str, table: LoadedTable, column: str, category: str, pipeline: Pipeline, report: JointReport
-) -> list[str | None]:
+def _surrogates(name: str, table: LoadedTable, column: str, category: str, pipeline: Pipeline) -> list[str | None]:
     """Replace whole cells, as the policy replaces their category in the patient's notes."""
     made: dict[tuple[str, str], str] = {}
     found: list[str | None] = []

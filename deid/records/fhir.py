@@ -217,11 +217,11 @@ class _Resource:
             if day is not None and day.kind == STRING:
                 self.dates.setdefault(said, day.value[:10])
         if around is not None:
-            return self._object(node, rules, here, "")
+            return self._object(node, rules, here)
         self._mark(node)
         outer, self.owner = self.owner, own or None
         self.whose.append((node.start, self.owner))
-        state = self._object(node, rules, here, "")
+        state = self._object(node, rules, here)
         self.owner = outer
         self.whose.append((node.end, outer))
         return state
@@ -241,7 +241,7 @@ class _Resource:
                 self.known["IDNUM", matched[1] if matched else own] = None
         return key
 
-    def _object(self, node: JsonValue, rules: Mapping[str, Rule], path: str, star: str) -> int:
+    def _object(self, node: JsonValue, rules: Mapping[str, Rule], path: str) -> int:
         """Find the places of an object; return 1 when nothing of it stays as the table says, 2 when nobody says so."""
         members: dict[str, tuple[int, JsonValue]] = node.value
         states: dict[str, int] = {}
@@ -290,7 +290,7 @@ class _Resource:
             return 2
         if isinstance(rule, Inner):
             if node.kind == OBJECT:
-                return self._object(node, self.table.parts(rule), path, rule.star)
+                return self._object(node, self.table.parts(rule), path)
             rule = TEXT  # R4 and R5 differ in what is a plain value
         assert isinstance(rule, str)
         if rule == BLOCKED:
@@ -301,7 +301,7 @@ class _Resource:
                 return 0
             if rule == "resource":
                 return self._resource(node, path, owner if path.rpartition(".")[2].startswith("contained") else None)
-            return self._object(node, self.table.parts(Inner("CodeableReference", TEXT)), path, "")
+            return self._object(node, self.table.parts(Inner("CodeableReference", TEXT)), path)
         if node.kind == OTHER:
             if len(node.value) >= LEAST_NUMBER and node.value.isdecimal():
                 self.numbers.append((node, path))

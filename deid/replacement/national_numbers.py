@@ -197,7 +197,6 @@ def _mbi_alphabets(code: str) -> list[str]:
     return [_LEADING, *(_MBI if c.isalpha() else DIGITS for c in code[1:])]
 
 
-_MONTH_DAY = ["01", DIGITS, "0123", DIGITS]
 _BELGIAN = [DIGITS, DIGITS, "012345", DIGITS, "0123", *[DIGITS] * 4, "0", "0"]
 _BELGIAN_FORM = r"\d{2}(?:[024]\d|[135][0-2])(?:[0-2]\d|3[01])(?!000|999)\d{5}"
 

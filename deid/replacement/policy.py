@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -226,17 +226,6 @@ class Policy:
 
     def _shown_rule(self, name: str) -> str:
         return self.base[_members(name)[0]].operator
-
-    def allowing(self, names: Iterable[str]) -> Policy:
-        """Return the same policy with more categories (or groups) allowed.
-
-        Raises
-        ------
-        ConfigError
-            When a name is unknown.
-        """
-        more = [category for name in names for category in _members(_known(name, "--accept"))]
-        return replace(self, allow=self.allow.union(more))
 
 
 def shipped_policies() -> tuple[str, ...]:

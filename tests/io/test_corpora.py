@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deid.document import Document
-from deid.io import read, scan, sniff, write
+from deid.io import read, scan, write
 
 
 def load(place: Path, format: str | None = None) -> dict[str, Document]:
@@ -24,7 +24,7 @@ def triples(document: Document) -> list[tuple[int, int, str]]:
 @pytest.mark.parametrize(("part", "documents", "spans", "marks"), [("train", 500, 11333, 15), ("dev", 250, 5801, 7)])
 def test_meddocan_xml_and_brat_agree(shared_data: Path, part: str, documents: int, spans: int, marks: int) -> None:
     folder = shared_data / "meddocan" / part
-    assert (sniff(folder / "xml"), sniff(folder / "brat")) == ("meddocan", "brat")
+    assert (scan(folder / "xml").format.name, scan(folder / "brat").format.name) == ("meddocan", "brat")
     xml, brat = load(folder / "xml"), load(folder / "brat")
     assert len(xml) == documents
     assert sum(len(d.spans) for d in xml.values()) == spans

@@ -18,7 +18,7 @@ from deid.base.errors import (
     InputError,
 )
 from deid.document import Document, Failure
-from deid.io import FORMATS, Options, read, scan, sniff, write
+from deid.io import FORMATS, Options, read, scan, write
 
 NOTE = "<deIdi2b2><TEXT>Ann</TEXT><TAGS></TAGS></deIdi2b2>"
 RECORDS = '<ROOT><RECORD ID="1"><TEXT>Ann</TEXT></RECORD></ROOT>'
@@ -148,26 +148,26 @@ def test_one_bad_file_stops_no_other(tmp_path: Path) -> None:
 )
 def test_sniffing_a_file(tmp_path: Path, name: str, content: str | bytes, format: str) -> None:
     (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    assert sniff(tmp_path / name) == format
+    assert scan(tmp_path / name).format.name == format
 
 
 def test_sniffing_a_folder_takes_what_most_files_are(tmp_path: Path) -> None:
     put(tmp_path, a_dot_xml=NOTE, b_dot_xml=NOTE, c_dot_txt="x", d_dot_csv="text\n")
-    assert sniff(tmp_path) == "i2b2-2014"
+    assert scan(tmp_path).format.name == "i2b2-2014"
     assert scan(tmp_path).skipped == {".txt files": 1, ".csv files": 1}
 
 
 def test_sniffing_refuses_to_choose_between_equals(tmp_path: Path) -> None:
     put(tmp_path, a_dot_xml=NOTE, b_dot_txt="x")
     with pytest.raises(FormatError, match="--from"):
-        sniff(tmp_path)
+        scan(tmp_path)
     assert scan(tmp_path, "text").format.name == "text"
 
 
 def test_text_beside_annotations_is_brat(tmp_path: Path) -> None:
     put(tmp_path, a_dot_txt="Ann", a_dot_ann="T1\tPATIENT 0 3\tAnn\n", sub__b_dot_txt="x", sub__b_dot_ann="")
-    assert sniff(tmp_path) == "brat"
-    assert sniff(tmp_path / "a.txt") == sniff(tmp_path / "a.ann") == "brat"
+    assert scan(tmp_path).format.name == "brat"
+    assert scan(tmp_path / "a.txt").format.name == scan(tmp_path / "a.ann").format.name == "brat"
     assert [d.id for d in read(tmp_path / "a.ann", "brat") if isinstance(d, Document)] == ["a"]
     assert scan(tmp_path).skipped == {}
     assert [(d.id, len(d.spans)) for d in read(tmp_path) if isinstance(d, Document)] == [("a", 1), ("sub/b", 0)]

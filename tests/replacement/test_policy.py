@@ -213,7 +213,7 @@ def test_rules_must_be_able_to_fire() -> None:
     assert loaded.check_detectable(found) == []
     with pytest.raises(ConfigError, match="nothing can find AGE"):
         loaded.check_detectable([c for c in found if c != "AGE"])
-    notes = loaded.allowing(["AGE"]).check_detectable([c for c in found if c != "AGE"])
+    notes = load_policy("safe-harbor", ["AGE"]).check_detectable([c for c in found if c != "AGE"])
     assert "AGE" in notes[0]
 
 
