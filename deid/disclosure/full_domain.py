@@ -24,6 +24,7 @@ from deid.disclosure.cuts import halves
 from deid.disclosure.encoding import CodedColumn, CodedTable, Ints, class_ids
 from deid.disclosure.groups import groups_of
 from deid.disclosure.numeric_models import EpsilonM, RangeDiversity
+from deid.disclosure.population_models import KMap, OfRows
 
 Levels = tuple[int, ...]
 
@@ -91,7 +92,8 @@ class _Search:
 
     table: CodedTable
     constraint: Constraint
-    allowed: float  # records that may be suppressed
+    max_suppressed: float
+    released: BoolArray | None = None  # the rows whose loss counts, and that may be suppressed; all by default
     columns: list[_Column] = field(init=False)
     checks: int = 0
 
@@ -99,14 +101,19 @@ class _Search:
         self.columns = [_column(column) for column in self.table.columns]
 
     @property
+    def allowed(self) -> float:
+        """Records that may be suppressed."""
+        return self.max_suppressed * float(self.weights.sum()) + 1e-9
+
+    @property
     def heights(self) -> Levels:
         return tuple(len(column.sizes) - 1 for column in self.columns)
 
     @cached_property
     def weights(self) -> FloatArray:
-        if self.table.weights is None:
-            return np.ones(len(self.table))
-        return self.table.weights.astype(np.float64)
+        """Records of each row that are released."""
+        weights = np.ones(len(self.table)) if self.table.weights is None else self.table.weights.astype(np.float64)
+        return weights if self.released is None else weights * self.released
 
     def violating(self, levels: Levels, which: Sequence[int] | None = None) -> BoolArray:
         """Return the rows in classes that violate the constraint, for the columns ``which`` at their levels."""
@@ -115,11 +122,13 @@ class _Search:
         chosen = [(self.columns[c], level, self.table.codes[:, c]) for c, level in zip(which, levels, strict=True)]
         codes = np.stack([column.groups[level][code] for column, level, code in chosen], axis=1)
         ids, index = class_ids(codes, [column.sizes[level] for column, level, _ in chosen])
-        if isinstance(self.constraint, KAnonymity) and self.table.persons is None:
+        if isinstance(self.constraint, KAnonymity) and self.table.persons is None and self.released is None:
             return (np.bincount(ids, self.weights) < self.constraint.k)[ids]
         return ~self.constraint.satisfied(groups_of(self.table, ids, len(index)))[ids]
 
     def enough(self, violating: BoolArray) -> bool:
+        if not self.max_suppressed:
+            return not violating.any()  # members without a row, too, whom nothing would heal
         return float(self.weights[violating].sum()) <= self.allowed
 
     def loss(self, levels: Levels, violating: BoolArray) -> float:
@@ -156,9 +165,11 @@ def _inherits(constraint: Constraint, allowed: float) -> bool:
     """
     if isinstance(constraint, All):
         return all(_inherits(part, allowed) for part in constraint.parts)
+    if isinstance(constraint, OfRows):
+        return _inherits(constraint.inner, allowed)
     if isinstance(constraint, EpsilonM | RangeDiversity):
         return False
-    return allowed < 1 or isinstance(constraint, KAnonymity | DistinctL)
+    return allowed < 1 or isinstance(constraint, KAnonymity | DistinctL | KMap)
 
 
 def lattice_size(table: CodedTable) -> int:
@@ -166,7 +177,9 @@ def lattice_size(table: CodedTable) -> int:
     return math.prod(map(_height, table.columns))
 
 
-def optimal_levels(table: CodedTable, constraint: Constraint, max_suppressed: float = 0.0) -> FullDomain:
+def optimal_levels(
+    table: CodedTable, constraint: Constraint, max_suppressed: float = 0.0, *, released: BoolArray | None = None
+) -> FullDomain:
     """Return the full-domain recoding with the least loss.
 
     Parameters
@@ -177,6 +190,10 @@ def optimal_levels(table: CodedTable, constraint: Constraint, max_suppressed: fl
         What every published class must satisfy.
     max_suppressed : float
         Share of the records (0 to 1) that may be suppressed.
+    released : bool array, shape [n], optional
+        The rows that are published: only their loss counts, and only they are suppressed. The others are members of a
+        population (`deid.disclosure.population_models`); where rows may be suppressed, a group of members alone must
+        satisfy the constraint.
 
     Raises
     ------
@@ -193,7 +210,7 @@ def optimal_levels(table: CodedTable, constraint: Constraint, max_suppressed: fl
         raise ConfigError(
             f"the lattice has more than {MAX_NODES} level vectors", "use greedy, mondrian or local instead"
         )
-    search = _Search(table, constraint, max_suppressed * table.records + 1e-9)
+    search = _Search(table, constraint, max_suppressed, released)
     search.require()
     by_level = search.level_loss()
     shape = tuple(height + 1 for height in search.heights)
@@ -266,15 +283,14 @@ def incognito(table: CodedTable, constraint: Constraint, max_suppressed: float =
     ConfigError
         When the lattice is too large, or the constraint cannot be decided on subsets of the columns.
     """
-    allowed = max_suppressed * table.records + 1e-9
-    if not _inherits(constraint, allowed):
+    search = _Search(table, constraint, max_suppressed)
+    if not _inherits(constraint, search.allowed):
         raise ConfigError(
             f"Incognito cannot prune by {constraint} when rows may be suppressed",
             "allow no suppression, or search for the optimal levels",
         )
     if lattice_size(table) > MAX_NODES:
         raise ConfigError(f"the lattice has more than {MAX_NODES} level vectors", "use greedy, mondrian or local")
-    search = _Search(table, constraint, allowed)
     passed: dict[tuple[int, ...], set[Levels]] = {(): {()}}
     columns = range(len(table.columns))
     for count in range(1, len(columns) + 1):
@@ -300,7 +316,7 @@ def incognito_levels(table: CodedTable, constraint: Constraint, max_suppressed: 
     ConfigError
         Also when no level vector suffices.
     """
-    search = _Search(table, constraint, max_suppressed * table.records + 1e-9)
+    search = _Search(table, constraint, max_suppressed)
     search.require()
     by_level = search.level_loss()
     best: FullDomain | None = None
@@ -317,7 +333,9 @@ def incognito_levels(table: CodedTable, constraint: Constraint, max_suppressed: 
     return best
 
 
-def greedy_levels(table: CodedTable, constraint: Constraint, max_suppressed: float = 0.0) -> FullDomain:
+def greedy_levels(
+    table: CodedTable, constraint: Constraint, max_suppressed: float = 0.0, *, released: BoolArray | None = None
+) -> FullDomain:
     """Return a full-domain recoding found by raising the column with the most values first (Datafly).
 
     Afterwards levels are lowered again, the most lossy first, as long as the constraint stays within reach.
@@ -327,7 +345,7 @@ def greedy_levels(table: CodedTable, constraint: Constraint, max_suppressed: flo
     ConfigError
         When not even the highest levels suffice.
     """
-    search = _Search(table, constraint, max_suppressed * table.records + 1e-9)
+    search = _Search(table, constraint, max_suppressed, released)
     search.require()
     levels = [0] * len(search.columns)
     distinct = [

@@ -19,20 +19,19 @@ nothing of groups.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from deid.base.arrays import BoolArray, FloatArray, IndexArray
-from deid.base.errors import ConfigError, InputError, require
+from deid.base.errors import ConfigError, InputError
 from deid.base.late import pd
 from deid.disclosure.constraints import All, Constraint
 from deid.disclosure.encoding import CodedColumn, CodedTable, boxes, class_ids, encode
 from deid.disclosure.full_domain import MAX_NODES, greedy_levels, lattice_size, level_ranges, optimal_levels
-from deid.disclosure.groups import Groups
 from deid.disclosure.local_recoding import group_loss, local_recoding
 from deid.disclosure.mondrian import mondrian
+from deid.disclosure.population_models import MEMBERSHIP, KMap, Presence
 from deid.disclosure.recoding import publish
 from deid.table.microdata import NA_CODE, Microdata, check_columns
 
@@ -40,74 +39,6 @@ Search = Literal["mondrian", "local", "optimal", "greedy"]
 """How rows and members are divided; the last two by one level of the hierarchy a column."""
 _MOST_PAIRS = 500_000_000  # of rows and groups
 _AT_ONCE = 1 << 22
-_MEMBERSHIP = ""
-"""Name of the column that tells rows of the table (1) from members of the population (0); no other column has it."""
-
-
-def _counts(groups: Groups) -> tuple[FloatArray, FloatArray]:
-    """Return [groups] members of the population, and rows (or persons) of the table."""
-    group, own, counts = groups.histogram(_MEMBERSHIP)
-    rows = np.bincount(group, counts * own, minlength=len(groups)).astype(np.float64)
-    return np.bincount(group, counts, minlength=len(groups)) - rows, rows
-
-
-@dataclass(frozen=True)
-class KMap:
-    """Every published row matches ``k`` members of the population (Sweeney 2001); of a table as `joined` codes it."""
-
-    k: int
-
-    def __post_init__(self) -> None:
-        require(self.k >= 1, f"{self.k}-map", "ask for at least 1")
-
-    def satisfied(self, groups: Groups) -> BoolArray:
-        """Tell for each group whether it has k members, or no row."""
-        members, rows = _counts(groups)
-        return (members >= self.k) | (rows == 0)
-
-    def __str__(self) -> str:
-        return f"{self.k}-map"
-
-
-@dataclass(frozen=True)
-class Presence:
-    """A member is in the table with a chance of ``low`` to ``high`` (Nergiz et al. 2007); of a table of `joined`."""
-
-    low: float
-    high: float
-
-    def __post_init__(self) -> None:
-        ordered = 0 <= self.low <= self.high <= 1
-        require(ordered, "the bounds of presence are not from 0 to 1, in order", "for example 0 and 0.5")
-
-    def satisfied(self, groups: Groups) -> BoolArray:
-        """Tell for each group whether rows over members lie between the bounds."""
-        members, rows = _counts(groups)
-        chance = rows / np.maximum(members, 1)
-        return (members > 0) & (chance >= self.low - 1e-12) & (chance <= self.high + 1e-12)
-
-    def __str__(self) -> str:
-        return f"presence of {self.low:g} to {self.high:g}"
-
-
-@dataclass(frozen=True)
-class OfRows:
-    """Another model, of the rows of the table alone: members of the population do not count."""
-
-    inner: Constraint
-
-    def satisfied(self, groups: Groups) -> BoolArray:
-        """Tell for each group whether its rows satisfy the model, or there are none."""
-        own = groups.table.sensitive[_MEMBERSHIP][1][groups.rows] == 1
-        group = groups.group[own]
-        result = np.ones(len(groups), dtype=bool)
-        if len(group):
-            starts = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
-            result[group[starts]] = self.inner.satisfied(Groups(groups.table, groups.rows[own], starts))
-        return result
-
-    def __str__(self) -> str:
-        return str(self.inner)
 
 
 def joined(data: Microdata, population: Microdata) -> tuple[Microdata, CodedTable]:
@@ -158,7 +89,7 @@ def joined(data: Microdata, population: Microdata) -> tuple[Microdata, CodedTabl
         for name, (column, codes) in own.sensitive.items()
     }
     membership = np.concatenate([np.ones(len(data), np.int32), np.zeros(more, np.int32)])
-    sensitive[_MEMBERSHIP] = CodedColumn(_MEMBERSHIP, ("0", "1")), membership
+    sensitive[MEMBERSHIP] = CodedColumn(MEMBERSHIP, ("0", "1")), membership
     persons = own.persons
     if persons is not None:
         first = int(persons.max(initial=-1)) + 1
@@ -167,8 +98,8 @@ def joined(data: Microdata, population: Microdata) -> tuple[Microdata, CodedTabl
 
 
 def recode_with_population(
-    data: Microdata, population: Microdata, constraint: Constraint, searches: Sequence[Search]
-) -> tuple[pd.DataFrame, str]:
+    data: Microdata, population: Microdata, constraint: Constraint, searches: Sequence[Search], suppression: float = 0.0
+) -> tuple[pd.DataFrame, IndexArray, str]:
     """Recode the quasi-identifiers of a table so that its rows and its population satisfy a constraint.
 
     Parameters
@@ -179,11 +110,16 @@ def recode_with_population(
         Made of `KMap`, `Presence` and `OfRows`.
     searches : sequence of Search
         What is tried; the result whose rows lose least is taken, the first one of equals.
+    suppression : float
+        Share of the rows that ``optimal`` and ``greedy`` may suppress. None where a presence has a lower bound: members
+        whose rows are gone would be known to be absent.
 
     Returns
     -------
     frame : pandas.DataFrame
-        The table with general quasi-identifiers.
+        The rows that are kept, with general quasi-identifiers.
+    rows : intp array
+        Which these are.
     str
         Which of the searches it is from.
 
@@ -194,31 +130,41 @@ def recode_with_population(
     """
     both, coded = joined(data, population)
     count, parts = len(data), constraint.parts if isinstance(constraint, All) else (constraint,)
-    found = {search: _classes(coded, constraint, search) for search in searches}
+    allowed = 0.0 if any(isinstance(own, Presence) and own.low for own in parts) else suppression
+    found = {search: _classes(coded, constraint, search, allowed) for search in searches}
     if "local" in searches:
         _require_members(coded, count)
         if all(isinstance(own, KMap) for own in parts):
             least = max(own.k for own in parts if isinstance(own, KMap))
-            found = {search: _least_general(coded, classes, count, least) for search, classes in found.items()}
-    best = min(searches, key=lambda search: float(_losses(coded, found[search], count).sum()))
-    frame = publish(both, coded, found[best]).iloc[:count]
+            found = {
+                search: (_least_general(coded, classes, count, least), gone)
+                for search, (classes, gone) in found.items()
+            }
+    best = min(searches, key=lambda search: float(_losses(coded, found[search][0], count).sum()))
+    classes, gone = found[best]
+    rows = np.flatnonzero(~gone[:count])
+    frame = publish(both, coded, classes).iloc[rows]
     cells = {name: pd.Categorical(frame[name].to_numpy(dtype=object)) for name in data.quasi_identifiers}
-    return data.frame.assign(**cells), best
+    return data.frame.iloc[rows].assign(**cells), rows, best
 
 
-def _classes(coded: CodedTable, constraint: Constraint, search: Search) -> IndexArray:
-    """Return the group of each row and member."""
+def _classes(
+    coded: CodedTable, constraint: Constraint, search: Search, suppression: float
+) -> tuple[IndexArray, BoolArray]:
+    """Return the group of each row and member, and which of them are suppressed."""
+    none = np.zeros(len(coded), dtype=bool)
     if search == "local":
-        return np.unique(local_recoding(coded, constraint), return_inverse=True)[1].astype(np.intp)
+        return np.unique(local_recoding(coded, constraint), return_inverse=True)[1].astype(np.intp), none
     small, ids = coded.collapse()
     if search == "mondrian":
-        return mondrian(small, constraint, disjoint=True)[ids]
+        return mondrian(small, constraint, disjoint=True)[ids], none
     if lattice_size(small) > MAX_NODES:
         search = "greedy"
-    levels = {"optimal": optimal_levels, "greedy": greedy_levels}[search](small, constraint).levels
-    ranges = [level_ranges(column, level)[0] for column, level in zip(coded.columns, levels, strict=True)]
+    find = {"optimal": optimal_levels, "greedy": greedy_levels}[search]
+    found = find(small, constraint, suppression, released=small.sensitive[MEMBERSHIP][1] == 1)
+    ranges = [level_ranges(column, level)[0] for column, level in zip(coded.columns, found.levels, strict=True)]
     firsts = np.stack([first[coded.codes[:, c]] for c, first in enumerate(ranges)], axis=1)
-    return class_ids(firsts, [column.size for column in coded.columns])[0]
+    return class_ids(firsts, [column.size for column in coded.columns])[0], found.suppressed[ids]
 
 
 def _losses(coded: CodedTable, classes: IndexArray, rows: int) -> FloatArray:

@@ -37,7 +37,8 @@ from deid.disclosure.exclusion import values_left, with_profiles
 from deid.disclosure.guards import check_before_release, fates_of, look_alikes
 from deid.disclosure.methods import MethodOptions, recode, recode_best
 from deid.disclosure.numeric_models import EpsilonM, RangeDiversity
-from deid.disclosure.population_search import KMap, OfRows, Presence, Search, recode_with_population
+from deid.disclosure.population_models import KMap, OfRows, Presence
+from deid.disclosure.population_search import Search, recode_with_population
 from deid.disclosure.privacy import guarded
 from deid.disclosure.recoding import publish
 from deid.disclosure.risk import PopulationRisk, SampleRisk, population_risk, sample_risk
@@ -394,7 +395,9 @@ def _with_population(
         searches = (cast("Search", method),)
     elif method == "auto" and asked.presence is None and len(data) + len(population) <= _LOCAL_WITH_POPULATION:
         searches = ("local", "mondrian")
-    frame, found = recode_with_population(data, population, _all(parts), searches)
+    frame, rows, found = recode_with_population(data, population, _all(parts), searches, options.suppression)
+    if not len(rows):
+        raise ConfigError("every row would be suppressed", "ask for less, or use the method mondrian")
     seconds = time.process_time() - start
     return finish(data, frame, rows, found, asked, options, population=population, seconds=seconds)
 

@@ -3,6 +3,7 @@
     python scripts/bench/bench_anonymization.py adult      # local, Mondrian, full-domain, l, t; against ARX's figures
     python scripts/bench/bench_anonymization.py cluster    # clustering against Mondrian, and its growing cost
     python scripts/bench/bench_anonymization.py million    # 1,000,000 rows x 9 columns: search, verification, memory
+    python scripts/bench/bench_anonymization.py population # k-map and presence of 3,000 people among all of Adult
     python scripts/bench/bench_anonymization.py jobs       # local recoding by two processes against one
     python scripts/bench/bench_anonymization.py growth --plot growth.svg [--rows 10000000]
 
@@ -17,6 +18,7 @@ import argparse
 import resource
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,16 +26,18 @@ import numpy as np
 import pandas as pd
 
 from deid.base.plots import COLOURS, image, new_figure
+from deid.disclosure.assessment import Requirements
 from deid.disclosure.clustering import bottom_up, hybrid, top_down
 from deid.disclosure.constraints import All, Constraint, DistinctL, KAnonymity, TCloseness
 from deid.disclosure.encoding import CodedTable, boxes, class_ids, encode
 from deid.disclosure.full_domain import optimal_levels
 from deid.disclosure.groups import groups_of
 from deid.disclosure.local_recoding import local_recoding, mean_loss
+from deid.disclosure.methods import MethodOptions
 from deid.disclosure.mondrian import mondrian
 from deid.disclosure.privacy import k_anonymity
 from deid.disclosure.recoding import publish
-from deid.disclosure.release import content_order
+from deid.disclosure.release import anonymize, content_order
 from deid.table.hierarchy import read_hierarchy
 from deid.table.microdata import Microdata
 
@@ -190,6 +194,28 @@ def bench_cluster(folder: Path) -> None:
             print(line, flush=True)
 
 
+_SEARCHES = (("mondrian", 0), ("local", 0), ("optimal", 0), ("optimal", 0.01), ("optimal", 0.05), ("greedy", 0.05))
+
+
+def bench_population(folder: Path) -> None:
+    """Print the loss of k-map and delta-presence of some people among all, by each search, and who is suppressed."""
+    people = adult(folder, 6)
+    people = replace(people, frame=people.frame[list(people.quasi_identifiers)])
+    some = np.sort(np.random.default_rng(1).choice(len(people), 3000, replace=False))
+    data = replace(people, frame=people.frame.iloc[some].reset_index(drop=True))
+    print(f"{'asked':<20}{'method':<10}{'may suppress':>13}{'NCP':>8}{'rows':>7}{'CPU s':>7}")
+    for asked in (Requirements(k_map=10), Requirements(presence=(0, 0.5)), Requirements(presence=(0, 0.2))):
+        name = f"{asked.k_map}-map" if asked.presence is None else f"presence to {asked.presence[1]:g}"
+        for method, share in _SEARCHES:
+            if method == "local" and asked.presence is not None:
+                continue
+            options = MethodOptions(suppression=share)
+            start = time.process_time()
+            found = anonymize(data, asked, method, options, population=people)
+            seconds = time.process_time() - start
+            print(f"{name:<20}{method:<10}{share:>13g}{found.loss.ncp:>8.4f}{len(found.rows):>7}{seconds:>7.2f}")
+
+
 def bench_million(folder: Path, rows: int, methods: Sequence[str] = ("mondrian", "local")) -> None:
     """Print search, publication and verification of many rows."""
     frame = perturbed(folder, rows)
@@ -271,15 +297,13 @@ def bench_growth(folder: Path, most: int, plot: Path | None) -> None:
         plot.write_bytes(image(figure, plot.suffix.lstrip(".")))
 
 
-_PARTS = ("adult", "cluster", "million", "growth", "jobs")
+_PARTS = ("adult", "cluster", "population", "million", "growth", "jobs")
 
 
 def main() -> None:
     """Run the parts that are named."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "parts", nargs="*", default=["adult"], choices=["adult", "cluster", "million", "growth", "jobs"]
-    )
+    parser.add_argument("parts", nargs="*", default=["adult"], choices=_PARTS)
     parser.add_argument("--data", type=Path, default=Path("../shared/data/adult"))
     parser.add_argument("--rows", type=int, default=0, help="million: rows; growth: most rows")
     parser.add_argument("--jobs", type=int, default=2)
@@ -289,6 +313,8 @@ def main() -> None:
         bench_adult(options.data)
     if "cluster" in options.parts:
         bench_cluster(options.data)
+    if "population" in options.parts:
+        bench_population(options.data)
     if "million" in options.parts:
         bench_million(options.data, options.rows or 1_000_000)
     if "jobs" in options.parts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,12 @@ from typer.testing import CliRunner
 from deid.base.errors import ConfigError, DeidError, InputError
 from deid.cli.main import app
 from deid.disclosure.assessment import PersonalGuard, Requirements
+from deid.disclosure.constraints import All, Constraint, DistinctL
+from deid.disclosure.encoding import CodedTable
+from deid.disclosure.full_domain import greedy_levels, level_ranges, optimal_levels
+from deid.disclosure.methods import MethodOptions
+from deid.disclosure.population_models import MEMBERSHIP, KMap, OfRows, Presence
+from deid.disclosure.population_search import joined
 from deid.disclosure.release import Release, anonymize
 from deid.table.hierarchy import Hierarchy, hierarchy_from_rows
 from deid.table.microdata import Microdata
@@ -123,15 +130,97 @@ def test_local_recoding_with_a_population_loses_less_and_auto_takes_the_better()
 @settings(max_examples=25, deadline=None)
 @given(
     st.integers(0, 10_000), st.sampled_from([(0.0, 0.5), (0.0, 0.8), (0.1, 0.7), (0.2, 0.6)]), st.booleans(),
-    st.sampled_from(["auto", "optimal", "greedy"]),
+    st.sampled_from(["auto", "optimal", "greedy"]), st.sampled_from([0.0, 0.2]),
 )  # fmt: skip
-def test_presence_by_every_cell(seed: int, bounds: tuple[float, float], hierarchies: bool, method: str) -> None:
+def test_presence_by_every_cell(
+    seed: int, bounds: tuple[float, float], hierarchies: bool, method: str, suppression: float
+) -> None:
     data, people = pair(seed, 90, 30, hierarchies=hierarchies)
-    release = anonymize(data, Requirements(presence=bounds), method, population=people)
+    asked, options = Requirements(presence=bounds), MethodOptions(suppression=suppression)
+    release = anonymize(data, asked, method, options, population=people)
+    assert len(release.rows) >= (1 - suppression) * len(data)
     assert release.method == method.replace("auto", "mondrian")
     found = chances(release, people)
     assert found.min() >= bounds[0] - 1e-9
     assert found.max() <= bounds[1] + 1e-9
+
+
+def best_of_all(coded: CodedTable, count: int, constraint: Constraint, allowed: float) -> float | None:
+    """Least loss of the first rows over all level vectors, one class at a time; None where no vector suffices."""
+    parts = constraint.parts if isinstance(constraint, All) else (constraint,)
+    diseases = coded.sensitive["disease"][1]
+
+    def good(rows: list[int], members: int) -> bool:
+        for part in parts:
+            if isinstance(part, KMap):
+                fine = members >= part.k or not rows
+            elif isinstance(part, Presence):
+                fine = part.low <= len(rows) / max(members, 1) <= part.high
+            else:
+                assert isinstance(part, OfRows)
+                fine = len({int(diseases[row]) for row in rows}) >= part.inner.l or not rows
+            if not fine:
+                return False
+        return True
+
+    tops = []
+    for column in coded.columns:
+        levels = (level_ranges(column, level) for level in itertools.count())
+        tops.append(next(level for level, (low, high) in enumerate(levels) if len({*low}) == len({*high}) == 1))
+    least = None
+    for vector in itertools.product(*(range(top + 1) for top in tops)):
+        ranges = [level_ranges(column, level) for column, level in zip(coded.columns, vector, strict=True)]
+        classes: dict[tuple[tuple[int, int], ...], list[int]] = {}
+        for row, codes in enumerate(coded.codes):
+            cells = tuple((int(low[code]), int(high[code])) for code, (low, high) in zip(codes, ranges, strict=True))
+            classes.setdefault(cells, []).append(row)
+        gone, lost, wrong = 0, 0.0, False
+        for cells, both in classes.items():
+            rows = [row for row in both if row < count]
+            cost = sum(
+                float(column.loss(np.array([low]), np.array([high]))[0])
+                for column, (low, high) in zip(coded.columns, cells, strict=True)
+            )
+            kept = good(rows, len(both) - len(rows))
+            wrong |= not kept
+            gone += 0 if kept else len(rows)
+            lost += len(rows) * (cost if kept else len(cells))
+        if (gone <= allowed * count + 1e-9) if allowed else not wrong:
+            loss = lost / (count * len(coded.columns))
+            least = loss if least is None else min(least, loss)
+    return least
+
+
+@pytest.mark.parametrize(
+    ("constraint", "suppression"),
+    [
+        *itertools.product(
+            [
+                KMap(6),
+                Presence(0, 0.45),
+                All((KMap(6), Presence(0, 0.6))),
+                All((KMap(4), OfRows(DistinctL(2, "disease")))),
+            ],
+            [0.0, 0.05, 0.3],
+        ),
+        (Presence(0.1, 0.6), 0.0),
+    ],
+    ids=str,
+)
+def test_one_level_a_column_is_the_best_of_all_for_the_released_rows(
+    constraint: Constraint, suppression: float
+) -> None:
+    for seed in range(4):
+        data, people = pair(seed, 60, 20)
+        _, coded = joined(data, people)
+        expected = best_of_all(coded, len(data), constraint, suppression)
+        assert expected is not None
+        small, ids = coded.collapse()
+        released = small.sensitive[MEMBERSHIP][1] == 1
+        found = optimal_levels(small, constraint, suppression, released=released)
+        assert found.loss == pytest.approx(expected)
+        assert found.suppressed[ids][: len(data)].sum() <= suppression * len(data)
+        assert greedy_levels(small, constraint, suppression, released=released).loss >= expected - 1e-12
 
 
 def test_one_level_a_column_with_a_population() -> None:
@@ -139,6 +228,16 @@ def test_one_level_a_column_with_a_population() -> None:
     asked = Requirements(presence=(0.0, 0.6), k_map=3)
     losses = [anonymize(data, asked, method, population=people).loss.ncp for method in ("optimal", "greedy")]
     assert losses[0] <= losses[1] < 1
+    # a few rows that stand out decide the levels of all: suppressing them loses less
+    some = MethodOptions(suppression=0.1)
+    release = anonymize(data, asked, "optimal", some, population=people)
+    assert 72 <= len(release.rows) < 80
+    assert release.loss.ncp < losses[0] - 0.1
+    assert chances(release, people).max() <= 0.6 + 1e-9
+    assert matches(release, people).sum(axis=1).min() >= 3
+    # who is suppressed would be known to be absent
+    bounded = anonymize(data, Requirements(presence=(0.1, 0.6)), "optimal", some, population=people)
+    assert len(bounded.rows) == 80
     with pytest.raises(ConfigError, match="does not look at a population"):
         anonymize(data, Requirements(k_map=3), "mdav", population=people)
 
