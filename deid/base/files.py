@@ -103,17 +103,18 @@ def try_folder(path: Path, shown: Path | None = None) -> None:
         raise output_error(error).at(str(shown or path)) from None
 
 
-def check_new_file(path: Path) -> None:
-    """Refuse a place where no new file can be written, before work or a budget is spent on it.
+def check_new_file(*paths: Path | None) -> None:
+    """Refuse places where no new file can be written, before work or a budget is spent on them; None is no place.
 
     Raises
     ------
     OutputError
         When something of this name is there, a dangling link too, its folder is not, or nothing can be written there.
     """
-    if os.path.lexists(path):
-        raise OutputError("the file to write exists already", "name a new file", str(path))
-    check_folder(path)
+    for path in filter(None, paths):
+        if os.path.lexists(path):
+            raise OutputError("the file to write exists already", "name a new file", str(path))
+        check_folder(path)
 
 
 def check_folder(path: Path) -> None:

@@ -145,6 +145,21 @@ def write_html(path: Path, template: str, **context: Any) -> None:
     write_bytes(path, render_html(template, **context).encode("utf-8"), replace=True)
 
 
+def write_results(
+    path: Path, title: str, results: Iterable[tuple[str, Sequence[Section], Iterable[tuple[bytes, str]]]]
+) -> None:
+    """Write a page of several results: the title of each, its tables, and its plots, each with what stands for it."""
+    shown = [
+        {"title": name, "sections": sections, "plots": [{"image": _inline(image), "alt": alt} for image, alt in plots]}
+        for name, sections, plots in results
+    ]
+    write_html(path, "results.html", title=title, results=shown)
+
+
+def _inline(image: bytes) -> str:
+    return base64.b64encode(image).decode("ascii")
+
+
 def write_page(
     path: Path, title: str, sections: Sequence[Section], figures: Iterable[Figure] = (), note: str = ""
 ) -> None:
@@ -158,5 +173,5 @@ def write_page(
     sections : sequence of Section
     figures : iterable of Figure
     """
-    plots = [base64.b64encode(image(figure)).decode("ascii") for figure in figures]
+    plots = [_inline(image(figure)) for figure in figures]
     write_html(path, "tables.html", title=title, note=note, sections=sections, plots=plots)

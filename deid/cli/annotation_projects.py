@@ -217,8 +217,7 @@ def lists(
     Example: deid annotate lists run.annotations --annotator anna --deny-list deny.txt --allow-list allow.txt
     """
     require(deny_list != allow_list, "--deny-list and --allow-list are one file", "name two")
-    for place in (deny_list, allow_list):
-        check_new_file(place)
+    check_new_file(deny_list, allow_list)
     with Project.open(project) as opened:
         terms = quality.site_terms(opened, annotator)
     written = quality.write_site_lists(terms, deny_list, allow_list)

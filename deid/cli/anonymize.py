@@ -94,8 +94,7 @@ def anonymize(
         refuse_given("is for a search, and a scheme is applied as it is", "--scheme", **searched)
     if beside.aligned is not None:
         check_new_table(beside.aligned)
-    for file in filter(None, (beside.save_scheme, beside.report)):
-        check_new_file(file)
+    check_new_file(beside.save_scheme, beside.report)
     told.begin(out)
     options = replace(options, jobs=job_count(options.jobs))
     with working("anonymizing"):

@@ -38,8 +38,7 @@ def anonymize(
     from deid.transactions.report import attack_rows, release_rows, write_codes_report
 
     out = place.check(source.table)
-    if report is not None:
-        check_new_file(report)
+    check_new_file(report)
     told.begin(out)
     linked, names = persons_linked(source.table, asked.person), source.names()
     # whether persons look alike, all columns tell

@@ -209,6 +209,13 @@ def progress(items: Iterable[T], description: str, total: int | None = None) -> 
     yield from track(items, description=description, total=total, console=Console(stderr=True), transient=True)
 
 
+def in_line(text: str, *, last: bool) -> None:
+    """Show in one line of standard error how far work is, when that is a terminal; ``last`` ends the line."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{text}{chr(10) if last else ''}")
+        sys.stderr.flush()
+
+
 @contextmanager
 def growing(description: str, total: int | None, done: Callable[[], int], *, shown: bool) -> Iterator[None]:
     """Show on a terminal how far work is that counts by itself, such as bytes that were read."""

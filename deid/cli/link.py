@@ -104,9 +104,7 @@ def link(
     from deid.table.table_writing import check_new_table, write_table
 
     out = place.check(source.table)
-    for path in (review, save_model, report, studio):
-        if path is not None:
-            check_new_file(path)
+    check_new_file(review, save_model, report, studio)
     if asked.method == "exact" and (save_model or report or studio):
         raise ConfigError(
             "exact rules learn no model", "leave out --save-model, --report and --studio, or say --method model"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import sys
 import tempfile
@@ -29,24 +28,16 @@ def open_report(
     Example: deid report open scores.json -o scores.html
     """
     from deid.base.plots import image
-    from deid.base.reports import write_html
+    from deid.base.reports import write_results
     from deid.experiments.results import find_results, show_results
 
     if output is None and not _has_browser():
         raise ConfigError("there is no browser to open the page in", "write it to a file with --output PAGE.html")
     shown = show_results(find_results(source), source)
     place = output or Path(tempfile.mkdtemp(prefix="deid-report-")) / "report.html"
-    results = [
-        {
-            "title": one.title,
-            "sections": one.sections,
-            "plots": [
-                {"image": base64.b64encode(image(plot.figure)).decode("ascii"), "alt": plot.alt} for plot in one.plots
-            ],
-        }
-        for one in shown
-    ]
-    write_html(place, "results.html", title=shown[0].title if len(shown) == 1 else "Results", results=results)
+    title = shown[0].title if len(shown) == 1 else "Results"
+    results = ((one.title, one.sections, [(image(plot.figure), plot.alt) for plot in one.plots]) for one in shown)
+    write_results(place, title, results)
     told.places.append(f"wrote {place}")
     if output is None:
         import webbrowser

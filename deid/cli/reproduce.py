@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import resource
@@ -212,7 +211,7 @@ def _values(item: PaperItem, verdict: FindingVerdict | None) -> dict[str, Any]:
 def _write(folder: Path, shown: Sequence[tuple[PaperItem, list[Section], FindingVerdict | None]], runs: _Runs) -> None:
     """Write the figures of all items as CSV, and one page with all tables and plots."""
     from deid.base.late import pd
-    from deid.base.reports import write_html
+    from deid.base.reports import write_results
 
     figures = [
         {"item": one.name, "source": one.source, "figure": f.what, "printed": f.printed, "here": f.ours}
@@ -229,14 +228,7 @@ def _write(folder: Path, shown: Sequence[tuple[PaperItem, list[Section], Finding
     for name, rows in (("figures", figures), ("verdicts", verdicts)):
         write_bytes(folder / f"{name}.csv", pd.DataFrame(rows).to_csv(index=False).encode(), private=False)
     results = [
-        {
-            "title": one.name,
-            "sections": sections,
-            "plots": [
-                {"image": base64.b64encode(plot.read_bytes()).decode("ascii"), "alt": f"{one.source}: {one.finding}"}
-                for plot in runs.plots.get(one.name, ())
-            ],
-        }
+        (one.name, sections, [(p.read_bytes(), f"{one.source}: {one.finding}") for p in runs.plots.get(one.name, ())])
         for one, sections, _ in shown
     ]
-    write_html(folder / "index.html", "results.html", title="What the papers printed", results=results)
+    write_results(folder / "index.html", "What the papers printed", results)

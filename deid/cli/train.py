@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import typer
 
 from deid.base.errors import ConfigError
 from deid.base.options import argument, option
-from deid.cli.common import Summary
+from deid.cli.common import Summary, in_line
 from deid.cli.option_groups import OutputOptions, command
 from deid.cli.run_manifest import inputs_of
 from deid.cli.training_options import CorpusOptions, FeatureOptions
@@ -53,6 +52,11 @@ def train(
     rules = () if rule_languages == "none" else tuple(rule_languages.split(",")) if rule_languages else None
     if rules is None:
         rules = start.rules if start else ()
+
+    def shown(iteration: int, loss: float) -> None:
+        done = f"training: iteration {iteration} of {options.rounds}, loss {loss:,.1f}   "
+        in_line(done, last=iteration >= options.rounds)
+
     told.begin(model)
     tagger = train(
         corpus.read(told),
@@ -61,7 +65,7 @@ def train(
         name=model.name,
         rules=rules,
         start=start,
-        report=_Report(options.rounds),
+        report=shown,
     )
     tagger.save(model)
     found = tagger.description["corpus"]
@@ -71,21 +75,6 @@ def train(
     told.extra["corpus"] = found
     source = scan(corpus.corpus, None)
     told.sign(model, inputs=inputs_of(source), root=source.root, results=found)
-
-
-class _Report:
-    """Shows iteration and loss in one line on a terminal."""
-
-    def __init__(self, total: int) -> None:
-
-        self._total = total
-        self._stream = sys.stderr if sys.stderr.isatty() else None
-
-    def __call__(self, iteration: int, loss: float) -> None:
-        if self._stream:
-            end = "\n" if iteration >= self._total else ""
-            self._stream.write(f"\rtraining: iteration {iteration} of {self._total}, loss {loss:,.1f}   {end}")
-            self._stream.flush()
 
 
 _MODEL = argument("Model folder.", metavar="MODEL")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from deid.base.errors import OutputError
 from deid.base.files import write_bytes
 from deid.base.options import argument, option
-from deid.cli.common import Summary, progress
+from deid.cli.common import Summary, in_line, progress
 from deid.cli.tables import print_sections
 from deid.document import kept
 from deid.labeling.training import TrainingOptions
@@ -124,17 +123,9 @@ class OutcomeOptions:
         summary.extra |= outcome.values
 
 
-class Trainings:
-    """Shows the number of trainings done in one line on a terminal."""
-
-    def __init__(self) -> None:
-        self._stream = sys.stderr if sys.stderr.isatty() else None
-
-    def __call__(self, done: int, total: int) -> None:
-        """Show that ``done`` of ``total`` trainings are done."""
-        if self._stream:
-            self._stream.write(f"\rtraining: {done} of {total} done{chr(10) if done == total else ''}")
-            self._stream.flush()
+def show_trainings(done: int, total: int) -> None:
+    """Show on a terminal that ``done`` of ``total`` trainings are done."""
+    in_line(f"training: {done} of {total} done", last=done == total)
 
 
 def setup_of(
@@ -153,7 +144,7 @@ def setup_of(
     documents, chosen = corpus.read(told), features.chosen()
     scored = None if test is None else corpus.read(told, test)
     divided = {"jobs": jobs} if folds is None else folds.of(documents)
-    return TrialSetup(documents, chosen, options, scored, seed=options.seed, report=Trainings(), **divided)
+    return TrialSetup(documents, chosen, options, scored, seed=options.seed, report=show_trainings, **divided)
 
 
 def settings_of(setup: TrialSetup, **others: Any) -> dict[str, Any]:

@@ -34,8 +34,7 @@ def anonymize(
     from deid.table.table_writing import write_table
 
     out = place.check(source.table)
-    if report is not None:
-        check_new_file(report)
+    check_new_file(report)
     told.begin(out)
     with working("anonymizing"):
         published = release_diagnoses(source.read(), asked)
