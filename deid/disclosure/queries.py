@@ -1,20 +1,86 @@
-"""What a published table answers: relative error of counts, and precision of what a query returns."""
+"""What a published table answers: relative error of counts, and precision of what a query returns.
+
+Ages with a top code, 90+, are numbers to a query (`closed_ends`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from deid.base.errors import ConfigError, InputError
 from deid.disclosure.cells import Domain, cover_table
 from deid.disclosure.classes import equivalence_classes
-from deid.table.microdata import SUPPRESSED, Microdata, check_columns
+from deid.table.microdata import SUPPRESSED, Codes, Microdata, check_columns, has_open_ends
+from deid.table.scalars import exact_number, open_end, plain_number
 
 Query = Mapping[str, "tuple[float, float] | frozenset[str]"]
 """A box, by column: an interval (both ends included) of numbers, or of dates as days since 1970-01-01; a set of nominal
 values. It asks how many rows lie in it."""
+
+
+def closed_ends(original: Microdata, release: Microdata) -> tuple[Microdata, Microdata]:
+    """Make columns of numbers with open ends, such as ages up to 89 and 90+, columns of numbers in both tables.
+
+    An open end becomes the first number that it means, and a published cell reaches no further.
+
+    Parameters
+    ----------
+    original, release : Microdata
+        A table, and what was published of it.
+
+    Returns
+    -------
+    (Microdata, Microdata)
+        Both; columns of other kinds, and those whose kind was said, are as they were.
+    """
+    for name in original.frame.columns:
+        if name in original.kinds or original.kind(name) != "nominal":
+            continue
+        coded = original.codes(name)
+        if not has_open_ends(coded.values):
+            continue
+        numbers = np.array([_first_number(text) for text in coded.values])
+        if name in release.frame.columns:
+            release = _with(release, name, _closed(release.codes(name), coded.values, numbers, original, name))
+        original = _with(original, name, np.array([*numbers, np.nan])[coded.codes])
+    return original, release
+
+
+def _first_number(text: str) -> float:
+    """Return a number, or the first that an open end means: 90 of 90+, and of >89."""
+    end = open_end(text)
+    if end is None:
+        return float(exact_number(text))
+    number, side, out = end
+    return float(exact_number(number)) + side * out
+
+
+def _with(table: Microdata, name: str, column: Any) -> Microdata:
+    """Return a table with another column, of which nothing is known but its values."""
+    hierarchies = {key: own for key, own in table.hierarchies.items() if key != name}
+    kinds = {key: own for key, own in table.kinds.items() if key != name}
+    return replace(table, frame=table.frame.assign(**{name: column}), hierarchies=hierarchies, kinds=kinds)
+
+
+def _closed(
+    cells: Codes, values: Sequence[str], numbers: np.ndarray, original: Microdata, name: str
+) -> list[str | None]:
+    """Return published cells with intervals in place of open ends and of labels."""
+    covers = cover_table(cells.values, values, original.hierarchies.get(name))[:-1, :-1]
+    texts: list[str | None] = []
+    for text, covered in zip(cells.values, covers, strict=True):
+        number = exact_number(text)
+        if text == SUPPRESSED or text.startswith("[") or number == number or not covered.any():
+            texts.append(text)
+            continue
+        low, high = (plain_number(float(own)) for own in (numbers[covered].min(), numbers[covered].max()))
+        texts.append(low if low == high else f"[{low}-{high}]")
+    texts.append(None)
+    return [texts[code] for code in cells.codes]
 
 
 def random_queries(table: Microdata, count: int = 1000, *, seed: int = 0) -> list[Query]:
@@ -35,6 +101,7 @@ def random_queries(table: Microdata, count: int = 1000, *, seed: int = 0) -> lis
         Intervals between two values drawn uniformly from the column's range; of nominal columns each value with
         chance one half, at least one.
     """
+    table, _ = closed_ends(table, table)
     rng = np.random.default_rng(seed)
     names = table.quasi_identifiers
     domains = {name: Domain.of(table, name) for name in names}
@@ -162,6 +229,7 @@ def average_relative_error(
     ConfigError
         When a query names a column that is no quasi-identifier, or none has an answer.
     """
+    original, release = closed_ends(original, release)
     classes = equivalence_classes(release)
     columns: dict[str, PublishedColumn] = {}
     for name in sorted({name for query in queries for name in query}):
@@ -221,6 +289,7 @@ def query_precision(
     check_columns(release.frame, [column])
     if len(original) != len(release):
         raise InputError("the tables have different rows", "give both with the same rows in the same order")
+    original, release = closed_ends(original, release)
     domain, coded = Domain.of(original, column), release.codes(column)
     if np.isnan(domain.low):
         raise ConfigError(f"column {column!r} is not numeric", "ask about a column of numbers or dates")

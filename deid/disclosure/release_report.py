@@ -16,7 +16,7 @@ from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import Section, write_page
 from deid.disclosure.classes import equivalence_classes
 from deid.disclosure.guards import fates_of, look_alikes, told_of
-from deid.disclosure.queries import average_relative_error, query_precision, random_queries
+from deid.disclosure.queries import average_relative_error, closed_ends, query_precision, random_queries
 from deid.disclosure.release import Release
 from deid.disclosure.risk import SampleRisk
 from deid.table.microdata import Microdata
@@ -174,8 +174,9 @@ def _answers(release: Release) -> Section:
         rows = [("average relative error (AvgRE)", f"{mean:.4f}"), ("median relative error", median)]
     except ConfigError:  # no query has an answer
         rows = []
+    line, _ = closed_ends(kept, published)
     for name in kept.quasi_identifiers:
-        if kept.kind(name) != "nominal":
+        if line.kind(name) != "nominal":
             rows.append((f"precision of queries on {name}", f"{query_precision(kept, published, name):.4f}"))
     note = (
         f"{count:,} random counts over two quasi-identifiers; rows of a class are taken to be spread evenly over its "

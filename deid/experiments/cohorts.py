@@ -9,16 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from deid.base.errors import ConfigError
 from deid.base.late import pd
-from deid.disclosure.cells import cover_table
-from deid.disclosure.queries import PublishedColumn, Query
-from deid.table.microdata import SUPPRESSED, Codes, Microdata, check_columns, has_open_ends
-from deid.table.scalars import exact_number, open_end, plain_number
+from deid.disclosure.queries import PublishedColumn, Query, closed_ends
+from deid.table.microdata import Microdata, check_columns
 
 _SPAN = re.compile(r"^(-?[0-9.]+)-(-?[0-9.]+)$")
 _CONDITION = re.compile(r"\s*(.+?)\s*(<=|>=|=|<|>)\s*(.+?)\s*")
@@ -75,8 +72,8 @@ def _number(text: str, date: bool, name: str) -> float:
 class TablePair:
     """An original table and its release, ready for queries.
 
-    Columns of numbers with open ends, such as ages up to 89 and 90+, are columns of numbers here: an open end is the
-    first number that it means, in both tables, and a published cell reaches no further.
+    Columns of numbers with open ends, such as ages up to 89 and 90+, are columns of numbers here
+    (`deid.disclosure.queries.closed_ends`).
 
     Parameters
     ----------
@@ -95,17 +92,7 @@ class TablePair:
     _columns: dict[str, PublishedColumn] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        original, release = self.original, self.release
-        for name in original.frame.columns:
-            if name in original.kinds or original.kind(name) != "nominal":
-                continue
-            coded = original.codes(name)
-            if not has_open_ends(coded.values):
-                continue
-            numbers = np.array([_first_number(text) for text in coded.values])
-            if name in release.frame.columns:
-                release = _with(release, name, _closed(release.codes(name), coded.values, numbers, original, name))
-            original = _with(original, name, np.array([*numbers, np.nan])[coded.codes])
+        original, release = closed_ends(self.original, self.release)
         object.__setattr__(self, "original", original)
         object.__setattr__(self, "release", release)
 
@@ -152,39 +139,6 @@ class TablePair:
             certain &= column.certain(condition)
             possible &= column.share(condition) > 0
         return int(certain.sum()), int(possible.sum()) + max(len(self.original) - len(self.release), 0)
-
-
-def _first_number(text: str) -> float:
-    """Return a number, or the first that an open end means: 90 of 90+, and of >89."""
-    end = open_end(text)
-    if end is None:
-        return float(exact_number(text))
-    number, side, out = end
-    return float(exact_number(number)) + side * out
-
-
-def _with(table: Microdata, name: str, column: Any) -> Microdata:
-    """Return a table with another column, of which nothing is known but its values."""
-    hierarchies = {key: own for key, own in table.hierarchies.items() if key != name}
-    kinds = {key: own for key, own in table.kinds.items() if key != name}
-    return replace(table, frame=table.frame.assign(**{name: column}), hierarchies=hierarchies, kinds=kinds)
-
-
-def _closed(
-    cells: Codes, values: Sequence[str], numbers: np.ndarray, original: Microdata, name: str
-) -> list[str | None]:
-    """Return published cells with intervals in place of open ends and of labels."""
-    covers = cover_table(cells.values, values, original.hierarchies.get(name))[:-1, :-1]
-    texts: list[str | None] = []
-    for text, covered in zip(cells.values, covers, strict=True):
-        number = exact_number(text)
-        if text == SUPPRESSED or text.startswith("[") or number == number or not covered.any():
-            texts.append(text)
-            continue
-        low, high = (plain_number(float(own)) for own in (numbers[covered].min(), numbers[covered].max()))
-        texts.append(low if low == high else f"[{low}-{high}]")
-    texts.append(None)
-    return [texts[code] for code in cells.codes]
 
 
 def made_up_rows(original: Microdata, rows: Microdata) -> Microdata:

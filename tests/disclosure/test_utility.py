@@ -120,6 +120,22 @@ def test_relative_error_of_nominal_and_continuous_columns() -> None:
     assert np.isnan(errors[2])
 
 
+def test_ages_with_a_top_code_are_asked_as_numbers() -> None:
+    ages = [*map(str, range(80, 90)), "90+", ">=90"] * 3
+    original = microdata([(age, "a") for age in ages], "age q")
+    decades = microdata([("80+" if age in ("90+", ">=90") else "[80-89]", "a") for age in ages], "age q")
+    queries = random_queries(original, 300, seed=1)
+    asked = [query["age"] for query in queries if "age" in query]
+    assert asked
+    assert all(isinstance(condition, tuple) and 80 <= condition[0] <= condition[1] <= 90 for condition in asked)
+    assert average_relative_error(original, original, queries)[0] == 0
+    # 80+ may be any number from 80 to the first that 90+ means: of 36 rows three a number, and six at 90
+    mean, _ = average_relative_error(original, decades, [{"age": (90, 95)}])
+    assert mean == pytest.approx((6 - 6 / 11) / 6)
+    assert query_precision(original, original, "age") == 1
+    assert query_precision(original, decades, "age") < 1
+
+
 def test_precision_of_queries() -> None:
     original = microdata([(age,) for age in range(40, 51)], "age")
     exact = query_precision(original, original, "age")
