@@ -22,7 +22,7 @@ from deid.cli.run_manifest import model_facts, models_of, policy_facts
 from deid.pipeline.options import PipelineOptions
 
 if TYPE_CHECKING:
-    from deid.web.jobs import JobPlaces
+    from deid.web.job_store import JobPlaces
 
 _WHO = "Who may ask"
 _LIMITS = "Limits"
@@ -91,7 +91,7 @@ class JobOptions:
     @property
     def places(self) -> JobPlaces:
         """Where jobs may read and write."""
-        from deid.web.jobs import JobPlaces
+        from deid.web.job_store import JobPlaces
 
         return JobPlaces(
             tuple(folder.resolve() for folder in self.job_folder),
@@ -153,7 +153,8 @@ def serve(
     from deid.streaming.proof import Proof
     from deid.streaming.totals import Totals
     from deid.streaming.work import PipelineRecipe
-    from deid.web.jobs import JobRecipe, Jobs
+    from deid.web.job_worker import JobRecipe
+    from deid.web.jobs import Jobs
     from deid.web.listening import listen as listening
     from deid.web.listening import run
     from deid.web.service import ROLES, Plan, service

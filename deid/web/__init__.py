@@ -8,6 +8,8 @@ service     scrubbing for applications, by the workers of a pool
 worker      what such a worker does with a body
 lines       a stream of lines in, a stream of lines out, in bounded memory
 sessions    maps of masking, in memory or in the vault
+job_store   what jobs are asked for, where they may read and write, and how far they are
+job_worker  what does them
 jobs        folders and tables, asynchronously; they outlive the service
 interface   what the service's description (OpenAPI) says of bodies; its page stands in static/
 annotation  the annotation page, over a project; its files stand in static/

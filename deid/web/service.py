@@ -25,7 +25,8 @@ from deid.streaming.proof import Proof, daily
 from deid.streaming.totals import Totals
 from deid.web import interface as form
 from deid.web.guard import Application, Guard, Served
-from deid.web.jobs import Job, Jobs
+from deid.web.job_store import Job
+from deid.web.jobs import Jobs
 from deid.web.lines import LineStream
 from deid.web.problems import application, problem
 from deid.web.sessions import Sessions

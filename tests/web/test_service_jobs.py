@@ -29,7 +29,7 @@ from deid.pipeline import PipelineOptions
 from deid.replacement.vault import Vault
 from deid.streaming.totals import Totals
 from deid.streaming.work import PipelineRecipe
-from deid.web import jobs
+from deid.web import job_store, job_worker, jobs
 from deid.web.service import Plan, service
 from deid.web.sessions import Sessions
 
@@ -255,10 +255,10 @@ def test_jobs_go_on_when_their_store_is_there_again(tmp_path: Path, monkeypatch:
     source, data = notes(tmp_path, 2), (tmp_path / "data").resolve()
     (tmp_path / "store").mkdir()
     away = tmp_path / "away" / "jobs.db"  # the worker's way to the store
-    recipe, places = PipelineRecipe(Key(b"k" * 32), PipelineOptions(model="none")), jobs.JobPlaces((data,))
+    recipe, places = PipelineRecipe(Key(b"k" * 32), PipelineOptions(model="none")), job_store.JobPlaces((data,))
 
     async def run() -> str:
-        with Pool(jobs.JobRecipe(recipe, str(away), places, {}), 1, silent=True) as pool:
+        with Pool(job_worker.JobRecipe(recipe, str(away), places, {}), 1, silent=True) as pool:
             here = jobs.Jobs(pool, tmp_path / "store" / "jobs.db", places)
             id = here.submit("anna", {"source": str(source), "target": str(data / "out")}).id
             at_work = asyncio.create_task(here.work())
@@ -282,7 +282,7 @@ def test_more_jobs_than_may_wait_are_told_to_come_again(tmp_path: Path, monkeypa
     monkeypatch.setattr(jobs, "_WAITING", 2)
     source, data = notes(tmp_path, 1), (tmp_path / "data").resolve()
     pool: Any = Pool(PipelineRecipe(KEY), 1)  # which is never entered: no job begins
-    here = jobs.Jobs(pool, tmp_path / "jobs.db", jobs.JobPlaces((data,)))
+    here = jobs.Jobs(pool, tmp_path / "jobs.db", job_store.JobPlaces((data,)))
     guard = service(pool, Plan(frozenset({"here"})), Totals(), Sessions(KEY), here)
     asked = [{"source": str(source), "target": str(data / f"out{n}")} for n in range(3)]
 
@@ -307,15 +307,15 @@ def test_two_services_with_one_store_do_a_job_once(
     monkeypatch.setattr(jobs, "_AGAIN", 0.3)
     source, data = notes(tmp_path, 2), (tmp_path / "data").resolve()
     place = request.getfixturevalue("postgresql")() if server else str(tmp_path / "jobs.db")
-    recipe, places = PipelineRecipe(KEY, PipelineOptions(model="none")), jobs.JobPlaces((data,))
-    made = jobs.JobRecipe(recipe, place, places, {})
+    recipe, places = PipelineRecipe(KEY, PipelineOptions(model="none")), job_store.JobPlaces((data,))
+    made = job_worker.JobRecipe(recipe, place, places, {})
 
     async def run() -> list[str]:
         seen = []
         with Pool(made, 1, silent=True) as pool, closing(jobs.Jobs(pool, place, places)) as here:
             assert here.store.find("\0") is None
             job = here.submit("anna", {"source": str(source), "target": str(data / "out")})
-            other = jobs.JobStore(place)
+            other = job_store.JobStore(place)
             with other.alone(job.id) as mine:  # the old one is at work
                 assert mine
                 assert other.progress(job.id, 1, 2)
@@ -336,7 +336,7 @@ def test_two_services_with_one_store_do_a_job_once(
             at_work.cancel()
             await asyncio.wait([at_work])
             other.close()
-        return [one.state if isinstance(one, jobs.Job) else one for one in seen]
+        return [one.state if isinstance(one, job_store.Job) else one for one in seen]
 
     assert asyncio.run(run()) == ["running", False, "done", 2]
 
@@ -438,7 +438,7 @@ KILLED = """
 import os, signal
 from deid.manifest.run import ManifestRun
 from deid.pipeline.table_output import TableOutput
-from deid.web.jobs import JobStore
+from deid.web.job_store import JobStore
 
 def killed(*_, **__):
     os.kill(os.getppid(), signal.SIGKILL)
@@ -493,21 +493,21 @@ def test_a_complete_table_is_found_when_the_service_was_killed_before_it_was_not
 def test_a_complete_table_of_other_options_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table_of(tmp_path / "ward.db", 2)
     place, bases = str(tmp_path / "jobs.db"), tmp_path / "shared.db"
-    places = jobs.JobPlaces((), {"ward": f"sqlite:///{tmp_path}/ward.db"}, {"shared": f"sqlite:///{bases}"})
-    store = jobs.JobStore(place)
-    id = store.submit("anna", jobs.JobRequest("ward:note", "shared:note", **COLUMNS)).id
+    places = job_store.JobPlaces((), {"ward": f"sqlite:///{tmp_path}/ward.db"}, {"shared": f"sqlite:///{bases}"})
+    store = job_store.JobStore(place)
+    id = store.submit("anna", job_store.JobRequest("ward:note", "shared:note", **COLUMNS)).id
     recipe = PipelineRecipe(Key(b"k" * 32), PipelineOptions(model="none"))
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(jobs.JobWorker, "_end", killed)
+        patched.setattr(job_worker.JobWorker, "_end", killed)
         with pytest.raises(KeyboardInterrupt):
-            jobs.JobRecipe(recipe, place, places, {})()(id)
+            job_worker.JobRecipe(recipe, place, places, {})()(id)
     rows = rows_of(bases)
     other = replace(recipe, options=PipelineOptions(model="none", policy="limited-data-set"))
-    jobs.JobRecipe(other, place, places, {})()(id)
+    job_worker.JobRecipe(other, place, places, {})()(id)
     told = store.find(id)
     store.close()
     assert told is not None
