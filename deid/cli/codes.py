@@ -43,10 +43,13 @@ def anonymize(
     linked, names = persons_linked(source.table, asked.person), source.names()
     # whether persons look alike, all columns tell
     alone = linked or asked.persons_as_given
-    frame = source.read_columns([*asked.read_columns, *asked.columns] if alone else names)
     with working("anonymizing"):
-        release = release_codes(frame, asked, linked=linked)
-    del frame
+        if alone and not asked.columns:
+            release = release_codes(source.read_batches(asked.read_columns), asked, linked=linked)
+        else:
+            frame = source.read_columns([*asked.read_columns, *asked.columns] if alone else names)
+            release = release_codes(frame, asked, linked=linked)
+            del frame
     write_table(release.table(asked.codes), place.output)
     if report is not None:
         write_codes_report(report, release, made_section(told.run))
@@ -80,6 +83,6 @@ def attack(told: Summary, source: TableOptions, asked: AttackOptions) -> None:
     from deid.transactions.report import attack_rows
 
     with working("attacking"):
-        results = attack_tables(source.read_columns(asked.read_columns), asked, separator=source.sep)
+        results = attack_tables(source.read_batches(asked.read_columns), asked, separator=source.sep)
     print_sections([attack_rows(results)])
     told.extra = {name: [asdict(found) for found in attacks] for name, attacks in results.items()}

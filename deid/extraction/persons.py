@@ -25,6 +25,8 @@ LINKED = (
     *("phone", "email", "street", "zip", "city", "sex"),
 )
 """Columns of the view by which notes are linked; the last two alone tell nobody."""
+_LINKS = 1 << 22
+"""Links between notes that are held before they are followed."""
 _TELLING = LINKED[:-2]
 
 
@@ -161,10 +163,9 @@ def _ready(part: Part, whole: Whole) -> Prepared:
 
 def _connected(parts: Callable[[], Iterable[Part]], whole: Whole, many: int) -> IntArray:
     """Return for each note the number of the notes that it hangs together with, by keys and by patients."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    links = [np.empty((0, 2), np.int64)]
+    labels = np.arange(many)
+    links: list[IntArray] = []
+    held = 0
     with Buckets(2) as keys:
         for part in parts():
             numbers = part[0]
@@ -182,9 +183,21 @@ def _connected(parts: Callable[[], Iterable[Part]], whole: Whole, many: int) -> 
             found = found[np.lexsort((found[:, 1], found[:, 0]))]
             same = (found[1:, 0] == found[:-1, 0]) & (found[1:, 1] != found[:-1, 1])
             links.append(np.stack([found[:-1, 1][same], found[1:, 1][same]], axis=1).astype(np.int64))
-    a, b = np.concatenate(links).T
+            held += len(links[-1])
+            if held > _LINKS:
+                labels, links, held = _linked(labels, links), [], 0
+    return _linked(labels, links)
+
+
+def _linked(labels: IntArray, links: Sequence[IntArray]) -> IntArray:
+    """Return of each note the number of what it hangs together with, when more links are known."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    a, b = labels[np.concatenate([np.empty((0, 2), np.int64), *links])].T
+    many = len(labels)
     graph = coo_array((np.ones(len(a), np.int8), (a, b)), shape=(many, many))
-    return connected_components(graph, directed=False)[1].astype(np.int64)
+    return connected_components(graph, directed=False)[1].astype(np.int64)[labels]
 
 
 def _stand_ins(parts: Callable[[], Iterable[Part]], whole: Whole, many: int) -> dict[str, set[object]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from deid.base.errors import InputError
 from deid.base.late import pd
 from deid.base.options import column_names, option
+from deid.table.cell_text import text_list
 from deid.transactions.methods import Asked
 from deid.transactions.policies import all_parts, listed_codes, phenotype_policy, read_policy, read_rules
 from deid.transactions.reading import CodeColumns, CodedRecords
@@ -111,34 +112,38 @@ class CodesAsked(CodeColumns):
         )
 
 
-def release_codes(frame: pd.DataFrame, asked: CodesAsked, *, linked: bool = False) -> CodesRelease:
+def release_codes(
+    table: pd.DataFrame | Iterable[pd.DataFrame], asked: CodesAsked, *, linked: bool = False
+) -> CodesRelease:
     """Return a release of the codes of a table, whose persons are ``linked``; see `anonymize_codes` for further errors.
+
+    The table may come in batches where neither columns beside the codes nor whether persons look alike is asked.
 
     Raises
     ------
     InputError
         When the rows of a person differ in a column that is published.
     """
-    data = asked.read(frame, persons_as_given=asked.persons_as_given or linked)
+    data = asked.read(table, persons_as_given=asked.persons_as_given or linked)
     tree = asked.tree(data)
     studies = read_policy(asked.phenotypes, data.transactions.labels, "phenotypes") if asked.phenotypes else {}
+    cells = _cells(table, data, asked) if isinstance(table, pd.DataFrame) and asked.columns else []
     return anonymize_codes(
         data, asked.of(data, tree, studies), asked.method, hierarchy=tree, columns=asked.columns,
-        cells=_cells(frame, data, asked.columns), phenotypes=studies, attacked=asked.attacked,
+        cells=cells, phenotypes=studies, attacked=asked.attacked,
     )  # fmt: skip
 
 
-def _cells(frame: pd.DataFrame, data: CodedRecords, columns: Sequence[str]) -> list[tuple[str, ...]]:
+def _cells(frame: pd.DataFrame, data: CodedRecords, asked: CodesAsked) -> list[tuple[str, ...]]:
     """Return the columns of each record; the rows of a person must agree."""
-    if not columns:
-        return []
-    cells = column_cells(frame, columns)
-    for rows in data.rows:
-        for row in rows[1:]:
-            if cells[row] != cells[rows[0]]:
+    cells = column_cells(frame, asked.columns)
+    if asked.person is not None:
+        said: dict[str, tuple[str, ...]] = {}
+        for row, person in enumerate(text_list(frame[asked.person], key=True)):
+            if said.setdefault(person, cells[row]) != cells[row]:
                 raise InputError(
                     "the rows of a person differ in a column of --qi",
                     "give every person one value",
                     position=f"row {row + 1}",
                 )
-    return [cells[rows[0]] for rows in data.rows]
+    return [cells[row] for row in data.first.tolist()]

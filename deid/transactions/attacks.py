@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from deid.table.table_files import read_table
 from deid.transactions.reading import CodeColumns, CodedRecords, parse_published
 from deid.transactions.relational import column_cells
 from deid.transactions.transactions import Transactions
+
+T = TypeVar("T")
 
 _ATTACKS = "The attacks"
 
@@ -84,14 +86,14 @@ class AttackOptions(CodeColumns):
 
 
 def attack_tables(
-    frame: pd.DataFrame, asked: AttackOptions, *, separator: str | None = None
+    table: pd.DataFrame | Iterable[pd.DataFrame], asked: AttackOptions, *, separator: str | None = None
 ) -> dict[str, list[Attack]]:
     """Attack the codes of persons in their own table, a population and a release.
 
     Parameters
     ----------
-    frame : pandas.DataFrame
-        The persons, all cells texts.
+    table : pandas.DataFrame or iterable of such
+        The persons, all cells texts; whole, or in batches.
     asked : AttackOptions
     separator : str, optional
         Of CSV files.
@@ -110,7 +112,7 @@ def attack_tables(
     def read(place: str) -> pd.DataFrame:
         return read_table(place, separator=separator, text=True)
 
-    data = asked.read(frame)
+    data = asked.read(table)
     targets = {"the table": data.transactions}
     if asked.population is not None:
         targets["the population"] = asked.read_plain(read(asked.population)).transactions
@@ -218,18 +220,24 @@ def attack_codes(
     """
     if m < 1 or draws < 1:
         raise ConfigError("m and the number of draws are at least 1", "for example m = 2")
-    full = [frozenset(row) for row in sorted(original.transactions.texts()) if row]  # draws do not tell their order
-    full = list(_some(full, targets, seed))
+    texts = original.transactions.texts()
+    chosen = _some([row for row in map(texts.__getitem__, original.transactions.order()) if row], targets, seed)
+    known: dict[tuple[str, ...], frozenset[str]] = {}  # persons of whom the same is known share it
+
+    def same(codes: tuple[str, ...]) -> frozenset[str]:
+        return known[codes] if codes in known else known.setdefault(codes, frozenset(codes))
+
+    full = [same(row) for row in chosen]  # draws do not tell their order
     found = [_outcome("all codes of a person", distinguishability(released, full), most)]
     rng = np.random.default_rng(seed)
     parts: list[frozenset[str]] = []
     for codes in full:
         names = sorted(codes)
         for _ in range(draws if len(names) > m else 1):
-            chosen = rng.choice(len(names), min(m, len(names)), replace=False)
-            parts.append(frozenset(names[i] for i in chosen))
-    drawn = [draws if len(codes) > m else 1 for codes in full]
-    found.append(_outcome(f"{m} random codes of a person", distinguishability(released, parts), most, drawn))
+            drawn = rng.choice(len(names), min(m, len(names)), replace=False)
+            parts.append(same(tuple(names[i] for i in sorted(drawn))))
+    times = [draws if len(codes) > m else 1 for codes in full]
+    found.append(_outcome(f"{m} random codes of a person", distinguishability(released, parts), most, times))
     if original.visits:
         visits: Sequence[frozenset[str]] = original.visits
         if targets is not None and len(visits) > targets:
@@ -238,7 +246,7 @@ def attack_codes(
     return found
 
 
-def _some(known: Sequence[frozenset[str]], targets: int | None, seed: int) -> Sequence[frozenset[str]]:
+def _some(known: Sequence[T], targets: int | None, seed: int) -> Sequence[T]:
     """Return what is known of some persons, drawn without replacement; of all where there are no more."""
     if targets is None or len(known) <= targets:
         return known
@@ -284,7 +292,7 @@ def two_step(
     texts = discharged.transactions.texts()
     named = [
         frozenset(codes)
-        for codes, rows in zip(texts, discharged.rows, strict=True)
-        if codes and persons.get(cells[rows[0]]) == 1
+        for codes, row in zip(texts, discharged.first.tolist(), strict=True)
+        if codes and persons.get(cells[row]) == 1
     ]
     return _outcome("register, then discharge records", distinguishability(released, named), most)

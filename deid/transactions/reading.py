@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
-from deid.base.arrays import IntArray
+from deid.base.arrays import IndexArray, IntArray
+from deid.base.buckets import Buckets, Words
 from deid.base.errors import ConfigError, InputError
 from deid.base.late import pd
 from deid.base.options import option
@@ -18,13 +19,16 @@ from deid.linkage.look_alikes import check_persons, count_look_alikes
 from deid.table.cell_text import text_column
 from deid.table.hierarchy import Hierarchy, read_hierarchy
 from deid.table.hierarchy_builders import build_hierarchy
-from deid.table.microdata import NA_CODE, Microdata, check_columns, check_names
+from deid.table.microdata import Microdata, check_columns, check_names
 from deid.transactions.transactions import Transactions, from_rows
 
 SEPARATOR = ";"
 _CODES = "Reading the codes"
 BUILT = ("icd-9-cm", "icd-10-cm")
 """Hierarchies that need no file."""
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+"""An odd number: its multiples are all different, and spread evenly."""
+_HASH_KEYS = ("deid codes first", "deid codes other")
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +39,8 @@ class CodedRecords:
     ----------
     transactions : Transactions
         A record a row, or a person.
-    rows : tuple of tuples of int
-        Rows of the table behind each record.
+    first : int64 array
+        First row of the table behind each record.
     visits : tuple of frozenset of str
         The codes of each visit of a record, visits with codes only; empty when no visit is named.
     visit_of : tuple of int
@@ -44,30 +48,34 @@ class CodedRecords:
     """
 
     transactions: Transactions
-    rows: tuple[tuple[int, ...], ...]
+    first: IntArray
     visits: tuple[frozenset[str], ...] = ()
     visit_of: tuple[int, ...] = ()
 
-    def order(self, cells: Sequence[Sequence[str]] = ()) -> list[int]:
+    def order(self, cells: Sequence[Sequence[str]] = ()) -> Sequence[int] | IndexArray:
         """Return the records in the order of what they hold: codes, cells beside them, visits.
 
         Records that are equal in all of that can stand for each other, so what is done in this order does not depend on
         that of the table.
         """
+        if not (self.visits or cells):
+            return self.transactions.order()
         texts = self.transactions.texts()
         visits: list[list[list[str]]] = [[] for _ in texts]
         for codes, record in zip(self.visits, self.visit_of, strict=True):
             visits[record].append(sorted(codes))
         return sorted(range(len(texts)), key=lambda i: (texts[i], cells[i] if cells else (), sorted(visits[i])))
 
-    def take(self, records: Sequence[int]) -> CodedRecords:
+    def take(self, records: Sequence[int] | IndexArray) -> CodedRecords:
         """Return the records in another order."""
-        visits: list[list[frozenset[str]]] = [[] for _ in self.rows]
+        found = self.transactions.take(records), self.first[np.asarray(records, np.int64)]
+        if not self.visits:
+            return CodedRecords(*found)
+        visits: list[list[frozenset[str]]] = [[] for _ in self.first]
         for codes, record in zip(self.visits, self.visit_of, strict=True):
             visits[record].append(codes)
         return CodedRecords(
-            self.transactions.take(records),
-            tuple(self.rows[record] for record in records),
+            *found,
             tuple(codes for record in records for codes in sorted(visits[record], key=sorted)),
             tuple(place for place, record in enumerate(records) for _ in visits[record]),
         )
@@ -94,10 +102,10 @@ class CodeColumns:
         """Columns that are looked at to read the codes."""
         return [name for name in (self.codes, self.person, self.visit) if name]
 
-    def read(self, frame: pd.DataFrame, *, persons_as_given: bool = True) -> CodedRecords:
+    def read(self, table: pd.DataFrame | Iterable[pd.DataFrame], *, persons_as_given: bool = True) -> CodedRecords:
         """Return the codes of a table; see `read_codes`."""
         return read_codes(
-            frame, self.codes, separator=self.code_separator, person=self.person, visit=self.visit,
+            table, self.codes, separator=self.code_separator, person=self.person, visit=self.visit,
             persons_as_given=persons_as_given,
         )  # fmt: skip
 
@@ -124,7 +132,7 @@ def split_cell(cell: str, separator: str = SEPARATOR) -> list[str]:
 
 
 def read_codes(
-    frame: pd.DataFrame,
+    table: pd.DataFrame | Iterable[pd.DataFrame],
     column: str,
     *,
     separator: str = SEPARATOR,
@@ -134,10 +142,13 @@ def read_codes(
 ) -> CodedRecords:
     """Read the codes of a table.
 
+    Of a table in batches memory holds, but for a batch, four bytes a code and sixteen a record; rows wait on disk.
+
     Parameters
     ----------
-    frame : pandas.DataFrame
-        The table. Its cells are compared as texts (`deid.table.cell_text`): ``250.00`` is another code than ``250.0``.
+    table : pandas.DataFrame or iterable of such
+        The table, whole or in batches. Its cells are compared as texts (`deid.table.cell_text`): ``250.00`` is another
+        code than ``250.0``.
     column : str
         Column with one code, or a list of codes, in a cell; the identifier view's ``diagnosis`` is such a one. Empty
         cells are records without codes.
@@ -150,12 +161,12 @@ def read_codes(
         Column that tells the visit of a row, within its person: a number or a date.
     persons_as_given : bool
         Whether persons who look alike are different ones; otherwise too many of them are refused
-        (`deid.linkage.look_alikes.check_persons`), as what is to be released must.
+        (`deid.linkage.look_alikes.check_persons`), as what is to be released must, and the table must be whole.
 
     Returns
     -------
     CodedRecords
-        A record a row, or a person, with the rows that each comes from.
+        A record a row, or a person, with the first of the rows that each comes from.
 
     Raises
     ------
@@ -166,56 +177,101 @@ def read_codes(
     """
     if len(separator) != 1 or separator in "()":
         raise ConfigError("the separator of codes is not one character", "for example ; or |")
-    check_names(frame)
+    if isinstance(table, pd.DataFrame):
+        check_names(table)
+        if not persons_as_given:
+            check_columns(table, [column, *([person] if person else []), *([visit] if visit else [])])
+            check_persons(count_look_alikes(table, person), as_given=False)
+        table = [table]
+    cells: dict[str, int] = {"": 0}
+    many = 0
+    with Buckets(5) as rows:
+        for frame in table:
+            found = _rows_of(frame, many, column, person, visit, cells)
+            many += len(found)
+            rows.add(found)
+        if not many:
+            raise InputError("the table has no rows", "name a table with rows")
+        return _records(rows, [frozenset(split_cell(cell, separator)) for cell in cells], told=visit is not None)
+
+
+def _rows_of(
+    frame: pd.DataFrame, before: int, column: str, person: str | None, visit: str | None, cells: dict[str, int]
+) -> Words:
+    """Return of each row whose it is (two numbers), its own number, that of its cell of codes, and its visit."""
     check_columns(frame, [column, *([person] if person else []), *([visit] if visit else [])])
-    if not persons_as_given:
-        check_persons(count_look_alikes(frame, person), as_given=False)
-    texts = {name: text_column(frame[name]) for name in (column, visit) if name}
-    frame = frame.assign(**texts | ({person: text_column(frame[person], key=True)} if person else {}))
-    data = Microdata(frame, {}, person=person)
-    coded = data.codes(column)
-    lists = [frozenset(split_cell(value, separator)) for value in coded.values] + [frozenset()]
-    if person is None:
-        groups: list[tuple[int, ...]] = [(row,) for row in range(len(frame))]
-        record_of = np.arange(len(frame))
-    else:
-        found: dict[int, list[int]] = {}
-        for row, code in enumerate(data.codes(person).codes.tolist()):
-            found.setdefault(code, []).append(row)
-        groups = [tuple(rows) for rows in found.values()]
-        record_of = np.repeat(np.arange(len(groups)), [len(rows) for rows in groups])
-        record_of[[row for rows in groups for row in rows]] = record_of.copy()
-    visits: list[frozenset[str]] = []
-    visit_of: list[int] = []
-    if visit is not None:
-        when = data.codes(visit).codes
-        if when.min() == NA_CODE:
-            raise InputError("a row without a visit", "fill it in", position=f"row {int(when.argmin()) + 1}")
-        for record, rows in enumerate(groups):
-            by_visit: dict[int, frozenset[str]] = {}
-            for row in rows:  # NA_CODE is the last place
-                by_visit[int(when[row])] = by_visit.get(int(when[row]), frozenset()) | lists[coded.codes[row]]
-            for codes in by_visit.values():
-                if codes:
-                    visits.append(codes)
-                    visit_of.append(record)
-    return CodedRecords(_joined(lists, coded.codes, record_of), tuple(groups), tuple(visits), tuple(visit_of))
+    numbers = np.arange(before, before + len(frame), dtype=np.uint64)
+    found = np.zeros((len(frame), 5), np.uint64)
+    found[:, 0], found[:, 2] = numbers * _SPREAD, numbers
+    for name, what in ((person, "person"), (visit, "visit")):
+        if name is None or not len(frame):
+            continue
+        texts = text_column(frame[name], key=what == "person").cat
+        if texts.codes.min() < 0:
+            row = before + int(texts.codes.argmin()) + 1
+            raise InputError(f"a row without a {what}", "fill it in, or remove the row", position=f"row {row}")
+        told = pd.Series(texts.categories, dtype=object)
+        hashed = [
+            pd.util.hash_pandas_object(told, index=False, hash_key=key, categorize=False).to_numpy()
+            for key in _HASH_KEYS
+        ]
+        if what == "person":
+            found[:, 0], found[:, 1] = (own[texts.codes] for own in hashed)
+        else:
+            found[:, 4] = hashed[0][texts.codes]
+    coded = Microdata(pd.DataFrame({column: text_column(frame[column])}), {}).codes(column) if len(frame) else None
+    if coded is not None:
+        places = [cells.setdefault(cell, len(cells)) for cell in coded.values]
+        found[:, 3] = np.array([*places, 0], np.uint64)[coded.codes]  # the last place is that of missing cells
+    return found
 
 
-def _joined(lists: Sequence[frozenset[str]], cells: IntArray, record_of: IntArray) -> Transactions:
-    """Return the records of rows, whose cells are sets of codes; without a set for each row."""
+def _records(rows: Buckets, lists: Sequence[frozenset[str]], *, told: bool) -> CodedRecords:
+    """Return the records of rows, in the order of their first ones, and where they are ``told`` the visits."""
     labels = sorted(frozenset().union(*lists))
     place = {label: item for item, label in enumerate(labels)}
     sizes = np.array([len(own) for own in lists])
     items = np.array([place[code] for own in lists for code in own], np.int64)
     begins = np.cumsum(sizes) - sizes
-    lengths = sizes[cells]
-    within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    keys = np.repeat(record_of, lengths) * max(len(labels), 1) + items[np.repeat(begins[cells], lengths) + within]
-    held = np.unique(keys)
-    counts = np.bincount(held // max(len(labels), 1), minlength=int(record_of.max(initial=-1)) + 1)
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return Transactions(tuple(labels), offsets, (held % max(len(labels), 1)).astype(np.int32), ())
+    firsts, counts, held = [], [], []
+    visits: list[tuple[int, frozenset[str]]] = []
+    sets: dict[frozenset[str], frozenset[str]] = {}
+    records = 0
+    for part in rows.parts():
+        part = part[np.lexsort((part[:, 2], part[:, 1], part[:, 0]))]
+        new = np.append(True, (part[1:, :2] != part[:-1, :2]).any(axis=1))
+        record_of = np.cumsum(new) - 1
+        cell = part[:, 3].astype(np.int64)
+        lengths = sizes[cell]
+        within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        width = max(len(labels), 1)
+        keys = np.unique(np.repeat(record_of, lengths) * width + items[np.repeat(begins[cell], lengths) + within])
+        firsts.append(part[new, 2].astype(np.int64))
+        counts.append(np.bincount(keys // width, minlength=len(firsts[-1])))
+        held.append((keys % width).astype(np.int32))
+        if told:
+            for record, codes in _visits(record_of, part[:, 4], cell, lists):
+                visits.append((records + record, sets.setdefault(codes, codes)))
+        records += len(firsts[-1])
+    first = np.concatenate(firsts)
+    offsets = np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
+    whole = Transactions(tuple(labels), offsets, np.concatenate(held), ())
+    order = np.argsort(first, kind="stable")
+    number = np.argsort(order, kind="stable")
+    visits = sorted(((int(number[record]), codes) for record, codes in visits), key=lambda one: one[0])
+    return CodedRecords(
+        whole.take(order), first[order], tuple(codes for _, codes in visits), tuple(record for record, _ in visits)
+    )
+
+
+def _visits(
+    record_of: IntArray, visit: Words, cell: IntArray, lists: Sequence[frozenset[str]]
+) -> Iterator[tuple[int, frozenset[str]]]:
+    """Yield the codes of each visit that has some, with its record, in the order of rows."""
+    by_visit: dict[tuple[int, int], frozenset[str]] = {}
+    for record, when, own in zip(record_of.tolist(), visit.tolist(), cell.tolist(), strict=True):
+        by_visit[record, when] = by_visit.get((record, when), frozenset()) | lists[own]
+    return ((record, codes) for (record, _), codes in by_visit.items() if codes)
 
 
 def close_code(code: str, known: Iterable[str]) -> str:
@@ -269,7 +325,7 @@ def codes_hierarchy(data: CodedRecords, name: str | None, *, own_leaf: bool = Fa
         raise InputError(
             f"{len(unknown)} codes are not in the hierarchy",
             f"for the first, {close_code(codes[item], hierarchy.leaves())} Or let unknown codes be leaves of their own",
-            position=f"row {data.rows[record][0] + 1}",
+            position=f"row {int(data.first[record]) + 1}",
         )
     if not unknown:
         return hierarchy

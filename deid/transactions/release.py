@@ -99,9 +99,11 @@ class CodesRelease:
         if self.chunks is not None:
             return pd.DataFrame(self.chunks.as_rows(), columns=["joint", "cluster", "part", column])
         assert self.published is not None
-        texts = ["; ".join(row) for row in self.published.texts()]
-        cells = self.cells or [()] * len(texts)
-        rows = sorted((*row, text) for row, text in zip(cells, texts, strict=True))
+        texts = self.published.texts()
+        joined = {row: "; ".join(row) for row in texts}
+        if not self.columns:
+            return pd.DataFrame({column: sorted(map(joined.__getitem__, texts))})
+        rows = sorted((*row, joined[text]) for row, text in zip(self.cells, texts, strict=True))
         return pd.DataFrame(rows, columns=[*self.columns, column])
 
     def as_dict(self) -> dict[str, Any]:

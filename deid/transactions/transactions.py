@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 from deid.base.arrays import BoolArray, IndexArray, IntArray
 from deid.base.errors import InputError
 
+_BLOCK = 1 << 20
+"""Occurrences that are worked on at once."""
+
 
 @dataclass(frozen=True, eq=False)
 class Transactions:
@@ -72,9 +75,9 @@ class Transactions:
         return np.diff(self.offsets)
 
     @cached_property
-    def record_of(self) -> IntArray:
+    def record_of(self) -> NDArray[np.signedinteger]:
         """Record of each occurrence in ``items``."""
-        return np.repeat(np.arange(len(self)), self.lengths)
+        return np.repeat(np.arange(len(self), dtype=np.int32 if len(self) < 1 << 31 else np.int64), self.lengths)
 
     @cached_property
     def sets(self) -> list[frozenset[int]]:
@@ -120,8 +123,12 @@ class Transactions:
         chosen = np.asarray(records, dtype=np.int64)
         lengths = self.lengths[chosen]
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        places = np.repeat(self.offsets[chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
-        return Transactions(self.labels, offsets, self.items[places], self.members)
+        items = np.empty(offsets[-1], np.int32)
+        for a, b in _blocks(offsets):
+            begin, end = offsets[a], offsets[b]
+            shift = np.repeat(self.offsets[chosen[a:b]] - offsets[a:b], lengths[a:b])
+            items[begin:end] = self.items[shift + np.arange(begin, end)]
+        return Transactions(self.labels, offsets, items, self.members)
 
     def keep(self, kept: BoolArray) -> Transactions:
         """Return the records with some of their occurrences, shape [occurrences], over the same items."""
@@ -130,8 +137,28 @@ class Transactions:
         return Transactions(self.labels, offsets, self.items[kept], self.members)
 
     def texts(self) -> list[tuple[str, ...]]:
-        """Return the labels of each record's items, in the order of the labels."""
-        return [tuple(self.labels[item] for item in row.tolist()) for row in self]
+        """Return the labels of each record's items, in the order of the labels; equal records share theirs."""
+        known: dict[bytes, tuple[str, ...]] = {}
+        found = []
+        for row in self:
+            key = row.tobytes()
+            if key not in known:
+                known[key] = tuple(self.labels[item] for item in row.tolist())
+            found.append(known[key])
+        return found
+
+    def order(self) -> IndexArray:
+        """Return the records in the order of `texts`, equal ones in their own."""
+        rank = np.empty(len(self.labels) + 1, np.uint16 if len(self.labels) < 1 << 16 else np.int64)
+        rank[sorted(range(len(self.labels)), key=self.labels.__getitem__)] = np.arange(1, len(rank))
+        rank[-1] = 0  # behind the end of a record
+        places = np.append(self.items, np.int32(-1))
+        found = np.arange(len(self))
+        for place in reversed(range(int(self.lengths.max(initial=0)))):
+            there = self.offsets[:-1][found] + place
+            keys = rank[places[np.where(there < self.offsets[1:][found], there, -1)]]
+            found = found[np.argsort(keys, kind="stable")]
+        return found
 
 
 def transactions_of(records: Iterable[Iterable[str]], codes: Iterable[str] = ()) -> Transactions:
@@ -211,11 +238,22 @@ def generalize(
     Transactions
         The records over the new items; what became the same item counts once a record.
     """
-    new = np.asarray(image)[data.items]
-    keep = new >= 0
+    image = np.asarray(image)
     width = max(len(labels), 1)
-    keys = np.unique(data.record_of[keep].astype(np.int64) * width + new[keep])
-    records = keys // width
-    counts = np.bincount(records, minlength=len(data))
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return Transactions(tuple(labels), offsets, (keys % width).astype(np.int32), tuple(members))
+    counts, items = [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
+    for a, b in _blocks(data.offsets):
+        new = image[data.items[data.offsets[a] : data.offsets[b]]]
+        keep = new >= 0
+        keys = np.unique(np.repeat(np.arange(b - a), data.lengths[a:b])[keep] * width + new[keep])
+        counts.append(np.bincount(keys // width, minlength=b - a))
+        items.append((keys % width).astype(np.int32))
+    return Transactions(tuple(labels), np.cumsum(np.concatenate(counts)), np.concatenate(items), tuple(members))
+
+
+def _blocks(offsets: IntArray) -> Iterator[tuple[int, int]]:
+    """Yield stretches of records, the first and the one behind the last, that have some number of occurrences."""
+    first = 0
+    while first < len(offsets) - 1:
+        last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + _BLOCK, "right")) - 1)
+        yield first, last
+        first = last

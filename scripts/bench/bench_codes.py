@@ -51,7 +51,7 @@ def generate(persons: int, codes: int, mean: float) -> CodedRecords:
     rows = [[code for codes in visits for code in codes] for visits in drawn]
     flat = [(frozenset(codes), person) for person, visits in enumerate(drawn) for codes in visits]
     visits, visit_of = zip(*flat, strict=True)
-    return CodedRecords(transactions_of(rows), tuple((i,) for i in range(persons)), visits, visit_of)
+    return CodedRecords(transactions_of(rows), np.arange(persons), visits, visit_of)
 
 
 def hierarchy_of(codes: tuple[str, ...]) -> Hierarchy:

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deid.base.buckets import Buckets
 from deid.base.spool import DiskMap, Spool
-from deid.extraction import Fact, build_view, view
+from deid.extraction import Fact, build_view, persons, view
 from deid.extraction.view import ExtractedView, NoteFacts, link_notes
 from deid.linkage import columns
 
@@ -37,13 +38,16 @@ def note(draw: st.DrawFn) -> NoteFacts:
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.lists(note(), min_size=2, max_size=16), st.integers(1, 6), st.integers(1, 4))
-def test_parts_link_what_the_whole_links(notes: list[NoteFacts], part: int, shared: int) -> None:
+@given(st.lists(note(), min_size=2, max_size=16), st.integers(1, 6), st.integers(1, 4), st.booleans())
+def test_parts_link_what_the_whole_links(notes: list[NoteFacts], part: int, shared: int, disk: bool) -> None:
     """Also numbers of so many notes that they stand for nobody, patients' ids, and values that contradict."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(columns, "_SHARED", shared)
         whole = link_notes(notes)
         patch.setattr(view, "_PART", part)
+        if disk:  # as if they were very many
+            patch.setattr(Buckets, "held", 0)
+            patch.setattr(persons, "_LINKS", 0)
         spool: Spool[NoteFacts] = Spool(
             lambda n: [
                 n.document,
@@ -70,11 +74,11 @@ def test_a_view_is_written_in_batches_as_it_is_at_once(
         NoteFacts(f"n{n}", tuple(Fact(*one, n, n + 1, confidence=0.5) for one in facts[: n % 5]), str(n // 2))
         for n in range(11)
     ]
-    persons = link_notes(notes).notes
+    who = link_notes(notes).notes
     monkeypatch.setattr(view, "_BATCH", 3)
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    ExtractedView(notes, persons, by).write(tmp_path / "a" / f"v.{suffix}")
+    ExtractedView(notes, who, by).write(tmp_path / "a" / f"v.{suffix}")
     build_view(notes, by=by).write(tmp_path / "b" / f"v.{suffix}")
     for name in (f"v.{suffix}", f"v.provenance.{suffix}"):
         one, other = tmp_path / "a" / name, tmp_path / "b" / name

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -48,7 +49,7 @@ def test_a_release_stops_the_attacker_it_is_made_for() -> None:
     data = letters(*["ab"] * 4, *["ac"] * 3, "bd", "cd", "d")
     nodes = code_tree(data)
     published = nodes.publish(data, apriori_cut(data, nodes, 3, 2))
-    records = CodedRecords(data, tuple((i,) for i in range(len(data))))
+    records = CodedRecords(data, np.arange(len(data)))
     _, before = attack_codes(records, data, m=2, most=2)
     _, after = attack_codes(records, published, m=2, most=2)
     assert before.few > 0
@@ -85,7 +86,7 @@ def test_a_study_is_supported_when_cases_stay_cases() -> None:
 
 def test_some_persons_are_attacked_like_all_of_them() -> None:
     data = letters(*["ab"] * 40, *["ac"] * 30, *["bd"] * 20, "cd", "d")
-    records = CodedRecords(data, tuple((i,) for i in range(len(data))))
+    records = CodedRecords(data, np.arange(len(data)))
     everyone = attack_codes(records, data, m=1)
     drawn = attack_codes(records, data, m=1, targets=60)
     assert [attack.targets for attack in drawn] == [60, 60]

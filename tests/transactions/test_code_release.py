@@ -37,7 +37,7 @@ ASKED = Asked(
 
 
 def coded(data: Transactions) -> CodedRecords:
-    return CodedRecords(data, tuple((i,) for i in range(len(data))))
+    return CodedRecords(data, np.arange(len(data)))
 
 
 def reread(method: str, data: Transactions) -> Transactions:
