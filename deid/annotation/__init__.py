@@ -1,6 +1,6 @@
 """Annotating notes by hand, with a tagger that learns meanwhile: the project, its queue, its quality.
 
 In order of flow: `editing` (marks, and what an annotator does to them), `tables` and `rows` (a project's file), `items`
-(what is reviewed beside notes), `project` (notes, layers, undo, suggestions, history), `queue` (what to annotate next,
-when to stop), `loop` (training, scores, new suggestions).
+(what is reviewed beside notes), `trainings` (what they gave), `project` (notes, layers, undo, suggestions, history),
+`queue` (what to annotate next, when to stop), `loop` (training, scores, new suggestions).
 """

@@ -133,7 +133,7 @@ def learn(
     tagger = _train(rest, options, training, lambda step, _: report("train", step, steps))
     seconds = time.perf_counter() - begun
     report("score", 0, len(held))
-    previous = project.model(annotator)
+    previous = project.trainings.model(annotator)
     categories = frozenset(label.category for label in project.labels())
     before = None
     if held and (previous or options.start != "none"):
@@ -153,7 +153,7 @@ def learn(
             left=tuple(zip(expected, left, strict=True)),
             seconds=seconds,
         )
-        project.keep_round(annotator, asdict(found), packed)
+        project.trainings.keep(annotator, asdict(found), packed)
         _suggest(project, annotator, recognizer, tagger, options, report)
     return found
 
@@ -177,7 +177,7 @@ def suggest(
         When there is neither.
     """
     options = options or LoopOptions()
-    packed = project.model(annotator)
+    packed = project.trainings.model(annotator)
     if packed is None and options.start == "none":
         raise ConfigError("there is no model that could suggest", "annotate some notes and train, or name a start")
     with _recognizer(packed or options.start) as recognizer:
@@ -223,14 +223,14 @@ def queue(
 
 def curve(project: Project, annotator: str) -> list[tuple[int, float]]:
     """Return the learning curve: notes trained on, and strict F1 on the notes held out, of each round that has one."""
-    rounds = [TrainingRound.of(figures) for figures in project.rounds(annotator)]
+    rounds = [TrainingRound.of(figures) for figures in project.trainings.figures(annotator)]
     return [(one.trained, one.after) for one in rounds if one.after is not None]
 
 
 def advice(project: Project, annotator: str) -> StopAdvice:
     """Return whether more annotation is worth it, by the rounds so far (`deid.annotation.queue.stop_advice`)."""
     best = dict(curve(project, annotator))  # the last round of each size
-    rounds = project.rounds(annotator)
+    rounds = project.trainings.figures(annotator)
     left = TrainingRound.of(rounds[-1]).left if rounds else ()
     return stop_advice(sorted(best.items()), project.missed(annotator), left)
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import sqlalchemy as sql
 
@@ -30,10 +30,10 @@ from deid.annotation.tables import (
     MARKS,
     MODELS,
     NOTES,
-    ROUNDS,
     STEPS,
     TABLES,
 )
+from deid.annotation.trainings import Trainings
 from deid.base.compiled import quick
 from deid.base.errors import ConfigError, InputError, OutputError, StoreError, require
 from deid.base.store import Store, made_whole, open_store
@@ -91,6 +91,7 @@ class Project:
         self._store = store
         self.path = path
         self.items = Items(store)
+        self.trainings = Trainings(store)
         self._read: dict[int, str] = {}  # texts that were read last: a long one takes longer to read than to change
 
     def __repr__(self) -> str:
@@ -551,25 +552,6 @@ class Project:
         query = sql.select(NOTES.c.missed).where(NOTES.c.missed.is_not(None), NOTES.c.id.not_in(done))
         with self._store.reading() as connection:
             return tuple(connection.execute(query.order_by(NOTES.c.id)).scalars())
-
-    def keep_round(self, layer: str, figures: Mapping[str, Any], model: bytes) -> None:
-        """Write down what a training gave (`rounds`), and the layer's model in the place of the one before."""
-        with self._store.writing() as connection:
-            connection.execute(ROUNDS.insert(), {"layer": layer, "figures": dict(figures)})
-            connection.execute(MODELS.delete().where(MODELS.c.layer == layer))
-            connection.execute(MODELS.insert(), {"layer": layer, "folder": model})
-
-    def rounds(self, layer: str) -> tuple[Mapping[str, Any], ...]:
-        """Return the figures of a layer's trainings, in order."""
-        query = sql.select(ROUNDS.c.figures).where(ROUNDS.c.layer == layer).order_by(ROUNDS.c.id)
-        with self._store.reading() as connection:
-            return tuple(connection.execute(query).scalars())
-
-    def model(self, layer: str) -> bytes | None:
-        """Return the model of a layer's last training, None where there was none."""
-        with self._store.reading() as connection:
-            held = connection.execute(sql.select(MODELS.c.folder).where(MODELS.c.layer == layer)).scalar()
-            return None if held is None else bytes(held)
 
     def history(self, id: int) -> tuple[Event, ...]:
         """Return who did what to a note and when, in order."""

@@ -225,7 +225,7 @@ def annotation_app(
         from deid.annotation.loop import advice, curve
 
         progress = asdict(learner.progress()) if learner else {"step": "none"}
-        rounds = project.rounds(annotator)
+        rounds = project.trainings.figures(annotator)
         told = asdict(advice(project, annotator)) if rounds else None
         return {"progress": progress, "rounds": rounds[-20:], "curve": curve(project, annotator), "advice": told}
 

@@ -135,7 +135,7 @@ def test_a_person_is_forgotten_in_a_project(place: Path) -> None:
     (place / "patients.csv").write_text("document,patient\nn1,4711\nn3,4712\n")
     _summary("annotate", "import", "p", "in.jsonl", "--layer", "eva")
     with Project.open(place / "p") as project:
-        project.keep_round("eva", {}, b"model of Quill")
+        project.trainings.keep("eva", {}, b"model of Quill")
         project.items.add(
             "link", [("1-2", {"row_a": "1", "a": {"mrn": "4711", "name": "Quill"}}), ("3-4", {"row_a": "3"})]
         )

@@ -92,13 +92,13 @@ def test_there_must_be_something_to_learn_from(tmp_path: Path) -> None:
             learn(project, "eva", SCRATCH)
         with pytest.raises(ConfigError, match="no model"):
             suggest(project, "eva", SCRATCH)
-        assert not project.rounds("eva")
+        assert not project.trainings.figures("eva")
 
 
 def test_words_of_one_note_stay_in_the_project(tmp_path: Path) -> None:
     with _project(tmp_path / "p") as project:
         learn(project, "eva", SCRATCH)
-        with zipfile.ZipFile(io.BytesIO(project.model("eva") or b"")) as archive:
+        with zipfile.ZipFile(io.BytesIO(project.trainings.model("eva") or b"")) as archive:
             assert b"novak" in archive.read("lexicon.tsv").lower()
         tagger = project_model(project, "eva", SCRATCH, min_documents=5)
         assert tagger.description["corpus"]["documents"] == 24
@@ -115,7 +115,7 @@ def test_the_shipped_model_learns_the_projects_labels_in_the_background(tmp_path
         assert learner.start()
         assert not learner.start()
         assert learner.wait().step == "done"
-        (figures,) = project.rounds("eva")
+        (figures,) = project.trainings.figures("eva")
         assert figures["before"] is not None
         assert figures["start"] == "en"
         _, marks = project.marks(30, "eva")

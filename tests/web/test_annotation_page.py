@@ -286,7 +286,7 @@ def test_a_session_from_a_folder_to_a_trained_model(browser, notes):
     with Project.open(project) as opened:
         documents = {d.id: d for d in opened.documents("anna", done=False)}
         assert documents["z-long"].text == long
-        assert len(opened.rounds("anna")) == 1
+        assert len(opened.trainings.figures("anna")) == 1
         assert [entry.state for entry in opened.entries("anna")] == ["done"] * 5 + ["begun"]
     assert [s.attributes for s in documents[name].spans if s.attributes] == [(("comment", "his wife"),)]
     starts = [s.start for s in documents["z-long"].spans]
