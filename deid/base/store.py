@@ -309,12 +309,7 @@ class Store:
     def reading(self) -> Iterator[sql.Connection]:
         """Yield a connection in a transaction that sees one state of the database; its errors become `StoreError`."""
         kind = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-        options: dict[str, Any] = kind if self.dialect == "postgresql" else {}
-        with (
-            self.translated(),
-            self._own_engine().connect().execution_options(**options) as connection,
-            connection.begin(),
-        ):
+        with self._transaction(kind if self.dialect == "postgresql" else {}) as connection:
             yield connection
 
     @contextmanager
@@ -326,9 +321,14 @@ class Store:
         StoreError
             When the database fails.
         """
+        with self._transaction({_WRITES: True}) as connection:
+            yield connection
+
+    @contextmanager
+    def _transaction(self, options: dict[str, Any]) -> Iterator[sql.Connection]:
         with (
             self.translated(),
-            self._own_engine().connect().execution_options(**{_WRITES: True}) as connection,
+            self._own_engine().connect().execution_options(**options) as connection,
             connection.begin(),
         ):
             yield connection

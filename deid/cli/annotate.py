@@ -110,7 +110,6 @@ def _project(
 ) -> Project:
     """Return the project of IN, with the notes that are new."""
     from deid.annotation.project import Project
-    from deid.io import scan
 
     if isinstance(source, Path) and _is_store(source):
         require(place is None, "IN is a project, and --project names another one", "leave out one of them")
@@ -119,7 +118,7 @@ def _project(
         require(isinstance(source, Path), "a database needs --project", "name a file for the project")
         place = Path(source).absolute()
         place = place.with_name((place.name if place.is_dir() else place.stem) + _SUFFIX)
-    found = scan(source, reading.format, reading)
+    found = reading.scan(source)
     if place.exists():
         opened = Project.open(place)
     else:

@@ -49,17 +49,16 @@ def import_notes(
 
     Example: deid annotate import notes.annotations tagged/ --layer gold
     """
-    from deid.io import scan
     from deid.pipeline.edit_log import read_edit_log
     from deid.pipeline.naming import pseudonym_of_id
 
     require(edits is None or layer is None, "an edit log is suggested to all", "leave out --layer or --edits")
     require(scrubbed is None or edits is not None, "--scrubbed needs the run's edit log", "name it with --edits")
-    documents: Iterator[Document | Failure] = scan(source, reading.format, reading).documents()
+    documents: Iterator[Document | Failure] = reading.scan(source).documents()
     if edits is not None:
         own = key.existing()
         names: Callable[[str], list[str]] = lambda id: [id] if own is None else [pseudonym_of_id(own, id), id]  # noqa: E731
-        written = None if scrubbed is None else scan(scrubbed, reading.format, reading).documents()
+        written = None if scrubbed is None else reading.scan(scrubbed).documents()
         documents = quality.scrubbed_documents(documents, read_edit_log(edits), names, written)
     with Project.open(project) if project.exists() else Project.create(project) as opened:
         told.take(opened.add(progress(documents, "importing"), layer))

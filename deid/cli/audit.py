@@ -36,14 +36,13 @@ def audit(
     """
     from deid.base.reports import Section
     from deid.cli.tables import print_sections
-    from deid.io import scan
     from deid.manifest import public_name
     from deid.pipeline.auditing import bound_leaks, draw_notes, read_marks, write_sheet
 
     if (sheet is None) == (marks is None):
         raise ConfigError("either --sheet or --marks", "write the sheet first, then give it filled in")
     told.begin(out, key.existing())
-    source = scan(out, reading.format, replace(reading, any_label=True))
+    source = replace(reading, any_label=True).scan(out)
     draw = draw_notes(source, sample, by=strata, seed=seed)
     told.notes = source.remarks()
     if draw.unreadable:

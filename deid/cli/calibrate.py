@@ -18,7 +18,6 @@ from deid.detection.options import RecognizerOptions
 
 if TYPE_CHECKING:
     from deid.detection.recognizers import LazyRecognizer
-    from deid.io import Source
 
 _FINDING = "Detection"
 
@@ -30,12 +29,6 @@ class GoldOptions(RecognizerOptions, ReadingOptions):
     source: Path = GOLD
     jobs: int = JOBS
     seed: int = option(0, "Seed of halves, noise and bootstrap.")
-
-    def scan(self) -> Source:
-        """Find the documents."""
-        from deid.io import scan
-
-        return scan(self.source, self.format, self)
 
     def recognizer(self) -> LazyRecognizer:
         """Return what finds spans."""
@@ -66,7 +59,7 @@ def calibrate(
     from deid.detection.dial import Dial, write_dial
     from deid.experiments.calibration import DIALS, calibrate, calibration_section, describe
 
-    found = gold.scan()
+    found = gold.scan(gold.source)
     if output is not None:
         told.begin(output)
     if gold.dial is not None:
@@ -109,7 +102,7 @@ def robustness(
     from deid.experiments.robustness import PERTURBATIONS, measure_robustness, robustness_section
 
     result = measure_robustness(
-        progress(gold.scan().documents(), "tagging"), gold.recognizer(), names=only or tuple(PERTURBATIONS),
+        progress(gold.scan(gold.source).documents(), "tagging"), gold.recognizer(), names=only or tuple(PERTURBATIONS),
         seed=gold.seed, jobs=job_count(gold.jobs),
     )  # fmt: skip
     print_sections([robustness_section(result.rows)])

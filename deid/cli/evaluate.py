@@ -94,9 +94,7 @@ def compare(
 
 
 def _read(path: Path, reading: ReadingOptions) -> Iterator[Document | Failure]:
-    from deid.io import scan
-
-    return progress(scan(path, reading.format, reading).documents(), "reading")
+    return progress(reading.scan(path).documents(), "reading")
 
 
 def _note_documents(summary: Summary, side: str, missing: Any, extra: Any) -> None:

@@ -56,9 +56,7 @@ def explain(
 
 def _document(path: Path, number: int, reading: ReadingOptions) -> Document:
     """Read one document."""
-    from deid.io import scan
-
-    item = next(islice(scan(path, reading.format, reading).documents(), number - 1, None), None)
+    item = next(islice(reading.scan(path).documents(), number - 1, None), None)
     if item is None:
         raise ConfigError(f"there is no document {number}", "--number counts the documents from 1", str(path))
     if isinstance(item, Failure):

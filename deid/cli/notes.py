@@ -17,7 +17,7 @@ from deid.cli.run_manifest import inputs_of
 from deid.io.formats import CollectionFormat, Format, Options
 
 if TYPE_CHECKING:
-    from deid.base.keys import Key
+    from deid.io import Source
     from deid.pipeline.files import Watch
     from deid.pipeline.resuming import RunNote
     from deid.pipeline.table_output import TableOutput
@@ -39,6 +39,12 @@ class ReadingOptions(Options):
     format: str | None = option(
         None, "Format of IN; told by its content.", "--from", metavar="F", panel="Reading and writing"
     )
+
+    def scan(self, place: Path | str) -> Source:
+        """Find the documents of a file or folder."""
+        from deid.io import scan
+
+        return scan(place, self.format, self)
 
 
 @dataclass(frozen=True)
@@ -74,7 +80,6 @@ class NotesRun:
     def __init__(
         self, told: Summary, source: Path | str, reading: ReadingOptions, again: ListOptions | None = None
     ) -> None:
-        from deid.io import scan
         from deid.io.database import TableSource
         from deid.pipeline.resuming import select_files
 
@@ -83,7 +88,7 @@ class NotesRun:
         self.resume = isinstance(again, AgainOptions) and again.resume
         self.reading = self._columns(source, reading)
         """How IN is read; of a database, what its columns are."""
-        self.found = scan(source, reading.format, self.reading)
+        self.found = self.reading.scan(source)
         self.rows = self.found if isinstance(self.found, TableSource) else None
         """The rows of a database, where IN is one."""
         if self.again.files_from is not None:

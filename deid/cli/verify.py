@@ -47,7 +47,6 @@ def verify(
     Example: deid verify notes/ scrubbed/ --edits edits.jsonl
     """
     from deid.base.store import refuse_password
-    from deid.io import scan
     from deid.io.database import TableSource
     from deid.pipeline import verify_files
     from deid.pipeline.known_people import recognizer_of
@@ -57,11 +56,8 @@ def verify(
     run = NotesRun(told, source, reading, listed)
     if date_field is not None and not isinstance(run.found, TableSource):
         raise ConfigError("--date is a column of a database's table", "leave it out: dates in notes are found there")
-    theirs = scan(
-        refuse_password(str(scrubbed)),
-        reading.format,
-        replace(run.reading, encoding=reading.output_encoding or reading.encoding),
-    )
+    written = replace(run.reading, encoding=reading.output_encoding or reading.encoding)
+    theirs = written.scan(refuse_password(str(scrubbed)))
     own = key.existing()
     run.begin(theirs.shown if isinstance(theirs, TableSource) else Path(scrubbed), own)
     checked = load_policy(policy or DEFAULT_POLICY)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -172,6 +173,22 @@ def _integers(values: npt.ArrayLike) -> IntArray:
     return np.ascontiguousarray(array, np.int64)
 
 
+def _drawn(
+    values: npt.ArrayLike, law: Callable[[str, Any], Any], scale: Any, sensitivity: float, cost: float
+) -> IntArray:
+    """Return integers with the noise of a law of the library, once it has confirmed what that costs."""
+    array = _integers(values)
+    largest = int(np.abs(array).max(initial=0)) + _TAIL * scale
+    narrow = largest < _INT32  # twice as fast; OpenDP saturates instead of overflowing, so keep well inside
+    measurement = law("i32" if narrow else "i64", scale)
+    if not measurement.map(sensitivity) <= cost:
+        raise DeidError("the noise library did not confirm the privacy loss", "report this; nothing was released")
+    if not array.size:
+        return array
+    drawn = measurement(array.ravel().astype(np.int32 if narrow else np.int64))
+    return np.asarray(drawn, np.int64).reshape(array.shape)
+
+
 class OpenDPNoise:
     """Noise that protects: OpenDP's exact samplers (`make_laplace` on integers is the discrete Laplace)."""
 
@@ -190,17 +207,7 @@ class OpenDPNoise:
         DeidError
             When the library does not confirm that the loss is at most epsilon; nothing was drawn.
         """
-        array = _integers(values)
-        scale = laplace_scale(sensitivity, epsilon)
-        largest = int(np.abs(array).max(initial=0)) + _TAIL * scale
-        narrow = largest < _INT32  # twice as fast; OpenDP saturates instead of overflowing, so keep well inside
-        measurement = _laplace("i32" if narrow else "i64", scale)
-        if not measurement.map(sensitivity) <= epsilon:
-            raise DeidError("the noise library did not confirm the privacy loss", "report this; nothing was released")
-        if not array.size:
-            return array
-        drawn = measurement(array.ravel().astype(np.int32 if narrow else np.int64))
-        return np.asarray(drawn, np.int64).reshape(array.shape)
+        return _drawn(values, _laplace, laplace_scale(sensitivity, epsilon), sensitivity, epsilon)
 
     def discrete_gaussian(self, values: npt.ArrayLike, sensitivity: int, rho: float) -> IntArray:
         """Return integers with discrete Gaussian noise; see `Noise`. About 20,000 values a second.
@@ -210,16 +217,7 @@ class OpenDPNoise:
         DeidError
             When the library does not confirm that the loss is at most rho; nothing was drawn.
         """
-        array = _integers(values)
-        scale = gaussian_scale(sensitivity, rho)
-        narrow = int(np.abs(array).max(initial=0)) + _TAIL * scale < _INT32
-        measurement = _gaussian("i32" if narrow else "i64", scale)
-        if not measurement.map(float(sensitivity)) <= rho:
-            raise DeidError("the noise library did not confirm the privacy loss", "report this; nothing was released")
-        if not array.size:
-            return array
-        drawn = measurement(array.ravel().astype(np.int32 if narrow else np.int64))
-        return np.asarray(drawn, np.int64).reshape(array.shape)
+        return _drawn(values, _gaussian, gaussian_scale(sensitivity, rho), float(sensitivity), rho)
 
     def laplace(self, values: npt.ArrayLike, scale: float) -> FloatArray:
         """Return numbers with continuous Laplace noise, drawn exactly on a grid of floating-point numbers; see `Noise`.
