@@ -86,8 +86,9 @@ def _parts(text: str, start: int, end: int, person: bool) -> bool:
     if text[start] == ".":
         return person and _ABBREVIATED.search(text, max(0, start - 8), start) is None
     if "\n" not in text[start:end] and end - start == _TWO:
-        line = text[text.rfind("\n", 0, start) + 1 : (text + "\n").index("\n", end)]
-        return len(_DOUBLE.findall(line)) > 1
+        first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
+        gaps = _DOUBLE.finditer(text, first, len(text) if last < 0 else last)
+        return next(gaps, None) is not None and next(gaps, None) is not None
     if text.count("\n", start, end) != 1 or "\t" in text[start:end]:
         return True
     first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
@@ -111,6 +112,7 @@ def joined(text: str, spans: Sequence[Span]) -> list[Span]:
     list of Span
     """
     found: list[Span] = []
+    dated = False  # whether the last one has a year, however many pieces it is made of
     for number, span in enumerate(spans):
         until = spans[number + 1].start if number + 1 < len(spans) else len(text)
         start, end = _trimmed(text, span, until)
@@ -120,12 +122,14 @@ def joined(text: str, spans: Sequence[Span]) -> list[Span]:
         before = found[-1] if found else None
         if before is not None and before.category == span.category:
             gap = _JOINS.get(GROUP[span.category]) or _JOINS.get(span.category)
-            whole = span.category == "DATE" and all(YEAR.search(text, s.start, s.end) for s in (before, span))
-            if gap is not None and not whole and gap.fullmatch(text, before.end, span.start):
+            own = span.category == "DATE" and YEAR.search(text, span.start, span.end) is not None
+            if gap is not None and not (own and dated) and gap.fullmatch(text, before.end, span.start):
                 best = max(before, span, key=score_of)
                 found[-1] = best.moved(before.start, span.end)
+                dated = dated or own
                 continue
         found.append(span)
+        dated = span.category == "DATE" and YEAR.search(text, span.start, span.end) is not None
     return found
 
 

@@ -14,8 +14,10 @@ import functools
 import json
 import math
 from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
@@ -36,6 +38,9 @@ _KINDS = ("sign", "number", "small", "Capital", "CAPITALS", "mIxed")
 _NEAR = 200
 """Characters on either side in which other spans are counted."""
 _MOST_NEAR = 20
+_LONG = 100
+"""Characters of the spans beside which others are looked for in a wider stretch."""
+_FIRST: Final = itemgetter(0)
 _WIDEST = 6.0
 """Logits beyond this say no more."""
 
@@ -130,13 +135,18 @@ class Surroundings:
     def __init__(self, scene: Scene, candidates: Sequence[tuple[int, Span]], scores: Sequence[float | None]) -> None:
         self._scene = scene
         self._candidates = candidates
-        self._starts = [span.start for _, span in candidates]
-        self._longest = max((len(span) for _, span in candidates), default=0)
-        sure = zip(self._starts, scores, strict=True)
-        self._sure = [start for start, score in sure if score is None or score >= 0.5]
-        self._places: dict[str, list[tuple[int, int]]] = {}
-        for rank, span in candidates:
-            self._places.setdefault(self._words(span), []).append((span.start, rank))
+        spans = [(span.start, rank, span) for rank, span in candidates]
+        # a long span covers many others: it would make each of them ask all that stands before
+        self._held = [[p for p in spans if (len(p[2]) > _LONG) is long] for long in (False, True)]
+        self._longest = [max((len(span) for _, _, span in held), default=0) for held in self._held]
+        starts = zip((start for start, _, _ in spans), scores, strict=True)
+        self._sure = [start for start, score in starts if score is None or score >= 0.5]
+        self._places: defaultdict[str, Counter[int]] = defaultdict(Counter)
+        self._at: defaultdict[tuple[str, int], Counter[int]] = defaultdict(Counter)
+        for start, rank, span in spans:
+            words = self._words(span)
+            self._places[words][rank] += 1
+            self._at[words, start][rank] += 1
 
     def weigh(self, number: int, chance: float, kind: str, weights: JoiningWeights) -> Weighed:
         """Weigh one of the candidates, of which a model is so sure."""
@@ -166,7 +176,8 @@ class Surroundings:
         if certainty < 1.0:
             told["certainty"] = _logit(certainty)
             told[f"by {span.source}"] = 1.0
-        elsewhere = [other for start, other in self._places[self._words(span)] if start != span.start]
+        own = self._words(span)
+        elsewhere = self._places[own] - self._at[own, span.start]  # by recognizer
         told["elsewhere"] = float(bool(elsewhere))
         told["elsewhere by another"] = float(any(other != rank for other in elsewhere))
         share = 1.0 / (last - first + 1)
@@ -195,15 +206,13 @@ class Surroundings:
     def _contradicted(self, number: int, kind: str) -> float:
         """Return the largest certainty with which another recognizer took the place for another kind of PHI."""
         rank, span = self._candidates[number]
-        low, high = bisect_left(self._starts, span.start - self._longest), bisect_left(self._starts, span.end)
-        return max(
-            [
-                score_of(other)
-                for by, other in self._candidates[low:high]
-                if by != rank and other.end > span.start and group(other.category) != kind
-            ],
-            default=0.0,
-        )
+        most = 0.0
+        for held, longest in zip(self._held, self._longest, strict=True):
+            low = bisect_left(held, span.start - longest, key=_FIRST)
+            for _, by, other in held[low : bisect_left(held, span.end, key=_FIRST)]:
+                if by != rank and other.end > span.start and group(other.category) != kind:
+                    most = max(most, score_of(other))
+        return most
 
     def _near(self, span: Span) -> int:
         return bisect_right(self._sure, span.end + _NEAR) - bisect_left(self._sure, span.start - _NEAR)

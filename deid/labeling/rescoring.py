@@ -142,8 +142,8 @@ def read(data: bytes) -> Rescorer:
         categories = tuple(map(str, content["categories"]))
     except (KeyError, TypeError, AttributeError, RecursionError, OverflowError):
         raise ValueError("no rescorer") from None
-    nodes = len(trees.feature)
-    for name in ("left", "right", "threshold", "value"):
+    nodes = trees.feature.size
+    for name in ("feature", "left", "right", "threshold", "value"):
         if getattr(trees, name).shape != (nodes,):
             raise ValueError("arrays of different lengths")
     for name, size in (("left", nodes), ("right", nodes), ("roots", nodes), ("feature", FIGURES)):
@@ -152,6 +152,8 @@ def read(data: bytes) -> Rescorer:
             raise ValueError("a node that is not there")
     if not (0 <= trees.depth <= nodes and np.isfinite([trees.base, *trees.value]).all()):
         raise ValueError("no finite numbers")
+    if not all(0 <= habit.right <= habit.seen for habit in habits.values()):
+        raise ValueError("more right than seen")
     return Rescorer(categories, habits, trees)
 
 

@@ -21,6 +21,7 @@ _OF_NUMBER = regex.compile(
 _TELLING = regex.compile(r"\d{5}|(?<!\d)(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2\d{2,4})(?!\d)")
 """A number of many digits or a day: what a row of an export holds and a list of findings seldom does."""
 _FIGURE = regex.compile(r"\d\d")
+_BETWEEN_FIGURES = regex.compile(r"\d,\d")
 _FIGURE_AT_ALL = regex.compile(r"\d")
 _COLUMNS = regex.compile(r"\S {2,}\S|\t")
 _FEW, _MANY = 2, 3
@@ -92,6 +93,8 @@ def _parting(line: str) -> tuple[Sequence[int], Sequence[int]]:
     """Return the places of the commas that may part values, and of those among them that are in no number."""
     kept = _QUOTED.sub(lambda quoted: "_" * (len(quoted[0])), line) if '"' in line else line
     every = [comma.start() for comma in _PARTING.finditer(kept)]
+    if not _BETWEEN_FIGURES.search(kept):
+        return every, every
     kept = _OF_NUMBER.sub(lambda number: number[0].replace(",", "_"), kept)
     return every, [comma.start() for comma in _PARTING.finditer(kept)]
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from deid.base.errors import ConfigError, ModelError
@@ -182,6 +185,36 @@ def test_what_is_no_rescorer_is_refused(change: dict[str, object], rescoring_tag
             content["trees"][name] = value
     with pytest.raises(ValueError, match=r"no|arrays"):
         rescoring.read(json.dumps(content).encode())
+
+
+ODD = [None, -1, 0, 2**70, 1e308, float("nan"), float("inf"), "x", [], {}, [[1]], True, 10**6]
+
+
+@given(changes=st.lists(st.tuples(st.integers(0, 10**6), st.sampled_from(ODD), st.booleans()), min_size=1, max_size=3))
+@settings(max_examples=300)
+def test_whatever_a_file_holds_is_refused_or_gives_probabilities(changes: list[tuple[int, object, bool]]) -> None:
+    """A scalar for an array, or a habit seen -1 times, ended in a traceback."""
+    trees = rescoring.Trees(*map(np.array, ([0, 0, 0], [0.0] * 3, [1, 1, 2], [2, 1, 2], [0.0, 1.0, -1.0], [0])), 1, 0.0)
+    names = properties("Mr. Smith came", 4, 9, "PATIENT")
+    content = json.loads(Rescorer(("PATIENT",), dict.fromkeys(names, Habit(1, 2, 3)), trees).write())
+    for at, value, gone in changes:
+        places = [(content, name) for name in content]
+        for holder, name in places:  # grows meanwhile
+            held = holder[name]
+            keys = list(held) if isinstance(held, dict) else range(len(held)) if isinstance(held, list) else ()
+            places += [(held, key) for key in keys]
+        if not places:
+            continue
+        holder, name = places[at % len(places)]
+        if gone:
+            del holder[name]
+        else:
+            holder[name] = copy.deepcopy(value)
+    try:
+        read = rescoring.read(json.dumps(content).encode())
+    except ValueError:
+        return
+    assert all(0 <= p <= 1 for *_, p in read.rescored("Mr. Smith came", [(4, 9, "PATIENT", 0.7)]))
 
 
 def test_where_all_candidates_are_spans_nothing_is_learnt() -> None:
