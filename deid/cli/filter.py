@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from deid.streaming.options import RecordOptions
 
 if TYPE_CHECKING:
     from deid.base.keys import Key
+    from deid.pipeline import Pipeline
     from deid.streaming.crew import Crew
     from deid.streaming.proof import Proof
     from deid.streaming.stopping import Stop
@@ -41,6 +42,16 @@ class ManifestOptions:
         """Refuse a manifest without a place."""
         if self.manifest_every and self.manifest is None:
             raise ConfigError("--manifest-every without --manifest", "name the file of the manifest")
+
+    def proof(self, told: Summary, key: Key, pipeline: Callable[[], Pipeline], totals: Totals) -> Proof | None:
+        """Return what writes manifests of what is counted, if it is asked for."""
+        if self.manifest is None:
+            return None
+        from deid.cli.run_manifest import facts_of
+        from deid.streaming.proof import Proof
+
+        place = self.manifest
+        return Proof(lambda: told.begin(place, key, place), facts_of(pipeline()), totals, self.manifest_every, tell)
 
 
 @dataclass(frozen=True)
@@ -86,9 +97,7 @@ class _Feed:
             "bytes_written": totals.written,
             "worker_restarts": totals.restarts,
         }
-        if self.proof is not None:
-            told.places += [f"manifest: {place}" for place in self.proof.places[-1:]]
-            told.lost = self.proof.lost
+        told_proof(told, self.proof)
         told.notes += [
             f"no record has the field {name}, which an option names: look at its spelling"
             for name in sorted(totals.unmet or ())
@@ -208,14 +217,7 @@ def feeding(
     key, created = load_key(work.key_file)
     recipe = PipelineRecipe(key, said)
     totals = Totals(tell=tell, note=None if told.said.quiet else tell)
-    proof = None
-    if feed.manifest is not None:
-        from deid.cli.run_manifest import model_facts, policy_facts
-        from deid.streaming.proof import Proof
-
-        place, pipeline = feed.manifest, recipe.pipeline()
-        facts = {"policy": policy_facts(pipeline.policy), "model": model_facts(pipeline.recognizer)}
-        proof = Proof(lambda: told.begin(place, key, place), facts, totals, feed.manifest_every, tell)
+    proof = feed.proof(told, key, recipe.pipeline, totals)
     with ExitStack() as stack:
         stop = stack.enter_context(Stop())
         if created:
@@ -226,6 +228,13 @@ def feeding(
         stack.enter_context(feed.watching(totals, tell))
         crew = stack.enter_context(Crew(recipe, replace(shape, drift=feed.drift is not None), work.processes))
         yield _Feed(key, shape, totals, proof, stop, crew)
+
+
+def told_proof(told: Summary, proof: Proof | None) -> None:
+    """Say where the last manifest is, and whether some were taken away."""
+    if proof is not None:
+        told.places += [f"manifest: {place}" for place in proof.places[-1:]]
+        told.lost = proof.lost
 
 
 def tell(line: str) -> None:

@@ -10,6 +10,7 @@ from deid.base.errors import DeidError
 if TYPE_CHECKING:
     from deid.detection import Recognizer
     from deid.io import Source
+    from deid.pipeline import Pipeline
     from deid.replacement.policy import Policy
 
 
@@ -35,6 +36,11 @@ def model_facts(recognizer: Recognizer | None) -> dict[str, str] | None:
     checksum = recognizer.fingerprint()
     name = recognizer.name if not checksum or recognizer.name in available_models() else "own"
     return {"name": name, "fingerprint": checksum, "language": recognizer.language}
+
+
+def facts_of(pipeline: Pipeline) -> dict[str, Any]:
+    """Return what a manifest says of policy and model of a pipeline."""
+    return {"policy": policy_facts(pipeline.policy), "model": model_facts(pipeline.recognizer)}
 
 
 def models_of(recognizer: Recognizer | None) -> list[dict[str, Any]]:

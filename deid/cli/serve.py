@@ -15,10 +15,10 @@ from deid.base.errors import ConfigError, require
 from deid.base.keys import load_key
 from deid.base.options import option, size_of, store_of
 from deid.cli.common import Summary
-from deid.cli.filter import ManifestOptions, tell
+from deid.cli.filter import ManifestOptions, tell, told_proof
 from deid.cli.listening_options import CertificateOptions
 from deid.cli.option_groups import DriftOptions, VaultKeeping, WorkOptions, command
-from deid.cli.run_manifest import model_facts, models_of, policy_facts
+from deid.cli.run_manifest import facts_of, models_of
 from deid.pipeline.options import PipelineOptions
 
 if TYPE_CHECKING:
@@ -150,7 +150,6 @@ def serve(
     from deid.base.network import Address
     from deid.base.pool import Pool
     from deid.base.store import refuse_password
-    from deid.streaming.proof import Proof
     from deid.streaming.totals import Totals
     from deid.streaming.work import PipelineRecipe
     from deid.web.job_worker import JobRecipe
@@ -185,16 +184,15 @@ def serve(
     place = listening(where.host, where.port, tokens=access is not None, certificate=certificate)
     recipe = PipelineRecipe(key, said)
     pipeline = recipe.pipeline()  # no model is loaded here: facts alone
-    facts = {"policy": policy_facts(pipeline.policy), "model": model_facts(pipeline.recognizer)}
+    facts = facts_of(pipeline)
     with ExitStack() as stack:
         vault = stack.enter_context(keeping.opened(key))
         sessions = stack.enter_context(closing(Sessions(key, pipeline.language, vault)))
         made = WorkerRecipe(recipe, limits.timeout, comparing.drift is not None)
         pool = stack.enter_context(Pool(made, work.processes, silent=True))
-        totals, jobs, proof = Totals(), None, None
-        if proving.manifest is not None:
-            first = proving.manifest
-            proof = Proof(lambda: told.begin(first, key, first), facts, totals, proving.manifest_every, tell)
+        totals, jobs = Totals(), None
+        proof = proving.proof(told, key, lambda: pipeline, totals)
+        if proof is not None:
             proof.open()
         stack.enter_context(comparing.watching(totals, tell))
         if work_on.job_store is not None:
@@ -212,6 +210,5 @@ def serve(
         run(service(pool, plan, totals, sessions, jobs, proof), place)
         if proof is not None:
             proof.finish(None, None, complete=True)
-            told.places += [f"manifest: {one}" for one in proof.places[-1:]]
-            told.lost = proof.lost
+        told_proof(told, proof)
     return 0
