@@ -4,8 +4,8 @@ A patient who comes as ``Margaret Thornton`` and as ``Maggie Thorton`` is two pe
 a class of two "persons" that are one hides nobody. `count_look_alikes` tells how many there seem to be. Two records
 look alike when
 
-* their names can be one person's (`deid.reading.identity.same_person`: short forms, initials, a single word), or would
-  be but for one letter, and
+* their names can be one person's (`deid.reading.identity.same_person`: short forms, initials, a single word), would be
+  but for one letter, or have given and family name exchanged, and
 * their birth dates are equal but for one digit, two neighbouring digits, or day and month exchanged; or a telephone
   number, an address or an e-mail address is the same, and no two birth dates speak against it; or nothing beside the
   names can be compared, no two record numbers differ, and both names are written out.
@@ -297,6 +297,8 @@ def _near_names(a: str, b: str) -> bool:
         return True
     families = one.keys("family"), other.keys("family")
     givens = _forms(one), _forms(other)
+    if not givens[0].isdisjoint(families[1]) and not givens[1].isdisjoint(families[0]):
+        return True
     if set(families[0]) & set(families[1]):
         return _some_slip(one.keys("given"), other.keys("given"))
     if givens[0] & givens[1]:

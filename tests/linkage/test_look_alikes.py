@@ -26,6 +26,19 @@ def frame(*rows: tuple[str, ...], columns: tuple[str, ...] = ("name", "birth_dat
     return pd.DataFrame(list(rows), columns=list(columns))
 
 
+def test_given_and_family_name_in_each_others_column_are_one_person() -> None:
+    columns = ("given", "family", "birth_date")
+    assert (
+        pairs_of(frame(("John", "Abernathy", "1960-05-06"), ("Abernathy", "John", "1960-05-06"), columns=columns)) == 1
+    )
+    assert (
+        pairs_of(frame(("John", "Abernathy", "1960-05-06"), ("Abernathy", "Ann", "1960-05-06"), columns=columns)) == 0
+    )
+    assert (
+        pairs_of(frame(("John", "Abernathy", "1960-05-06"), ("Abernathy", "John", "1971-02-06"), columns=columns)) == 0
+    )
+
+
 def pairs_of(rows: pd.DataFrame) -> int:
     found = count_look_alikes(rows)
     assert found is not None
@@ -44,6 +57,8 @@ def pairs_of(rows: pd.DataFrame) -> int:
         (("John Abernathy", "1960-05-06"), ("Jonh Abernathy", "1960-05-06")),
         (("John Abernathy", "1960-05-06"), ("John Abernathy", "1960-05-16")),
         (("John Abernathy", "1960-05-06"), ("John Abernathy", "")),
+        (("John Abernathy", "1960-05-06"), ("Abernathy John", "1960-05-06")),
+        (("Maggie Thornton", "1952-03-14"), ("Thornton Margaret", "1952-03-14")),
     ],
 )
 def test_who_may_be_one_person(one: tuple[str, str], other: tuple[str, str]) -> None:
