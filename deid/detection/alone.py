@@ -37,6 +37,10 @@ _LEADS: Final = classes_of("role", "title", "title_doctor", "relation")
 _UNDATED: Final = classes_of("institution", "eponym", "clinical")
 """Words that a date may have taken along: *NCCN 2024*, *2016 IDSA*."""
 _GIVEN: Final = classes_of("given")
+_ORDINARY: Final = classes_of("word", "function", "clinical", "role", "relation", "person_verb")
+_LABELLING: Final = _ORDINARY | classes_of("section", "patient_word")
+_SHORTEST: Final = 2
+"""Letters of the shortest word between two names."""
 _POPULAR: Final = classes_of("popular")
 _NAMESAKE: Final = classes_of("eponym")
 _FUNCTION: Final = classes_of("function")
@@ -79,6 +83,8 @@ def stands_alone(scene: Scene, span: Span) -> bool:
         return _FRACTION.fullmatch(scene.view.text, span.start, span.end) is None
     if GROUP[category] == "NAME" and words and not scene.lowercase_text and all(_plain(scene, i) for i in words):
         return False
+    if GROUP[category] == "NAME" and words and scene.word(words[-1] + 1) == ":" and _labels_value(scene, words):
+        return False
     named = GROUP[category] == "NAME" or (GROUP[category] == "LOCATION" and category != "STREET")
     return not named or len(span) < _INITIALS or not is_clinical(scene, span)
 
@@ -100,6 +106,11 @@ def _is_form_label(scene: Scene, span: Span, words: list[int]) -> bool:
 def _plain(scene: Scene, index: int) -> bool:
     """Tell whether a word is an ordinary one in small letters."""
     return scene.kinds[index] == LOWER and scene.has(index, _WORD) and not scene.has(index, PERSON)
+
+
+def _labels_value(scene: Scene, words: list[int]) -> bool:
+    """Tell whether words before a colon are those of a label, and no name: *Leerling:*, *Fahrer gesucht:*."""
+    return not any(scene.has(i, PERSON) for i in words) and all(scene.has(i, _LABELLING) for i in words)
 
 
 def _is_measure(scene: Scene, words: list[int]) -> bool:
@@ -162,6 +173,52 @@ def within(scene: Scene, span: Span) -> Span:
     start = view.starts[words[first]] if first else span.start
     end = view.ends[words[last]] if last < len(words) - 1 else span.end
     return span.moved(start, end)
+
+
+def in_capitals(scene: Scene, span: Span) -> list[Span]:
+    """Return what of a name that a model found is no ordinary word in small letters: *Gerrit* of *Gerrit haalt de bus*.
+
+    Parameters
+    ----------
+    scene : Scene
+    span : Span
+        A name of a person or of an institution; of the latter only small words before its first capital are cut.
+
+    Returns
+    -------
+    list of Span
+        The span itself where nothing is cut, or where nothing would be left.
+    """
+    words = _words(scene, span)
+    if scene.lowercase_text or not any(scene.capital(i) for i in words) or all(scene.capital(i) for i in words):
+        return [span]
+    if CANONICAL[span.category] in ("HOSPITAL", "ORGANIZATION"):
+        first = next(number for number, i in enumerate(words) if scene.capital(i) or not scene.has(i, _FUNCTION))
+        return [span.moved(scene.starts[words[first]], span.end)] if first else [span]
+    if CANONICAL[span.category] not in ("PATIENT", "DOCTOR"):
+        return [span]
+    found: list[Span] = []
+    start, capital, last = -1, False, span.start
+    for number, i in enumerate(words):
+        if _between(scene, i):
+            if capital:
+                found.append(span.moved(start, last))
+            start, capital = -1, False
+            continue
+        if start < 0:
+            start = span.start if number == 0 else scene.starts[i]
+        capital |= scene.capital(i)
+        last = scene.ends[i]
+    if capital and start == span.start:
+        return [span]
+    return [*found, span.moved(start, span.end)] if capital else found
+
+
+def _between(scene: Scene, index: int) -> bool:
+    """Tell whether a word is an ordinary one in small letters that no name has inside."""
+    if scene.kinds[index] != LOWER or scene.has(index, PERSON | PARTICLE) or len(scene.strings[index]) < _SHORTEST:
+        return False
+    return scene.has(index, _ORDINARY)
 
 
 def _is_told_apart(scene: Scene, index: int) -> bool:

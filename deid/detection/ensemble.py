@@ -44,6 +44,7 @@ from deid.base.compiled import quick
 from deid.detection.alone import (
     ALONE,
     GRAMMATICAL,
+    in_capitals,
     in_one_row,
     is_clinical,
     names_nobody,
@@ -496,8 +497,10 @@ class Ensemble:
             # digits with wide gaps are one number
             return numbers.read(within(scene, span) if proposed else span)
         cells = list(pieces(scene.text, span))
+        if proposed:
+            cells = [part for cell in cells for part in in_capitals(scene, cell)]
         if len(cells) == 1:
-            return numbers.read(within(scene, span))
+            return numbers.read(within(scene, cells[0]))
         parts = [numbers.read(within(scene, cell)) for cell in cells]
         return tuple(chain.from_iterable(parts)) if all(parts) else numbers.read(within(scene, span))
 
