@@ -2,7 +2,7 @@
 
     python scripts/bench/bench_spark.py                          # 4,000 notes, rules and model, two processes
     python scripts/bench/bench_spark.py --notes 100000 --jobs 4
-    python scripts/bench/bench_spark.py --model none
+    python scripts/bench/bench_spark.py --notes 100000 --model none --characters 200    # short notes
 
 The notes are those of corpora/synthetic/sample, again and again, under ids of their own, as Parquet. `deid scrub --jobs
 N` and `deid spark scrub --master local[N]` go over them one after the other; the rows that they write are compared.
@@ -28,9 +28,9 @@ ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "corpora" / "synthetic" / "sample" / "txt"
 
 
-def make(path: Path, count: int, texts: Path) -> int:
+def make(path: Path, count: int, texts: Path, most: int | None) -> int:
     """Write a table of notes; return their characters."""
-    found = [file.read_text(encoding="utf-8") for file in sorted(texts.glob("*.txt"))]
+    found = [file.read_text(encoding="utf-8")[:most] for file in sorted(texts.glob("*.txt"))]
     schema = pa.schema([("id", pa.string()), ("text", pa.string()), ("patient", pa.int64())])
     size = 0
     with pq.ParquetWriter(path, schema) as writer:
@@ -65,6 +65,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--model", default="en")
     parser.add_argument("--texts", type=Path, default=SAMPLE)
+    parser.add_argument("--characters", type=int, help="cut notes to so many characters")
     said = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
@@ -72,7 +73,7 @@ def main() -> None:
         key = place / "key"
         key.write_text("6b" * 32)
         key.chmod(0o600)
-        size = make(place / "in.parquet", said.notes, said.texts)
+        size = make(place / "in.parquet", said.notes, said.texts, said.characters)
         print(f"{said.notes} notes, {size / 1e6:.1f} MB of text, {said.jobs} processes")
         options = ("--key-file", str(key), "--model", said.model, "--patient-field", "patient", "--quiet")
         ways = {
