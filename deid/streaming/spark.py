@@ -69,16 +69,16 @@ def scrub(
     DeidError
         When options contradict each other, a column is not there, or the key is not, or stands where Spark logs it.
     """
-    batch = ScrubBatch(
-        names=tuple(df.columns),
-        columns=columns_of(df.columns, text, id),
-        timeout=timeout,
-        max_document=max_document,
-        key=KeyPlace.of(key_file),
-        options=PipelineOptions(**options, patient_field=patient),
-    )
+    work = _work(df, text, id, timeout, max_document)
+    batch = ScrubBatch(key=KeyPlace.of(key_file), options=PipelineOptions(**options, patient_field=patient), **work)
     batch.make()  # what cannot be fulfilled is an error of now, not of the workers
     return scrub_by(df, batch)
+
+
+def _work(df: DataFrame, text: str | None, id: str | None, timeout: float, most: int) -> dict[str, Any]:
+    """Return what the work on batches is told of a frame."""
+    columns = columns_of(df.columns, text, id)
+    return {"names": tuple(df.columns), "columns": columns, "timeout": timeout, "max_document": most}
 
 
 def scrub_by(df: DataFrame, batch: ScrubBatch) -> DataFrame:
@@ -131,13 +131,8 @@ def tag(
     DeidError
         When options contradict each other, or a column is not there.
     """
-    batch = TagBatch(
-        names=tuple(df.columns),
-        columns=columns_of(df.columns, text, id),
-        timeout=timeout,
-        max_document=max_document,
-        options=RecognizerOptions(**options, patient_field=patient),
-    )
+    work = _work(df, text, id, timeout, max_document)
+    batch = TagBatch(options=RecognizerOptions(**options, patient_field=patient), **work)
     batch.make()
     return tag_by(df, batch)
 
