@@ -1,4 +1,4 @@
-"""Rows of values between commas, as exports leave them in notes.
+"""Rows of values between commas or semicolons, as exports leave them in notes.
 
 *Orme,48291735,2024-03-14,True* is, to a pattern, one number of too many digits. The commas that part the values of
 such a row become tabs: the same length, and what every later reader knows as columns.
@@ -12,7 +12,8 @@ import regex
 
 _PARTING = regex.compile(r'(?<![\s,]),(?=\S)|(?<=,),|,(?=,)|(?<="),$')
 """A comma with nothing but values, or nothing at all, beside it."""
-_QUOTED = regex.compile(r'(?<![^,])"(?:[^"]|"")*+"(?![^,])')
+_SEMICOLON = regex.compile(r"(?<![\s;]);(?=\S)|(?<=;);|;(?=;)")
+_QUOTED = regex.compile(r'(?<![^,;])"(?:[^"]|"")*+"(?![^,;])')
 _OF_NUMBER = regex.compile(
     r"""(?x) (?<![\w,.]) \d{1,3} (?:,\d{3})++ (?![\d,])        # 1,250,000
     | (?<![\d,.]) \d{1,4} , \d{1,3} (?![\d,]) (?!-\d|/\d)      # 10,4 as most of the world writes it
@@ -36,7 +37,8 @@ def parted(text: str) -> str:
     A row is a line of two and more commas without blanks beside them around a telling value, or of three and more
     around any figure. Lines beside it that have as many, and those beside them, are rows of its table, whose commas all
     part values; a row alone is parted beside its figures. Under a head (words between commas, and rows with as many)
-    commas between figures part values too. Commas in quotes and, elsewhere, within numbers and days part nothing.
+    commas between figures part values too, and semicolons do as commas. Commas in quotes and, elsewhere, within
+    numbers and days part nothing.
 
     Args:
         text: the text, its line ends line feeds.
@@ -44,13 +46,15 @@ def parted(text: str) -> str:
     Returns:
         A text of the same length.
     """
+    if text.count(";") - text.count("; ") - text.count(";\n") >= _FEW:
+        text = _under_heads(text)
     if text.count(",") - text.count(", ") - text.count(",\n") < _FEW:
         return text
     lines = _lines(text)
     every, commas = zip(*[_parting(line) if line.count(",") >= _FEW else ((), ()) for line in lines], strict=True)
     changed = False
     for first, stop in _runs(every):
-        if stop - first > 1 and _is_head(lines[first]) and any(map(_FIGURE_AT_ALL.search, lines[first + 1 : stop])):
+        if _is_table(lines[first:stop]):
             lines[first:stop] = [_with_tabs(lines[at], every[at], True) for at in range(first, stop)]
             changed = True
     for first, stop in _runs(commas):
@@ -60,6 +64,26 @@ def parted(text: str) -> str:
             lines[at] = _with_tabs(lines[at], commas[at], whole)
             changed = True
     return "\n".join(lines) if changed else text
+
+
+def _under_heads(text: str) -> str:
+    """Return the text with tabs for the semicolons of tables with a head, as most of Europe exports them."""
+    lines = _lines(text)
+    signs = [
+        [sign.start() for sign in _SEMICOLON.finditer(_unquoted(line))] if ";" in line and "&" not in line else []
+        for line in lines
+    ]
+    changed = False
+    for first, stop in _runs(signs):
+        if _is_table(lines[first:stop]):
+            lines[first:stop] = [_with_tabs(lines[at], signs[at], True) for at in range(first, stop)]
+            changed = True
+    return "\n".join(lines) if changed else text
+
+
+def _is_table(lines: Sequence[str]) -> bool:
+    """Tell whether lines with as many signs are a head and rows, some with figures."""
+    return len(lines) > 1 and _is_head(lines[0]) and any(map(_FIGURE_AT_ALL.search, lines[1:]))
 
 
 def _runs(commas: Sequence[Sequence[int]]) -> Iterator[tuple[int, int]]:
@@ -91,12 +115,16 @@ def _lines(text: str) -> list[str]:
 
 def _parting(line: str) -> tuple[Sequence[int], Sequence[int]]:
     """Return the places of the commas that may part values, and of those among them that are in no number."""
-    kept = _QUOTED.sub(lambda quoted: "_" * (len(quoted[0])), line) if '"' in line else line
+    kept = _unquoted(line)
     every = [comma.start() for comma in _PARTING.finditer(kept)]
     if not _BETWEEN_FIGURES.search(kept):
         return every, every
     kept = _OF_NUMBER.sub(lambda number: number[0].replace(",", "_"), kept)
     return every, [comma.start() for comma in _PARTING.finditer(kept)]
+
+
+def _unquoted(line: str) -> str:
+    return _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), line) if '"' in line else line
 
 
 def _is_head(line: str) -> bool:

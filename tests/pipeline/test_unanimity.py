@@ -210,7 +210,7 @@ TOWNS = ["Quimby India", "Belvedere Mario", "Quimby Houston", "Texas Marisol", "
 
 
 @pytest.mark.parametrize("name", shipped_policies())
-@pytest.mark.parametrize("sign", [",", "\t", " | "])
+@pytest.mark.parametrize("sign", [",", ";", "\t", " | "])
 @pytest.mark.parametrize("heads", [("name", "ward", "bed"), ("mrn", "ward", "name"), ("id", "age", "name")])
 def test_a_column_of_names_is_left_by_no_policy(name: str, sign: str, heads: tuple[str, ...]) -> None:
     """Whatever parts its columns, and whatever else the names may be."""

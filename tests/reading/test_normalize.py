@@ -14,6 +14,12 @@ from deid.reading.normalize import normalize
         ("Name,MRN,Seen,Well\nOrme,4411203,2024-03-14,True", "Name\tMRN\tSeen\tWell\nOrme\t4411203\t2024-03-14\tTrue"),
         ("Name,MRN,Seen\nOrme,4411203,2024-03-14", "Name\tMRN\tSeen\nOrme\t4411203\t2024-03-14"),
         ("name,ward,bed\nOrme,4W,1\nDale,5E,2", "name\tward\tbed\nOrme\t4W\t1\nDale\t5E\t2"),
+        ('name;ward;bed\nOrme;4W;1\n"a;b";5E;2', 'name\tward\tbed\nOrme\t4W\t1\n"a;b"\t5E\t2'),
+        (
+            "lungs clear;heart regular;no edema\nno pain;no rash;well",
+            "lungs clear;heart regular;no edema\nno pain;no rash;well",
+        ),
+        ("seen; well; home\nBP 120; HR 80; RR 12", "seen; well; home\nBP 120; HR 80; RR 12"),
         ("id,age,name\n1,45,Orme\n2,7,Dale", "id\tage\tname\n1\t45\tOrme\n2\t7\tDale"),
         ("a,b,c\nOrme,x,y\nDale,x,7\nVann,4411203,z", "a\tb\tc\nOrme\tx\ty\nDale\tx\t7\nVann\t4411203\tz"),
         ("no fever,chills,cough\nno pain,edema,rash", "no fever,chills,cough\nno pain,edema,rash"),
