@@ -33,6 +33,8 @@ from deid.replacement.pools import (
 )
 
 ADDRESS: Final = frozenset({"STREET", "CITY", "STATE", "ZIP", "COUNTRY"})
+STAYS: Final = "stays"
+"""Source of a span that `at_home` lets stay, for those who replace what stands beside it."""
 _SAME_ADDRESS: Final = re.compile(r"[\s,.;:|/()\-–•]{0,6}")
 _CODE: Final = re.compile(r"(?<!\d)\d{4,5}(?!\d)")
 """The digits of a postal code, without the four more of a ZIP code behind them."""
@@ -175,6 +177,10 @@ class PlaceMap:
                 self._area[place.start] = area
                 if place.category == "CITY":
                     self._city_area.setdefault(phrase_key(place.text), area)
+
+    def stay(self, country: str) -> None:
+        """Let a country stay in longer names, such as an address in one field, as it does by itself (`at_home`)."""
+        self.known.setdefault(phrase_key(country), country)
 
     def replace(self, place: AddressSpan, step: int = 1) -> str:
         """Return the surrogate of a city, state, ZIP code or country."""

@@ -20,7 +20,7 @@ from deid.replacement.articles import agree
 from deid.replacement.choices import require_inside
 from deid.replacement.containment import holds
 from deid.replacement.operators import OPERATORS
-from deid.replacement.places import AddressSpan, at_home
+from deid.replacement.places import STAYS, AddressSpan, at_home
 from deid.replacement.policy import Policy, Rule
 from deid.replacement.scope import Operator, Scope, Written
 
@@ -125,6 +125,7 @@ class Replacer:
                 by_rule[rule] = [p for p in places if p not in stay]
                 for place in stay:
                     texts[place] = document.text[known[place].start : known[place].end]
+                    known[place] = replace(known[place], source=STAYS)
         collisions = 0
         people: dict[str, str] = {}
         for whose, members in _by_scope(document.with_spans(known), scope, scope_at):

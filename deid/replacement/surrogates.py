@@ -28,7 +28,7 @@ from deid.replacement.names import NameMap
 from deid.replacement.numbers import normal_form, numbers_of, replace_number, replace_social_security
 from deid.replacement.people import replace_age, replace_other, replace_profession
 from deid.replacement.permutation import Keyed, keyed_for
-from deid.replacement.places import ADDRESS, AddressSpan, PlaceMap
+from deid.replacement.places import ADDRESS, STAYS, AddressSpan, PlaceMap
 from deid.replacement.pools import words
 from deid.replacement.scope import Scope, Written
 
@@ -144,6 +144,9 @@ class SurrogateOperator:
         ]
         numbers = numbers_of(scope.key) if scope.key.map > 1 else None
         page = _Page(choices, PlaceMap(choices, text, address), numbers, _forms(found) if numbers else frozenset())
+        for span in document.spans:
+            if span.source == STAYS:
+                page.places.stay(text[span.start : span.end])
         out: list[str] = [""] * len(spans)
         dated = [i for i, (category, _) in enumerate(found) if category == "DATE"]
         if dated:

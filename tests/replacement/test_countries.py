@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from deid.base.errors import OutputError
 from deid.base.keys import Key
 from deid.document import Document, Span
 from deid.pipeline.verification import verify_document
-from deid.replacement.policy import load_policy
+from deid.replacement.policy import load_policy, parse_policy
 from deid.replacement.pools import countries, country_index, phrase_key, same_country
 from deid.replacement.replacer import Replacer
 from deid.replacement.scope import Scope
@@ -64,6 +67,25 @@ def test_the_country_of_an_american_address_is_that_of_its_new_state() -> None:
     new = replaced(text, *PARTS, ("United States", "COUNTRY"), ("Canada", "COUNTRY"))
     assert ". Born in the United States, lived in " in new
     assert "Canada" not in new
+
+
+def test_an_address_in_one_field_has_the_country_of_the_fields_beside_it() -> None:
+    text = "Boston, MA 02115, US. 12 Oak Street, Boston, MA 02115, US"
+    parts = (*PARTS[1:], ("12 Oak Street, Boston, MA 02115, US", "STREET"))
+    assert re.fullmatch(r"(.*, US)\. .* \1", replaced(text, *parts))
+
+
+def test_a_policy_that_redacts_countries_leaves_none_in_an_address_in_one_field() -> None:
+    policy = parse_policy(
+        {"default": {"operator": "surrogate"}, "categories": {"COUNTRY": {"operator": "redact"}}}, "own", Path()
+    )
+    text = "Boston, MA 02115, US. 12 Oak Street, Boston, MA 02115, US"
+    spans, at = [], 0
+    for part, category in (*PARTS[1:], ("12 Oak Street, Boston, MA 02115, US", "STREET")):
+        at = text.index(part, at)
+        spans.append(Span(at, at + len(part), category))
+        at += len(part)
+    assert "US" not in Replacer(policy)(Document("n", text), spans, SCOPES[0]).document.text
 
 
 def test_without_an_american_address_the_country_is_another() -> None:
