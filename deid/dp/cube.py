@@ -20,7 +20,7 @@ from deid.dp.adaptive import adaptive_pairs
 from deid.dp.budget import Ledger
 from deid.dp.counting import count_rows
 from deid.dp.domain import Dimension, check_part
-from deid.dp.methods import LARGEST_PAIR, METHODS, CubePlan, Rows, measure, wavelet_of
+from deid.dp.methods import LARGEST_PAIR, MAX_DENSE, METHODS, CubePlan, Rows, measure, wavelet_of
 from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, laplace_scale
 from deid.dp.payment import check_payer, mark_of, part_path, row_key
 from deid.dp.plan import Terms
@@ -29,7 +29,6 @@ from deid.dp.unit import PrivacyUnit
 
 GAUSSIAN = ("marginals", "topdown", "forest", "adaptive", "cells")
 """Methods that can draw Gaussian noise."""
-_MAX_DENSE = 20_000_000
 _MAX_RECONCILED = 400_000_000
 _MAX_FOREST = 2_000_000  # the bootstrap of its intervals holds each cell a hundred times
 _SUBSET_CELLS = 100_000  # as many cells take the time that a subset takes anyway
@@ -174,7 +173,7 @@ def _check_size(plan: CubePlan) -> None:
         raise ConfigError(f"{len(shape)} columns are too many for {method}, which takes {most}", f"{others}")
     if METHODS[method].dense:
         padded = wavelet_of(plan).padded if method == "privelet" else shape
-        if math.prod(padded) > _MAX_DENSE:
+        if math.prod(padded) > MAX_DENSE:
             raise ConfigError(
                 f"{math.prod(padded)} cells are too many to draw one by one",
                 "use marginals, privtree or forest, or wider cells",
@@ -182,14 +181,14 @@ def _check_size(plan: CubePlan) -> None:
     cells = [math.prod(shape[axis] for axis in axes) for axes in plan.slices]
     # reconciling goes through all subsets of a slice's columns, many times
     work = sum(2 ** len(axes) * (own + _SUBSET_CELLS) for axes, own in zip(plan.slices, cells, strict=True))
-    if sum(cells) > _MAX_DENSE or work > _MAX_RECONCILED:
+    if sum(cells) > MAX_DENSE or work > _MAX_RECONCILED:
         raise ConfigError(
             f"the slices have {sum(cells)} cells, too many to draw and to reconcile",
             "name slices of fewer columns, or declare wider cells",
         )
     if method == "adaptive":
         pairs_cells = sum(shape[a] * shape[b] for a, b in adaptive_pairs(shape, LARGEST_PAIR))
-        if pairs_cells > _MAX_DENSE:
+        if pairs_cells > MAX_DENSE:
             raise ConfigError(
                 f"the pairs of columns have {pairs_cells} cells, too many to choose from",
                 "declare wider cells, leave a wide column out, or name slices",

@@ -13,18 +13,20 @@ Sequences and fidelity: the noise of each number.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from deid.base.arrays import IntArray
 from deid.base.errors import require
 from deid.base.reports import Section
 from deid.dp.costs import Cost, half_width_of, laplace_draws, told, variance_of
+from deid.dp.domain import OuterLevel
 from deid.dp.keys import KeysPlan
 from deid.dp.marginals import Axes, query_weights
-from deid.dp.methods import CubePlan
+from deid.dp.methods import MAX_DENSE, CubePlan
 from deid.dp.models import NestedModel, clamp_bias
 from deid.dp.noise import SeededNoise, laplace_variance
 from deid.dp.plan import Terms
@@ -36,6 +38,8 @@ from deid.dp.view import CheckedQuery
 _LARGEST = 300.0  # beyond, the noise's variance is no longer a number above 0
 _ROWS = (100, 1_000, 10_000)  # of made-up tables
 _NOTHING = "Nothing was read and nothing was charged."
+Rolled = tuple[int, OuterLevel] | None
+"""The dimension that is asked by a level in which its cells lie, and the level; None where none is."""
 _CERTAIN = 1e9  # an epsilon at which noise is 0
 _REHEARSALS = 300
 _DRAWS = 200_000  # of all rehearsals of an aggregate
@@ -71,8 +75,8 @@ def _draws(cost: Cost, draws: float) -> float:
     return draws * laplace_draws(cost)
 
 
-def _marginals(plan: CubePlan, axes: Axes) -> tuple[float, float] | None:
-    if not plan.slices:
+def _marginals(plan: CubePlan, axes: Axes, rolled: Rolled) -> tuple[float, float] | None:
+    if rolled is not None or not plan.slices:
         return None
     tables = [(own, plan.variance(share)) for own, share in plan.measured()]
     covering = [own for own, _ in tables if set(axes) <= set(own)]
@@ -90,33 +94,45 @@ def _marginals(plan: CubePlan, axes: Axes) -> tuple[float, float] | None:
     return expected_deviation(variance, _draws(plan.measuring, draws)), 0.0
 
 
-def _summed(plan: CubePlan, axes: Axes) -> int:
-    return math.prod(size for axis, size in enumerate(plan.shape) if axis not in axes)
+def _sums(plan: CubePlan, axes: Axes, rolled: Rolled) -> list[int]:
+    """Return how many cells a number of the slice adds up: of an outer level those of each of its cells."""
+    others = math.prod(size for axis, size in enumerate(plan.shape) if axis not in axes)
+    if rolled is None:
+        return [others]
+    axis, level = rolled
+    return [int(own) * others // plan.shape[axis] for own in np.bincount(level.of)]
 
 
-def _cells(plan: CubePlan, axes: Axes) -> tuple[float, float]:
-    summed = _summed(plan, axes)
-    variance = plan.variance(plan.shares([1.0])[0])
-    return expected_deviation(summed * variance, _draws(plan.measuring, summed)), 0.0
-
-
-def _cells_clamped(plan: CubePlan, axes: Axes) -> tuple[float, float] | None:
-    if plan.delta:
+def _cells(plan: CubePlan, axes: Axes, rolled: Rolled) -> tuple[float, float] | None:
+    if math.prod(plan.shape) > MAX_DENSE:
         return None
-    bias = _summed(plan, axes) * clamp_bias(plan.unit.distance, plan.pure)
-    return max(bias, _cells(plan, axes)[0]), bias
+    variance, sums = plan.variance(plan.shares([1.0])[0]), _sums(plan, axes, rolled)
+    return float(np.mean([expected_deviation(own * variance, _draws(plan.measuring, own)) for own in sums])), 0.0
 
 
-def _topdown(plan: CubePlan, axes: Axes) -> tuple[float, float] | None:
+def _cells_clamped(plan: CubePlan, axes: Axes, rolled: Rolled) -> tuple[float, float] | None:
+    drawn = None if plan.delta else _cells(plan, axes, rolled)
+    if drawn is None:
+        return None
+    bias = float(np.mean(_sums(plan, axes, rolled))) * clamp_bias(plan.unit.distance, plan.pure)
+    return max(bias, drawn[0]), bias
+
+
+def _topdown(plan: CubePlan, axes: Axes, rolled: Rolled) -> tuple[float, float] | None:
     if plan.method != "topdown":
         return None
     none, costs = np.zeros(plan.shape), plan.shares(plan.weights)
     model = NestedModel(plan.nested, plan.nesting, none, none, costs, plan.unit.distance)
-    variance = float(model.moments(axes, [None] * len(plan.shape)).variance.mean())
-    return expected_deviation(variance, math.inf), 0.0
+    chosen: list[list[IntArray | None]] = [[None] * len(plan.shape)]
+    if rolled is not None:
+        axis, level = rolled
+        cells = (np.flatnonzero(level.of == number) for number in range(len(level.labels)))
+        chosen = [[own if place == axis else None for place in range(len(plan.shape))] for own in cells]
+    variances = [float(model.moments(axes, own).variance.mean()) for own in chosen]
+    return float(np.mean([expected_deviation(own, math.inf) for own in variances])), 0.0
 
 
-FORECASTS: dict[str, Callable[[CubePlan, Axes], tuple[float, float] | None]] = {
+FORECASTS: dict[str, Callable[[CubePlan, Axes, Rolled], tuple[float, float] | None]] = {
     "marginals": _marginals,
     "topdown": _topdown,
     "cells": _cells,
@@ -125,12 +141,20 @@ FORECASTS: dict[str, Callable[[CubePlan, Axes], tuple[float, float] | None]] = {
 """Methods with a forecast: expected absolute error and bias of one number, or None where they cannot answer."""
 
 
-def _asked(plan: CubePlan) -> Sequence[Axes]:
-    return plan.slices or [(axis,) for axis in range(len(plan.shape))]
+def _asked(plan: CubePlan) -> list[tuple[str, int, Axes, Rolled]]:
+    """Return what is forecast: name, how many numbers, dimensions, and the level for which one of them is asked."""
+    if plan.slices:
+        return [(plan.names(axes), math.prod(plan.shape[axis] for axis in axes), axes, None) for axes in plan.slices]
+    asked: list[tuple[str, int, Axes, Rolled]] = []
+    for axis, own in enumerate(plan.dimensions):
+        asked += [(name, len(level.labels), (), (axis, level)) for name, level in own.outer.items()]
+        asked.append((own.name, len(own), (axis,), None))
+    return asked
 
 
 def forecast(plan: CubePlan) -> list[Forecast]:
-    """Forecast the named slices (or all single columns) by every method whose error does not depend on the data.
+    """Forecast the named slices, or all single columns and the levels in which their cells lie, by every method whose
+    error does not depend on the data.
 
     Parameters
     ----------
@@ -145,11 +169,10 @@ def forecast(plan: CubePlan) -> list[Forecast]:
     """
     result = []
     for method, expected in FORECASTS.items():
-        for axes in _asked(plan):
-            numbers = expected(plan, axes)
+        for name, cells, axes, rolled in _asked(plan):
+            numbers = expected(plan, axes, rolled)
             if numbers is not None:
-                cells = math.prod(plan.shape[axis] for axis in axes)
-                result.append(Forecast(method, plan.names(axes), cells, *numbers))
+                result.append(Forecast(method, name, cells, *numbers))
     return result
 
 
@@ -176,7 +199,8 @@ def epsilon_for(plan: CubePlan, error: float) -> dict[str, float | None]:
     require(error > 0, "the wanted error must be positive", "for example: --wanted-error 5")
 
     def worst(method: str, epsilon: float) -> float | None:
-        numbers = [FORECASTS[method](replace(plan, epsilon=epsilon), axes) for axes in _asked(plan)]
+        anew = replace(plan, epsilon=epsilon)
+        numbers = [FORECASTS[method](anew, axes, rolled) for _, _, axes, rolled in _asked(plan)]
         known = [number[0] for number in numbers if number is not None]
         return max(known) if len(known) == len(numbers) else None
 

@@ -38,6 +38,8 @@ from deid.dp.plan import ReleasePlan
 from deid.dp.privelet import Wavelet, privelet
 from deid.dp.privtree import privtree
 
+MAX_DENSE = 20_000_000
+"""Cells that are drawn one by one."""
 LARGEST_PAIR = 100_000
 """Cells of a pair of columns that ``adaptive`` may choose."""
 

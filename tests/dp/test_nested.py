@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -151,12 +152,28 @@ def test_intervals_cover_and_outer_levels_have_less_noise_than_sums_of_cells() -
 
 def test_the_forecast_and_shares_of_levels() -> None:
     plan = plan_cube([COUNTY, YEAR], 0.5, PrivacyUnit(), report_share=0.0, nonnegative=False)
-    told = {line.slice: line.per_cell for line in forecast(plan) if line.method == "topdown"}
-    errors = []
-    for seed in range(80):
-        made = release_cube(table(), plan, ledger=None, noise=SeededNoise(seed)).slice(["year"])
-        errors.append(np.abs(made["count"] - table()["year"].value_counts().reindex(list("012")).to_numpy()).mean())
-    assert told["year"] == pytest.approx(np.mean(errors), rel=0.2)
+    for method in ("topdown", "cells"):
+        told = {line.slice: line.per_cell for line in forecast(plan) if line.method == method}
+        asked = plan_cube([COUNTY, YEAR], 0.5, PrivacyUnit(), method=method, report_share=0.0, nonnegative=False)
+        errors: dict[str, list[float]] = {"year": [], "state": []}
+        for seed in range(80):
+            made = release_cube(table(), asked, ledger=None, noise=SeededNoise(seed))
+            sure = release_cube(table(), replace(asked, epsilon=1e9), ledger=None, noise=SeededNoise(0))
+            for name, found in errors.items():
+                found.append(np.abs(made.slice([name])["count"] - sure.slice([name])["count"]).mean())
+        for name, found in errors.items():
+            assert told[name] == pytest.approx(np.mean(found), rel=0.2), (method, name)
+    # an outer level is forecast, and its share makes it better
+    shares = {"state": 6.0}
+    better = plan_cube([COUNTY, YEAR], 0.5, PrivacyUnit(), report_share=0.0, nonnegative=False, level_shares=shares)
+    error, before = (
+        {own.slice: own.per_cell for own in forecast(one) if own.method == "topdown"} for one in (better, plan)
+    )
+    assert error["state"] < before["state"]
+    assert error[COUNTY.name] > before[COUNTY.name]
+    # what is never drawn is not forecast
+    wide = [declare(name, {"range": [0, 299]}) for name in "abc"]
+    assert forecast(plan_cube(wide, 1.0, PrivacyUnit(), method="privtree", report_share=0.0)) == []
     heavy = released(table(), level_shares={"all": 8, "state": 2})
     assert heavy.model.costs == pytest.approx((8 / 12, 1 / 12, 2 / 12, 1 / 12), rel=1e-6)
 
