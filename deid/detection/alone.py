@@ -16,6 +16,7 @@ from deid.document import Span
 from deid.phi import CANONICAL, GROUP
 from deid.reading.lexicon import classes_of
 from deid.reading.view import LOWER, NUMBER, TITLE, UPPER
+from deid.rules.institutions import is_general
 from deid.rules.person_words import PERSON
 from deid.rules.scene import Scene
 from deid.rules.word_classes import EPONYM_HEAD, ORDINARY, PARTICLE, cues_of
@@ -29,6 +30,7 @@ _CALENDAR: Final = classes_of("month", "weekday", "season", "holiday")
 _TERM: Final = classes_of("clinical")
 _COMMON: Final = classes_of("clinical", "section", "function", "hospital_head", "hospital_head_weak", "role")
 _WORD: Final = classes_of("word")
+_SPOKEN: Final = classes_of("word", "clinical", "section", "function")
 _OCCUPATION: Final = classes_of("occupation")
 _NO_OCCUPATION: Final = classes_of("no_occupation", "role", "relation", "clinical")
 _BEFORE: Final = classes_of("section", "function", "role", "relation", "occupation", "title", "title_doctor")
@@ -56,6 +58,18 @@ _MEASURED: Final = regex.compile(r"(?:[ \t]+[a-z]+)?(?:[ \t]+[0-9][0-9.:]*,?(?![
 _SEXES: Final = frozenset("FMfm")
 _CELL_BEFORE: Final = regex.compile(r"(?:\n|\t|\||[ ]{2})[ ]*\Z")
 _CELL_BEHIND: Final = regex.compile(r"[ ]*(?:\Z|\n|\t|\||:)|[ ]{2}")
+_PART: Final = regex.compile(r"[0-9][.,]\Z|[$\u00a3\u20ac][ ]?\Z")
+"""Before the digits behind a decimal point, or an amount."""
+_REGISTERED: Final = regex.compile(r"\((?:ASCP|AMT|NCA|NBCOT|ARRT|R|S|T|N)\)")
+"""Behind a credential: *MT(ASCP)*, *RT(R)*."""
+_ACUITY: Final = regex.compile(r"6/(?:4|5|6|9|12|18|24|36|60)")
+_SEEN: Final = regex.compile(
+    r"(?<![A-Za-z])(?:VA|V/A|VAR|VAL|PH|[Aa]cuity|[Ss]nellen|LogMAR|[Uu]naided|[Aa]ided)(?![A-Za-z])"
+)
+_LINE: Final = 80
+_CLOCK: Final = regex.compile(r"(?:[01][0-9]|2[0-3])[0-5][0-9]")
+_BEHIND_DATE: Final = regex.compile(r"[0-9][/.-][0-9]{1,2}[/.-](?:[0-9]{2}){1,2},?[ ]{1,3}\Z")
+_FULL_DATE: Final = regex.compile(r"[0-9]{1,4}[/.-][0-9]{1,2}[/.-][0-9]{2,4}")
 _FRACTION: Final = regex.compile(r"[0-9]{1,2}/(?:5|6|7|8|10|12|52)")
 """A part of a scale, or of a week, a year: *7/10*, *5/5*, *3/52*."""
 
@@ -71,6 +85,12 @@ def stands_alone(scene: Scene, span: Span) -> bool:
     """
     category = CANONICAL[span.category]
     words = _words(scene, span)
+    if _PART.search(scene.text, max(0, span.start - 3), span.start) and scene.text[span.start : span.end].isdecimal():
+        return False
+    if category == "STREET" and all(_is_common(scene, i) for i in words):
+        return False
+    if GROUP[category] == "NAME" and words and (_is_flag(scene, span, words) or _is_plain_head(scene, words)):
+        return False
     if len(span) == 1 and (GROUP[category] != "NAME" or scene.text[span.start] in _SEXES):
         return category == "AGE" or not words
     if words and GROUP[category] in GRAMMATICAL and _is_form_label(scene, span, words):
@@ -93,14 +113,47 @@ def _is_form_label(scene: Scene, span: Span, words: list[int]) -> bool:
     """Tell whether words fill a cell of a form or a head of a column, and are those of labels: *State  Zip*."""
     if not all(scene.says(i, "form_label") for i in words):
         return False
-    text, first, last = scene.text, words[0], words[-1]
+    first, last = words[0], words[-1]
     while scene.says(first - 1, "form_label") and scene.starts[first] == scene.ends[first - 1] + 1:
         first -= 1
     while scene.says(last + 1, "form_label") and scene.starts[last + 1] == scene.ends[last] + 1:
         last += 1
-    start = scene.starts[first]
-    before = _CELL_BEFORE.search(text, max(0, start - _NEAR), start)
-    return (start == 0 or before is not None) and _CELL_BEHIND.match(text, scene.ends[last]) is not None
+    return _in_cell(scene, [first, last])
+
+
+def _in_cell(scene: Scene, words: list[int]) -> bool:
+    """Tell whether words fill a cell or a line."""
+    start = scene.starts[words[0]]
+    before = _CELL_BEFORE.search(scene.text, max(0, start - _NEAR), start)
+    return (start == 0 or before is not None) and _CELL_BEHIND.match(scene.text, scene.ends[words[-1]]) is not None
+
+
+def _is_flag(scene: Scene, span: Span, words: list[int]) -> bool:
+    """Tell whether letters are a flag, a yes, a unit: *HH* in a cell of its own, *MG/DL*, *K/uL*."""
+    letters = scene.text[span.start : span.end]
+    if len(words) == 1 and len(letters) <= _INITIALS:
+        behind_name = scene.has(words[0] - 1, PERSON) and not scene.breaks[words[0]]  # in a column of initials
+        if len(set(letters.casefold())) == 1 and scene.kinds[words[0]] == UPPER and not behind_name:
+            return _in_cell(scene, words) or "/" in (scene.word(words[0] - 1), scene.word(words[0] + 1))
+        for sign, unit in ((words[0] - 1, words[0] - 2), (words[0] + 1, words[0] + 2)):
+            if scene.word(sign) == "/" and (scene.says(unit, "unit") or scene.says(words[0], "unit")):
+                return True
+    return False
+
+
+def _is_plain_head(scene: Scene, words: list[int]) -> bool:
+    """Tell whether ordinary words begin a cell or a line, where a capital says nothing: *Claim   2025*, *FLOWSHEET*."""
+    if scene.lowercase_text or not all(_is_common(scene, i) for i in words):
+        return False
+    start = scene.starts[words[0]]
+    if len(words) > 1 and scene.word(words[0] - 1) == ":":
+        return True
+    return start == 0 or _CELL_BEFORE.search(scene.text, max(0, start - _NEAR), start) is not None
+
+
+def _is_common(scene: Scene, index: int) -> bool:
+    """Tell whether a word is one of the language, and no name."""
+    return not scene.has(index, PERSON) and (scene.has(index, _SPOKEN) or scene.says(index, "form_label"))
 
 
 def _plain(scene: Scene, index: int) -> bool:
@@ -148,7 +201,7 @@ def within(scene: Scene, span: Span) -> Span:
         return span
     words = _words(scene, span)
     if category in ("HOSPITAL", "ORGANIZATION"):
-        first = 0
+        first = _on_the_last_line(scene, words)
         while first < len(words) - 1 and scene.says(words[first], "place_label"):
             first += 1
         return span.moved(scene.starts[words[first]], span.end) if first else span
@@ -157,8 +210,11 @@ def within(scene: Scene, span: Span) -> Span:
         behind = scene.starts[index + 1] if index + 1 < len(scene) else span.end
         odd = scene.kinds[index] == TITLE and scene.kinds[index + 1 : index + 2] == bytes((NUMBER,))
         odd = odd and _SEPARATED.search(scene.text, behind, span.end) is not None and not scene.has(index, _CALENDAR)
+        odd = odd or (scene.has(index, _CALENDAR) and _FULL_DATE.fullmatch(scene.text, behind, span.end) is not None)
         return span.moved(behind, span.end) if odd else _dated(scene, span, words)
     first, last = 0, len(words) - 1
+    if last > 0 and _REGISTERED.match(scene.text, span.end):
+        last -= 1
     if category == "PROFESSION":
         while first < last and (scene.has(words[first], _FUNCTION) or _is_told_apart(scene, words[first])):
             first += 1
@@ -221,6 +277,13 @@ def _between(scene: Scene, index: int) -> bool:
     return scene.has(index, _ORDINARY)
 
 
+def _on_the_last_line(scene: Scene, words: list[int]) -> int:
+    """Return how many words of an institution stand before a line's end and are no name: *Health Records*."""
+    cut = next((n for n in range(len(words) - 1, 0, -1) if scene.breaks[words[n]]), 0)
+    general = all(scene.says(i, "general_institution") or _is_common(scene, i) for i in words[:cut])
+    return cut if general else 0
+
+
 def _is_told_apart(scene: Scene, index: int) -> bool:
     """Tell whether a word before an occupation says how old or of which sex somebody is."""
     return scene.says(index, "age_label") or scene.says(index, "sex")
@@ -278,7 +341,7 @@ _MODEL: Final = "model:"
 _UNTITLED: Final = ("rule:name.full", "rule:name.word", _MODEL)
 _DECIMAL: Final = regex.compile(r"[ \t]+[0-9]+[.][0-9]")
 _NODES: Final = regex.compile(
-    r"(?<![A-Za-z])(?:[ypc]{0,2}N[0-3][a-c]?|nodes?|LNs?|SLNs?|bottles|cores?)[ ]?[(:]?[ ]?\Z"
+    r"(?<![A-Za-z])(?:[ypc]{0,2}N[0-3][a-c]?|nodes?|LNs?|SLNs?|bottles|cores?|BOTTLES)[ ]?[(:]?[ ]{0,4}\Z"
 )
 _LONGEST_FRACTION: Final = 5
 _NEAR: Final = 12
@@ -305,6 +368,8 @@ def names_nobody(scene: Scene, span: Span) -> bool:
             return True
         if words and all(scene.says(i, "filler") for i in words) and scene.kinds[words[0]] != UPPER:
             return True
+        if len(words) == 1 and (scene.says(words[0], "answer") or _names_a_field(scene, words[0])):
+            return True
         titled = category in ("DATE", "DEPARTMENT") or not span.source.startswith(_UNTITLED)
         if (
             words
@@ -322,6 +387,10 @@ def names_nobody(scene: Scene, span: Span) -> bool:
     if category not in _PLACED:
         return False
     words = _words(scene, span)
+    if len(words) == 1 and scene.says(words[0], "answer"):
+        return True
+    if words and is_general(scene, words):
+        return True
     if words and span.source.startswith(_MODEL) and _compound(scene, words, EPONYM_HEAD):
         return True
     if span.source.startswith(_UNTITLED) and _names_a_thing(scene, words):
@@ -341,18 +410,33 @@ def names_nobody(scene: Scene, span: Span) -> bool:
     return False
 
 
+def _names_a_field(scene: Scene, index: int) -> bool:
+    """Tell whether a word is one of a form, and no name: *Accession* behind *MD*."""
+    return scene.says(index, "form_label") and not scene.has(index, PERSON)
+
+
 def _counted(scene: Scene, span: Span) -> bool:
-    """Tell whether a fraction says how often, or how many of how many: *24/7*, *pN1a (2/18)*."""
+    """Tell whether a date is a time behind one, or a fraction: *24/7*, *pN1a (2/18)*, *04/02/25 2031*."""
     if span.end - span.start > _LONGEST_FRACTION:
         return False
     text = scene.text
     if text[span.start : span.end] == "24/7":
         return True
+    if _CLOCK.fullmatch(text, span.start, span.end) and _BEHIND_DATE.search(
+        text, max(0, span.start - _NEAR), span.start
+    ):
+        return True
+    if _ACUITY.fullmatch(text, span.start, span.end):
+        line = max(text.rfind("\n", 0, span.start), span.start - _LINE, 0)
+        if _SEEN.search(text, line, span.start):
+            return True
     return _NODES.search(text, max(0, span.start - _NEAR), span.start) is not None
 
 
 def _is_spoken(scene: Scene, index: int) -> bool:
-    """Tell whether a name stands where a language does: *Speaks Yoruba and Igbo*."""
+    """Tell whether a name stands where a language does: *Speaks Yoruba and Igbo*, *Welsh speaker*."""
+    if scene.has(index, _TONGUE) and scene.says(index + 1, "spoken") and not scene.breaks[index + 1]:
+        return True
     at = index - 1
     while at > 0 and index - at <= _BETWEEN and (scene.says(at, "and") or scene.word(at) in (",", "/")):
         at -= 2

@@ -45,7 +45,7 @@ _AFFIXED: Final = TITLES | CREDENTIAL
 _DIGITS: Final = re.compile(r"[0-9]")
 _FIGURE: Final = re.compile(r"(?<![A-Za-z])[0-9]")
 """A figure, but none of a word as *SpO2* is one."""
-_INITIALS: Final = re.compile(r"[A-Z]{2,3}")
+_INITIALS: Final = re.compile(r"[A-Z]{2,3}|[a-z]{2,3}")
 _LETTERS: Final = re.compile(r"[A-Za-z]")
 _PARTICLE: Final = classes_of("particle")
 _WIDEST: Final = 160
@@ -162,6 +162,8 @@ def _are_initials(scene: Scene, cells: Sequence[_Cell], places: Sequence[Sequenc
     text = scene.text
     words = {text[cell.start : cell.end] for cell in cells}
     if not all(_INITIALS.fullmatch(word) and not scene.known_letters(word.casefold()) for word in words):
+        return False
+    if len({word.isupper() for word in words}) > 1 or any(scene.classes[scene.at(cell.start)] for cell in cells):
         return False
     figures = sum(all(_DIGITS.search(text, c.start, c.end) for c in column) for column in places[:-1])
     return figures >= _FEWEST - 1

@@ -15,8 +15,8 @@ In this order:
    date while nothing in its words shows one (`deid.detection.alone`). With learnt weights, what is left of a model
    alone is weighed, and what a rule alone found without being sure (`deid.detection.joining`).
 4. What stays at ``threshold`` or above is accepted; a column of a table is what most of its cells are
-   (`deid.detection.columns`); what was accepted with certainty is found everywhere in the document
-   (`deid.detection.find_again`).
+   (`deid.detection.columns`), initials are whose a legend says (`deid.detection.legends`); what was
+   accepted with certainty is found everywhere in the document (`deid.detection.find_again`).
 5. Where accepted spans overlap, an explicitly labelled value decides (*MRN: 4711203* is a record number, whatever else
    it looks like), and so does a known person's name over a date (*Jan Gray*); then the higher certainty, then the
    longer span, then the recognizer that was named first; what the loser covers beyond the winner stays covered. So
@@ -34,6 +34,7 @@ further away than a window reaches may differ from reading all at once.
 from __future__ import annotations
 
 import functools
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
@@ -65,6 +66,7 @@ from deid.detection.find_again import (
     words_of_name,
 )
 from deid.detection.joining import MODEL, POSSIBLE, RULE, Joining, Surroundings, Weighed
+from deid.detection.legends import explained
 from deid.detection.numbers import Numbers, plain_scene
 from deid.detection.overlaps import (
     beside_names,
@@ -89,7 +91,7 @@ from deid.reading.normalize import Normalized, normalize
 from deid.reading.passages import Passage, second_readings, windows
 from deid.reading.view import NUMBER, view_of
 from deid.rules.certainties import certainties
-from deid.rules.layouts import beside, segment_names
+from deid.rules.layouts import beside, head_rows, segment_names
 from deid.rules.rules import RuleRecognizer
 from deid.rules.scene import Scene
 from deid.rules.word_classes import CALENDAR
@@ -113,6 +115,8 @@ _DOUBTS: Final = 0.4
 """Certainty from which a labelled value decides the category."""
 _SURE_NAME: Final = certainties("known")["name_word"]
 """Certainty of a known name's word that is no word of the language."""
+_WEAK: Final = 0.5
+"""Certainty below which a rule guesses."""
 _LONGEST_WORD: Final = 64
 _PEOPLE: Final = frozenset(("PATIENT", "DOCTOR"))
 _DEPARTMENT: Final = "consistency:rule:department.field"
@@ -358,7 +362,7 @@ class Ensemble:
             if out and GROUP[span.category] == "NAME" and (score or 0.0) >= _DOUBTS
         ]
         accepted = may_be_names(whose(scene, accepted, self._trusted.__contains__), doubts)
-        alike = columns(scene, accepted) if self.consistency else []
+        alike = [*columns(scene, accepted), *explained(scene, accepted)] if self.consistency else []
         if candidates is not None:
             candidates += (
                 Candidate(len(self.recognizers), "consistency", span, score_of(span), "accepted") for span in alike
@@ -458,17 +462,27 @@ class Ensemble:
         if names := segment_names(document.text, segments):
             candidates = [(rank, rest) for rank, span in candidates if (rest := beside(names, span)) is not None]
         scene = scene or self._scene(document.text)
-        return self._readable(scene, candidates, left_out), scene
+        return self._readable(scene, candidates, self._heads(scene), left_out), scene
+
+    def _heads(self, scene: Scene) -> list[tuple[int, int]]:
+        """Return where heads of tables are, by the labels of all rules."""
+        rules = [recognizer for recognizer in self._asked if isinstance(recognizer, RuleRecognizer)]
+        return head_rows(scene, rules[0].labels.by_label if rules else {})
 
     def _readable(
-        self, scene: Scene, candidates: list[tuple[int, Span]], left_out: list[tuple[int, Span, str]] | None
+        self,
+        scene: Scene,
+        candidates: list[tuple[int, Span]],
+        heads: Sequence[tuple[int, int]],
+        left_out: list[tuple[int, Span, str]] | None,
     ) -> list[tuple[int, Span]]:
-        """Return what reads as what it was taken for."""
+        """Return what reads as what it was taken for, and stands in no head of a table."""
         found = []
         numbers = Numbers(scene)
         for candidate in candidates:
             rank, span = candidate
-            parts = self._parts(numbers, span)
+            headed = bool(heads) and not span.source.startswith(_KNOWN) and _within(heads, span)
+            parts = () if headed else self._parts(numbers, span)
             if parts and parts[0] is span:
                 found.append(candidate)
             elif parts:
@@ -527,6 +541,12 @@ def _told_by(source: str) -> tuple[bool, bool, bool, bool]:
     )
 
 
+def _within(lines: Sequence[tuple[int, int]], span: Span) -> bool:
+    """Tell whether a span lies in one of some stretches, given in order."""
+    at = bisect_right(lines, (span.start, len(lines) and lines[-1][1]))
+    return at > 0 and span.end <= lines[at - 1][1]
+
+
 def _dates(scene: Scene, span: Span) -> Iterator[Span]:
     """Yield the dates that a model took for one: *2012 vs 2024*."""
     text, start = scene.text, span.start
@@ -568,14 +588,20 @@ def _no_dates(text: str, spans: Sequence[Span]) -> Iterator[Span]:
 
 
 def _no_guesses(spans: Sequence[Span]) -> Iterator[Span]:
-    """Return the words of known names, no words of the language, that a model alone took for something other than a
-    name: all of them get one surrogate then. A rule's word (*Lincoln, NE*) stands.
+    """Return the words of known names that only guesses took for something other than a name: all of them get one
+    surrogate then. Words of the language count where a rule, too, says that they are a name (*call Hill*). A rule's
+    place (*Lincoln, NE*) stands.
     """
-    names = [span for span in spans if span.source == "known:name" and score_of(span) >= _SURE_NAME]
+    names = [span for span in spans if span.source == "known:name"]
     for name, others in zip(names, overlapping(names, spans) if names else (), strict=True):
         strange = [span for span in others if GROUP[span.category] != "NAME"]
-        if strange and all(span.source.startswith(_MODELS) for span in strange):
+        sure = score_of(name) >= _SURE_NAME or any(map(_says_name, others))
+        if strange and sure and all(span.source.startswith(_MODELS) or score_of(span) < _WEAK for span in strange):
             yield name
+
+
+def _says_name(span: Span) -> bool:
+    return span.source.startswith("rule:name.") and score_of(span) >= _POSSIBLE
 
 
 def _words_around(text: str, span: Span) -> list[str]:

@@ -86,7 +86,9 @@ _LOOSE_DATE: Final = re.compile(
 _CHAIN: Final = re.compile(r"(?<![0-9])[0-9]{1,4}([-/])[0-9]{1,4}\1[0-9]{1,4}\1[0-9]")
 """More numbers between equal signs than a date has."""
 _SOME_DATE: Final = re.compile(r"(?<![0-9])[0-9]{1,2}[/-][0-9]{1,2}(?![0-9])|(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
-_SPACED_DATE: Final = re.compile(r"[0-9]{1,2} [0-9]{1,2} (?:19|20)[0-9]{2}|(?:19|20)[0-9]{2} [0-9]{1,2} [0-9]{1,2}")
+_SPACED_DATE: Final = re.compile(
+    r"[0-9]{1,2}( | / | - )[0-9]{1,2}\1(?:19|20)[0-9]{2}|(?:19|20)[0-9]{2} [0-9]{1,2} [0-9]{1,2}"
+)
 _BLANKS: Final = re.compile(r"[ \t\u00a0]+")
 """A gap between groups, however wide: a number in columns is the number with a blank between them."""
 _GROUPED: Final = re.compile(r"\D*(?:[0-9]+(?:[-/.][0-9]+)*|[0-9]{2,4}(?:[ -][0-9]{2,9}){1,4})\D*\Z")
@@ -218,7 +220,7 @@ def _written(scene: Scene, span: Span, kind: str, level: int) -> bool:
 def _in_groups(scene: Scene, kind: str, text: str) -> bool:
     """Tell whether a number of a kind is written in groups between blanks."""
     if kind == "DATE":
-        return _SPACED_DATE.fullmatch(text) is not None and checks.date(text.replace(" ", "/"))
+        return _SPACED_DATE.fullmatch(text) is not None and checks.date("/".join(_GROUP.findall(text)))
     return kind in ("CONTACT", "ID") and scene.vocabulary.expressions["grouped_number"].fullmatch(text) is not None
 
 

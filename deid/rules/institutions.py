@@ -6,7 +6,7 @@ it, by a list of widely known ones, or by what stands before it (*admitted to*, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from deid.document import Span
@@ -111,6 +111,8 @@ def _institution(scene: Scene, first: int, end: int, classes: int) -> Span | Non
     if behind == end and (not specific or (not classes & STRONG_HEAD and _clinical_inside(scene, start, first))):
         return None
     inside = range(start, end)
+    if behind == end and is_general(scene, [i for i in inside if scene.is_word(i)]):
+        return None
     hospital = classes & HOSPITAL_HEAD or any(scene.classes[i] & (HOSPITAL_HEAD | INSTITUTION) for i in inside)
     score = _W["several_words" if specific > 1 or behind > end else "one_word"]
     score -= _W["without_case"] if scene.case_uninformative(first) else _W["lowercase"] * (kind == LOWER)
@@ -119,6 +121,15 @@ def _institution(scene: Scene, first: int, end: int, classes: int) -> Span | Non
     elif start > 0 and scene.breaks[start] and not scene.case_uninformative(start) and specific == 1:
         score -= _W["line_start"]
     return scene.span(start, behind, "HOSPITAL" if hospital else "ORGANIZATION", "place.institution", score)
+
+
+def is_general(scene: Scene, words: Sequence[int]) -> bool:
+    """Tell whether words say what kind of an institution something is, and no name: *Pre-Admission Clinic*."""
+    listed = scene.words["general_institution"]
+    general = [listed.issuperset(scene.folded[i].split("-")) for i in words]
+    return any(general) and all(
+        known or scene.has(i, INSTITUTION_HEAD | FUNCTION) for i, known in zip(words, general, strict=True)
+    )
 
 
 def _title_before(scene: Scene, index: int) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 import regex
@@ -40,6 +41,15 @@ _SPACED: Final = regex.compile(
 )
 """A line of words in three and more columns between blanks: what may be the head of a table."""
 _WORDS: Final = regex.compile(r"[^ ]+(?:[ ][^ ]+)*")
+_JOINED: Final = regex.compile(r",(?=[^\W\d_])")
+_LISTED: Final = regex.compile(r"[^\s,0-9][^,\n0-9]{0,39}(?:,[^\s,0-9][^,\n0-9]{0,39}){1,24}")
+"""A line between commas without blanks behind them: what may be the head of a table."""
+_STACKED: Final = regex.compile(r"[^\s0-9:][^\n0-9:]{0,39}(?:\n[^\s0-9:][^\n0-9:]{0,39}){1,24}(?=\n\n|\n?\Z)")
+"""Short lines between empty ones: what may be the heads of columns under each other."""
+_WORD: Final = regex.compile(r"[^\s/&.()#-]+")
+_DIGIT: Final = regex.compile("[0-9]")
+_FEWEST: Final = 3
+"""Cells of the head of a table."""
 _APART: Final = 6
 """Characters between the place of a column and a value that stands in it but does not touch it."""
 _INITIALS: Final = regex.compile(r"[A-Z]{2,3}")
@@ -47,6 +57,8 @@ _ACCOUNT: Final = regex.compile(r"[a-z]{2,8}[0-9]{1,4}|[A-Z]{2,6}[0-9]{2,5}")
 """A user's name where a column names people."""
 _MAX_HEADER_CELL: Final = 40
 _INITIALS_LABEL: Final = "initials"
+_OF_LETTERS: Final = "name.letter"
+"""Labels of letters, which are no heads of columns: *CC* is a complaint there."""
 _SIGNED_COLUMN: Final = "name.initials_field"
 """The label over a column of initials, which makes a head alone."""
 
@@ -216,7 +228,8 @@ def _heads(
     """Return the fields of the heads of columns; *Last* and *First* beside each other are heads of names."""
     halves = [name in scene.words["name_head"] for name in names]
     person = next((r for r in rules.values() if r.category == "PATIENT"), None) if sum(halves) > 1 else None
-    return [rules.get(name) or (person if half else None) for name, half in zip(names, halves, strict=True)]
+    known = [rule if (rule := rules.get(name)) and rule.name != _OF_LETTERS else None for name in names]
+    return [rule or (person if half else None) for rule, half in zip(known, halves, strict=True)]
 
 
 def _initials(scene: Scene, rules: Mapping[str, Field | PersonField], head: str) -> Field | PersonField | None:
@@ -224,7 +237,65 @@ def _initials(scene: Scene, rules: Mapping[str, Field | PersonField], head: str)
 
 
 def _is_head(scene: Scene, rules: Mapping[str, Field | PersonField], name: str) -> bool:
-    return name in rules or (name != "" and scene.words["form_label"].issuperset(name.split()))
+    words = _WORD.findall(name)
+    return name in rules or (bool(words) and scene.words["form_label"].issuperset(words))
+
+
+def head_rows(scene: Scene, rules: Mapping[str, Field | PersonField]) -> list[tuple[int, int]]:
+    """Return where lines are that are the heads of a table, in order: nothing in them is PHI.
+
+    A head has no figures, and most of its three and more cells are labels; between commas, or line under line, all
+    of two and more are.
+
+    Parameters
+    ----------
+    scene : Scene
+    rules : mapping
+        Folded label -> the field that it belongs to.
+    """
+    text = scene.view.text
+    found = []
+    if "  " in text:
+        found += [line.span() for line in _spaced(text) if _are_heads(scene, rules, _WORDS.findall(line[0]))]
+    if "\t" in text or "|" in text:
+        found += [
+            (start, end)
+            for start, end in rows(text)
+            if not _DIGIT.search(text, start, end) and _are_heads(scene, rules, _CELL_END.split(text[start:end]))
+        ]
+    for line, sign in chain(((line, ",") for line in _listed(text)), ((lines, "\n") for lines in _stacked(text))):
+        if all(_is_head(scene, rules, fold(cell.strip(" :*"))) for cell in line[0].split(sign)):
+            found.append(line.span())
+    return sorted(found)
+
+
+def _are_heads(scene: Scene, rules: Mapping[str, Field | PersonField], cells: Sequence[str]) -> bool:
+    """Tell whether three and more cells are heads of columns: five of eight or more of them are labels."""
+    names = [fold(bare) for cell in cells if (bare := cell.strip(" *:.#-_"))]
+    if len(names) < _FEWEST or max(map(len, names)) >= _MAX_HEADER_CELL:
+        return False
+    return 8 * sum(_is_head(scene, rules, name) for name in names) >= 5 * len(names)
+
+
+def _listed(text: str) -> Iterator[regex.Match[str]]:
+    """Yield the lines between commas that may be the head of a table."""
+    last = -1
+    for comma in _JOINED.finditer(text):
+        if comma.start() > last:
+            start, last = text.rfind("\n", 0, comma.start()) + 1, text.find("\n", comma.start())
+            last = len(text) if last < 0 else last
+            if found := _LISTED.fullmatch(text, start, last):
+                yield found
+
+
+def _stacked(text: str) -> Iterator[regex.Match[str]]:
+    """Yield the short lines under each other, between empty ones, that may be the head of a table."""
+    at = 0
+    while at >= 0:
+        if 0 < text.find("\n", at) - at <= _MAX_HEADER_CELL and (found := _STACKED.match(text, at)):
+            yield found
+        at = text.find("\n\n", at)
+        at += 2 if at >= 0 else 0
 
 
 def _spaced(text: str) -> Iterator[regex.Match[str]]:

@@ -157,7 +157,16 @@ def _labelled_initials(scene: Scene, index: int, category: str, label: PersonLab
 def _value_of(scene: Scene, label: PersonLabel) -> int:
     """Return the first word of the value behind a label, -1 when nothing that can be one stands there."""
     at, strict = label.end, False
-    while at < scene.count and at - label.end < 4 and scene.word(at) in _SEPARATORS:
+    if scene.word(at) == "(":  # "Name (PRINT)"
+        closed = next((i for i in range(at + 2, min(at + 6, scene.count)) if scene.word(i) == ")"), 0)
+        strict = closed > 0 and not any(scene.breaks[i] for i in range(at, closed + 1))
+        at = closed + 1 if strict else at
+    while scene.word(at) == "." == scene.word(at + 1):  # leaders: "Surname ........ Orme"
+        strict = True
+        while scene.word(at) == ".":
+            at += 1
+    start = at
+    while at < scene.count and at - start < 4 and scene.word(at) in _SEPARATORS:
         strict |= scene.word(at) in (":", "#", "=", "|")
         at += 1
     if at >= scene.count:
@@ -186,7 +195,9 @@ def _in_heading(scene: Scene, index: int) -> bool:
 
 
 def _may_be_value(scene: Scene, index: int) -> bool:
-    """Tell whether a name, initials or a title can stand at a word behind a label."""
+    """Tell whether a name, initials or a title can stand at a word behind a label; an answer is none: *None*."""
+    if scene.says(index, "answer") and (scene.line_ends(index + 1) or scene.gap(index + 1) != " "):
+        return False
     if scene.has(index, _VALUE_LEADS) or name_word(scene, index, relaxed=True):
         return True
     brief = scene.kinds[index] == UPPER and len(scene.strings[index]) <= 3

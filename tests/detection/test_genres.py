@@ -26,6 +26,7 @@ NOTES = notes(HERE / "genres.txt")
 CONTEXTS = notes(HERE / "contexts" / "en.txt")
 LAYOUTS = notes(HERE / "contexts" / "layouts.txt")
 ORIGINS = notes(HERE / "contexts" / "origins.txt")
+SHEETS = notes(HERE / "contexts" / "layouts2.txt")
 QUESTIONS = [
     unmark(line) for line in (HERE / "questions.txt").read_text("utf-8").splitlines() if not line.startswith("# ")
 ]
@@ -151,8 +152,12 @@ def test_what_stands_beside_a_name_or_is_none_stays(text: str, hidden: list[str]
 
 @pytest.mark.parametrize(
     ("written", "looked_at", "scored"),
-    [(LAYOUTS, (0.925, 0.945), (0.905, 0.925)), (ORIGINS, (0.95, 0.94), (0.895, 0.91))],
-    ids=["layouts", "origins"],
+    [
+        (LAYOUTS, (0.925, 0.945), (0.905, 0.925)),
+        (ORIGINS, (0.95, 0.94), (0.895, 0.91)),
+        (SHEETS, (0.925, 0.93), (0.895, 0.87)),
+    ],
+    ids=["layouts", "origins", "sheets"],
 )
 def test_layouts_of_many_record_systems_are_read(
     written: Sequence[Document], looked_at: tuple[float, float], scored: tuple[float, float]
