@@ -29,7 +29,7 @@ Spans = Iterable[Span | tuple[int, int, str]]
 _KINDS: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(("preset", "groups", "scheme", "algorithm"), (str,)),
     **dict.fromkeys(("skip_punct", "all_pairs", "split_at_gaps"), (bool,)),
-    **dict.fromkeys(("c1", "c2", "rate", "drop", "prune", "pull"), (Real,)),
+    **dict.fromkeys(("c1", "c2", "rate", "drop", "prune", "prune_rare", "pull"), (Real,)),
     **dict.fromkeys(("min_documents", "rescore", "random_state"), (Integral,)),
     **dict.fromkeys(("iterations", "window", "accepted"), (Integral, type(None))),
     "o_sampling": (Real, type(None)),
@@ -49,8 +49,8 @@ class SpanTagger(BaseEstimator):
     ----------
     preset, groups, dictionaries, skip_punct
         Features, see `deid.features.FeatureSet`.
-    scheme, algorithm, c1, c2, all_pairs, rate, drop, prune, pull, window, o_sampling, split_at_gaps, accepted,
-    min_documents, rescore
+    scheme, algorithm, c1, c2, all_pairs, rate, drop, prune, prune_rare, pull, window, o_sampling, split_at_gaps,
+    accepted, min_documents, rescore
         Training, see `deid.labeling.training.TrainingOptions`.
     iterations : int, optional
         Iterations of L-BFGS (100 when not given) or epochs of stochastic gradient (15).
@@ -86,6 +86,7 @@ class SpanTagger(BaseEstimator):
     rate: float = 0.1
     drop: float = 0.5
     prune: float = 0.05
+    prune_rare: float = 0.0
     pull: float = 1.0
     iterations: int | None = None
     window: int | None = None

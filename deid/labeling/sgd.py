@@ -38,7 +38,7 @@ def train_sgd(
     ----------
     data : TrainingData
         Its options give the number of epochs (``iterations``), the learning rate, the smallest weight that is kept
-        (``prune``) and the seed.
+        (``prune``, ``prune_rare``) and the seed.
     report : callable, optional
         Gets the epoch's number and the loss after each epoch.
     start : Weights, optional
@@ -91,7 +91,10 @@ def train_sgd(
             averaged += 1
     state_sum /= averaged
     moved = state_square > 0
-    state_sum[moved & (np.abs(state_sum) < options.prune)] = 0.0
+    # the fewer documents an attribute was seen in, the less a weight of it says
+    least = np.full((len(names), 1), options.prune)
+    least[: len(items.documents), 0] = np.maximum(options.prune, options.prune_rare / np.sqrt(items.documents))
+    state_sum[moved & (np.abs(state_sum) < least)] = 0.0
     if start is not None:
         state_sum[~moved] = old_state[~moved]
     rows = {name: i for i, name in enumerate(names)}

@@ -70,8 +70,9 @@ class TrainingOptions:
         read=label_number("--label-weight", "PHI=4"),
     )
     prune: float = option(0.05, "sgd: weights smaller than this are left out of the model.")
+    prune_rare: float = option(0.0, "sgd: as --prune, over the root of N documents.")
     iterations: int | None = option(None, "Iterations of lbfgs (100), or epochs of sgd, memm and maxent (15).")
-    pull: float = option(1.0, "From another model on: how strongly weights are held near the old ones.")
+    pull: float = option(1.0, "From a model on: pull towards its weights.")
     window: int | None = option(None, "Train only on tokens within K tokens of a span.", metavar="K", panel=_SAMPLING)
     o_sampling: float | None = option(
         None, "Keep each token outside spans with probability P.", metavar="P", panel=_SAMPLING
@@ -105,7 +106,7 @@ class TrainingOptions:
         require(self.rescore >= 0 and self.rescore != 1, "rescoring is learnt from two parts or more", "4 is usual")
         if self.rescore and (self.algorithm not in ("sgd", "lbfgs") or self.scheme != "BIO"):
             raise ConfigError("only spans of a CRF with BIO labels are rescored", "train with sgd or lbfgs, scheme BIO")
-        if min(self.c1, self.c2, self.pull, self.prune) < 0 or self.rounds < 1:
+        if min(self.c1, self.c2, self.pull, self.prune, self.prune_rare) < 0 or self.rounds < 1:
             raise ConfigError("a penalty is negative or there is no iteration", "see: deid train --help")
 
     @property

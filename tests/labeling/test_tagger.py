@@ -153,6 +153,21 @@ def test_words_of_few_documents_are_not_stored(corpus: list[Document]) -> None:
     assert b"PREV0_Dr" in stored
 
 
+def test_weights_of_what_few_documents_have_must_be_larger(corpus: list[Document]) -> None:
+    features, options = FeatureSet("default", "rac"), TrainingOptions(min_documents=1, prune=0.05)
+    rarely = dataclasses.replace(options, prune_rare=1.0)
+    items = prepare(corpus, features, options).items
+    documents = dict(zip(items.attributes, items.documents.tolist(), strict=True))
+    all_kept, kept = (train(corpus, features, chosen).decoder.weights for chosen in (options, rarely))
+    for name, row in all_kept.attributes.items():
+        weights = all_kept.state[row]
+        least = max(0.05, 1.0 / documents[name] ** 0.5)
+        wanted = np.where(np.abs(weights) < least, 0.0, weights)
+        found = kept.state[kept.attributes[name]] if name in kept.attributes else np.zeros(len(weights))
+        assert found == pytest.approx(wanted, abs=1e-6)
+    assert len(kept.attributes) < len(all_kept.attributes)
+
+
 def test_audit_lists_rare_words_and_export_asks_for_it(corpus: list[Document], tmp_path: Path) -> None:
     options = TrainingOptions(iterations=5, min_documents=1, drop=0.0)
     train([*corpus, Document("r", "Qxyz saw", ())], FeatureSet("default", "c"), options, name="m").save(tmp_path / "m")
