@@ -37,7 +37,7 @@ import functools
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, pairwise
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -54,17 +54,7 @@ from deid.detection.alone import (
 )
 from deid.detection.columns import columns
 from deid.detection.edges import YEAR, joined, pieces
-from deid.detection.find_again import (
-    Gathered,
-    Told,
-    find_again,
-    gather,
-    name_words,
-    settle_categories,
-    tell,
-    traits,
-    words_of_name,
-)
+from deid.detection.find_again import Gathered, find_again, gather
 from deid.detection.joining import MODEL, POSSIBLE, RULE, Joining, Surroundings, Weighed
 from deid.detection.legends import explained
 from deid.detection.numbers import Numbers, plain_scene
@@ -75,22 +65,30 @@ from deid.detection.overlaps import (
     drop_redundant,
     first_of_all,
     in_its_place,
+    known_over_dates,
+    known_over_guesses,
     may_be_names,
-    overlapping,
     score_of,
     told_apart,
 )
 from deid.detection.packed import Packed, together
 from deid.detection.questions import nobodys
 from deid.detection.recognizer import Probable, Recognizer
-from deid.detection.whose import whose
+from deid.detection.whose import (
+    Told,
+    name_words,
+    settle_categories,
+    tell,
+    traits,
+    whose,
+    words_of_name,
+)
 from deid.document import Document, Span
 from deid.phi import CANONICAL, GROUP, canonical
 from deid.reading.lexicon import load_lexicon
 from deid.reading.normalize import Normalized, normalize
 from deid.reading.passages import Passage, second_readings, windows
 from deid.reading.view import NUMBER, view_of
-from deid.rules.certainties import certainties
 from deid.rules.layouts import beside, head_rows, segment_names
 from deid.rules.rules import RuleRecognizer
 from deid.rules.scene import Scene
@@ -110,13 +108,9 @@ _POSSIBLE: Final = 0.3
 _WEIGHED: Final = {"accepted": RULE, "weak": POSSIBLE}
 """What becomes of a rule's candidate that is not sure -> as what it is weighed."""
 _DECIDES: Final = 0.85
+"""Certainty from which a labelled value decides the category."""
 _DOUBTS: Final = 0.4
 """From which certainty on a name that does not count makes a place doubtful that stands there."""
-"""Certainty from which a labelled value decides the category."""
-_SURE_NAME: Final = certainties("known")["name_word"]
-"""Certainty of a known name's word that is no word of the language."""
-_WEAK: Final = 0.5
-"""Certainty below which a rule guesses."""
 _LONGEST_WORD: Final = 64
 _PEOPLE: Final = frozenset(("PATIENT", "DOCTOR"))
 _DEPARTMENT: Final = "consistency:rule:department.field"
@@ -354,7 +348,7 @@ class Ensemble:
             for rank, span, fate in left_out or ():
                 candidates.append(Candidate(rank, self.recognizers[rank].name, span, score_of(span), fate))
         counted = [span for (_, span), out in zip(weighed, passed, strict=True) if not out]
-        labelled = [*self._labelled(counted), *_no_dates(document.text, counted), *_no_guesses(counted)]
+        labelled = [*self._labelled(counted), *known_over_dates(document.text, counted), *known_over_guesses(counted)]
         accepted = drop_redundant(weighed, scores, passed, traits)
         doubts = [
             span
@@ -566,42 +560,6 @@ def _dates(scene: Scene, span: Span) -> Iterator[Span]:
             yield span.moved(start, behind)
             start = scene.starts[index]
     yield span.moved(start, span.end)
-
-
-def _no_dates(text: str, spans: Sequence[Span]) -> Iterator[Span]:
-    """Return the words of known names that were taken for dates: of a full name, or where the date has nothing else.
-
-    So *Jan* is a name in *Jan Gray*, in *on 3/5. Jan Gray*, and alone, but not in *Jan 5*.
-    """
-    names = [span for span in spans if span.source == "known:name"]
-    dates = [span for span in spans if span.category == "DATE"] if names else []
-    taken = [*zip(names, overlapping(names, dates), strict=True)] if dates else []
-    if not any(others for _, others in taken):
-        return
-    pairs = [pair for pair in pairwise(names) if not text[pair[0].end : pair[1].start].strip(" ,-")]
-    full = {name for pair in pairs if not pair[0].overlaps(pair[1]) for name in pair}
-    covered = {i for name in names for i in range(name.start, name.end)}
-    for name, others in taken:
-        letters = [i for date in others for i in range(date.start, date.end) if text[i].isalnum()]
-        if letters and (name in full or covered.issuperset(letters)):
-            yield name
-
-
-def _no_guesses(spans: Sequence[Span]) -> Iterator[Span]:
-    """Return the words of known names that only guesses took for something other than a name: all of them get one
-    surrogate then. Words of the language count where a rule, too, says that they are a name (*call Hill*). A rule's
-    place (*Lincoln, NE*) stands.
-    """
-    names = [span for span in spans if span.source == "known:name"]
-    for name, others in zip(names, overlapping(names, spans) if names else (), strict=True):
-        strange = [span for span in others if GROUP[span.category] != "NAME"]
-        sure = score_of(name) >= _SURE_NAME or any(map(_says_name, others))
-        if strange and sure and all(span.source.startswith(_MODELS) or score_of(span) < _WEAK for span in strange):
-            yield name
-
-
-def _says_name(span: Span) -> bool:
-    return span.source.startswith("rule:name.") and score_of(span) >= _POSSIBLE
 
 
 def _words_around(text: str, span: Span) -> list[str]:

@@ -8,11 +8,9 @@ or misread by a scanner.
 
 from __future__ import annotations
 
-import functools
 import re
 from array import array
-from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
@@ -20,12 +18,12 @@ import numpy as np
 
 from deid.base.compiled import native_for
 from deid.detection.known import one_apart, soundex
-from deid.detection.overlaps import score_of
 from deid.detection.packed import Packed
+from deid.detection.whose import HEADER_FIELDS, PEOPLE, words_of_name
 from deid.document import Span, by_position
 from deid.phi import GROUP
 from deid.reading.lexicon import classes_of
-from deid.reading.view import LOWER, MIXED, NUMBER, TITLE, UPPER, View
+from deid.reading.view import LOWER, MIXED, TITLE, UPPER, View
 from deid.rules.certainties import certainties
 from deid.rules.person_words import clear
 from deid.rules.scene import Scene
@@ -52,7 +50,6 @@ _MOST_WORDS: Final = 1_000
 """Words and signs of a span up to which it is looked for elsewhere: a chain as long as a text repeats itself."""
 _LABELLED: Final = _W["labelled_name"]
 """Certainty from which a name behind a label is looked for everywhere, as the HMS Scrubber does with header fields."""
-_HEADER_FIELDS: Final = ("name.patient_field", "name.provider_field")
 _SPELT_OUT: Final = re.compile(r"(?<![\w'\u2019])[^\W\d_]([-. ]{1,2})[^\W\d_](?:\1[^\W\d_]){1,20}\b")
 _SHAPE: Final = bytes(
     ord(" " if c in "-. " else "a" if c.isalpha() else "0" if c.isalnum() or c == "_" else "!")
@@ -63,11 +60,8 @@ _BEYOND: Final = re.compile(r"[^\x00-\x7f]")
 _THREE_LETTERS: Final = (b"a a a ", b"a a a!", b"a  a  a ", b"a  a  a!")
 _SPELLING: Final = re.compile(rb"a (?=a a[ !])|a  (?=a  a[ !])")
 _NOT_AGAIN: Final = frozenset(("AGE", "DATE", "STATE", "COUNTRY", "ROOM", "PROFESSION", "OTHER"))
-_REMEMBERED: Final = 1000
 
 
-Told = dict[str, dict[str, Span]]
-"""Word of a name -> category -> the surest span that tells whose it is."""
 _Seed = tuple[int, tuple[str, ...], Span]
 """A number in order of adding, a sequence of words to look for, and where it comes from."""
 
@@ -148,7 +142,7 @@ def gather(scene: Scene, spans: Iterable[Span], certain: float, at: int, gathere
     """Add what is to be looked for in a whole text because of what was found in one passage, which begins at ``at``."""
     gathered.enter(at)
     for span in sorted(_sure(spans, certain, bytearray(len(scene.view.text))), key=_by_certainty):
-        _sow(scene, span, _words_in(scene.view, span.start, span.end), (), gathered)
+        _sow(scene, span, scene.view.words_at(span.start, span.end), (), gathered)
 
 
 class Gathered:
@@ -279,7 +273,7 @@ def _sure(spans: Iterable[Span], certain: float, taken: bytearray) -> list[Span]
     best: dict[tuple[int, int, str], Span] = {}
     for span in spans:
         score, start, end, category = span.score, span.start, span.end, span.category
-        if score is not None and score < certain and (score < _LABELLED or not span.source.endswith(_HEADER_FIELDS)):
+        if score is not None and score < certain and (score < _LABELLED or not span.source.endswith(HEADER_FIELDS)):
             continue
         taken[start:end] = b"\1" * (end - start)
         if category in _NOT_AGAIN:
@@ -345,7 +339,7 @@ def _elsewhere(
         last = end
     found = []
     for start, end in places:
-        words = _words_in(view, start, end)
+        words = view.words_at(start, end)
         found.append((words.start, words.stop, not outside.isdisjoint(view.folded[words.start : words.stop])))
     return found, letters
 
@@ -388,7 +382,7 @@ def _spelt_out(scene: Scene, spans: Sequence[Span]) -> Iterator[Span]:
     letters = _spelt(scene.text)
     if not letters:
         return
-    known = {word: span for span in spans if span.category in _PEOPLE for word in words_of_name(scene, span)}
+    known = {word: span for span in spans if span.category in PEOPLE for word in words_of_name(scene, span)}
     for found in letters:
         span = known.get("".join(filter(str.isalpha, found[0])).lower())
         if span is not None:
@@ -463,141 +457,6 @@ def _with_initial(whole: tuple[str, ...]) -> tuple[str, str] | None:
     if len(last) != 1 or not first or len(last[0]) < 3 or not first[0].isalpha() or len(first[0]) < 2:
         return None
     return last[0], first[0][0]
-
-
-def settle_categories(
-    spans: list[Span], words_of: Callable[[Span], Collection[str]], known: Told | None = None
-) -> list[Span]:
-    """Return spans in which names of unknown people have the category of the same name found with a title or label.
-
-    *Seen by Priscilla Vann* may be anybody; *PCP: Priscilla Vann, DO* further up says that she is a clinician. Of names
-    found at one place only the surest is looked at: the others decide nothing. What a model says of a person yields
-    only to labels, credentials, roles, signatures and a doctor's title, and to *Mr. Vann* where the name is in full.
-
-    Parameters
-    ----------
-    spans : list of Span
-    words_of : callable
-        Returns the words of a name (`name_words`).
-    known : mapping, optional
-        What words of names tell (`tell`), where the spans are those of a part of a text.
-    """
-    people = [span for span in spans if span.category in _PEOPLE]
-    tops: dict[tuple[int, int], Span] = {}
-    for span in people:
-        held = tops.setdefault((span.start, span.end), span)
-        if held is not span and score_of(span) > score_of(held):
-            tops[span.start, span.end] = span
-    words = {id(s): words_of(s) for s in tops.values() if _of_model(s.source) or not _tells(s.source)}
-    wanted = frozenset().union(*words.values())
-    if not wanted:
-        return spans
-    if known is None:
-        told: Told = {}
-        tell(people, words_of, told, wanted)
-        known = told
-    settled: dict[int, Span] = {}
-    for span in tops.values():
-        if id(span) in words:
-            category = _whose(words[id(span)], known, _of_model(span.source))
-            if category and category != span.category:
-                settled[id(span)] = span.named(category)
-    return [settled.get(id(span), span) for span in spans] if settled else spans
-
-
-def _whose(words: Collection[str], known: Told, modelled: bool) -> str:
-    """Return the category that all evidence on the words of a name says; empty where none does, or not all the same."""
-    held = [known[word] for word in words if word in known]
-    sure = {c for told in held for c, span in told.items() if _decides(span, len(words))}
-    if modelled:
-        return sure.pop() if len(sure) == 1 else ""
-    found = sure or {max(told.values(), key=_weight).category for told in held}
-    return found.pop() if len(found) == 1 else ""
-
-
-def tell(
-    spans: Iterable[Span],
-    words_of: Callable[[Span], Collection[str]],
-    known: Told,
-    wanted: frozenset[str] | None = None,
-) -> None:
-    """Note the words of names by the surest span that tells whose they are; ``wanted`` words alone where given."""
-    for span in spans:
-        if span.category in _PEOPLE and _tells(span.source):
-            words = words_of(span)
-            for word in words if wanted is None else wanted.intersection(words):
-                told = known.setdefault(word, {})
-                if span.category not in told or _weight(span) > _weight(told[span.category]):
-                    told[span.category] = span
-
-
-def _weight(span: Span) -> tuple[bool, float]:
-    """Return what counts between sources that tell whose a name is; a model without scores counts least."""
-    return span.source.startswith(_DECIDING), span.score or 0.0
-
-
-def _decides(span: Span, words: int) -> bool:
-    """Tell whether a source says whose name it is against a model, in a name of some words."""
-    titled = span.category == "PATIENT" and span.source == "rule:name.title"
-    return span.source.startswith(_DECIDING) and (words > 1 or not titled)
-
-
-def _of_model(source: str) -> bool:
-    return source.startswith("model:")
-
-
-_PEOPLE: Final = frozenset(("PATIENT", "DOCTOR"))
-_TELLING: Final = (
-    "name.title",
-    "name.credential",
-    "name.provider_field",
-    "name.patient_field",
-    "name.signed_by",
-    "name.role",
-)
-
-
-_DECIDING: Final = tuple(
-    f"rule:name.{name}" for name in ("title", "credential", "provider_field", "patient_field", "signed_by", "role")
-)
-
-
-@functools.lru_cache(maxsize=_REMEMBERED)
-def traits(source: str) -> tuple[bool, bool, bool]:
-    """Return what matters of a source: whether it tells whose name it found, is a header's label, beats a model."""
-    return _tells(source), source.endswith(_HEADER_FIELDS), source.startswith(_DECIDING)
-
-
-@functools.lru_cache(maxsize=_REMEMBERED)
-def _tells(source: str) -> bool:
-    """Tell whether a source knows whose name it found."""
-    return not source.startswith("rule:name.") or source.removeprefix("rule:").startswith(_TELLING)
-
-
-def name_words(view: View, span: Span) -> list[str]:
-    """Return the words of a name by which the same person is known elsewhere."""
-    words = _words_in(view, span.start, span.end)
-    return _of_letters(view.folded, view.kinds, words.start, words.stop)
-
-
-def words_of_name(scene: Scene, span: Span) -> list[str]:
-    """Return what `name_words` does, of the words of a scene: they are found sooner."""
-    first = stop = scene.at(span.start)
-    while stop < scene.count and scene.starts[stop] < span.end:
-        stop += 1
-    return _of_letters(scene.folded, scene.kinds, first, stop)
-
-
-def _of_letters(folded: list[str], kinds: bytes, first: int, stop: int) -> list[str]:
-    return [folded[i] for i in range(first, stop) if kinds[i] > NUMBER and len(folded[i]) > 2]
-
-
-def _words_in(view: View, start: int, end: int) -> range:
-    """Return the words that share a character with a place."""
-    first = bisect_left(view.starts, start)
-    if first and view.ends[first - 1] > start:
-        first -= 1
-    return range(first, bisect_left(view.starts, end, first))
 
 
 def _acronyms(scene: Scene, words: Sequence[int]) -> Iterator[str]:

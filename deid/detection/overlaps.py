@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Final
 
 from deid.base.compiled import native_for
 from deid.document import Span, by_position
 from deid.phi import GROUP, group
+from deid.rules.certainties import certainties
 from deid.rules.scene import rounded
 
 native = native_for("overlaps")
 
 _START: Final = attrgetter("start")
+_SURE_NAME: Final = certainties("known")["name_word"]
+"""Certainty of a known name's word that is no word of the language."""
+_WEAK: Final = 0.5
+"""Certainty below which a rule guesses."""
+_HINT: Final = 0.3
+"""Certainty from which a rule says at all that something is a name."""
+_MODEL: Final = "model:"
 _TOWNS: Final = frozenset(("CITY", "STATE", "COUNTRY"))
 
 
@@ -227,3 +236,39 @@ def overlapping(spans: Sequence[Span], others: Sequence[Span]) -> list[list[Span
             at += 1
         found.append([other for other in near if other.start < end])
     return found
+
+
+def known_over_dates(text: str, spans: Sequence[Span]) -> Iterator[Span]:
+    """Return the words of known names that were taken for dates: of a full name, or where the date has nothing else.
+
+    So *Jan* is a name in *Jan Gray*, in *on 3/5. Jan Gray*, and alone, but not in *Jan 5*.
+    """
+    names = [span for span in spans if span.source == "known:name"]
+    dates = [span for span in spans if span.category == "DATE"] if names else []
+    taken = [*zip(names, overlapping(names, dates), strict=True)] if dates else []
+    if not any(others for _, others in taken):
+        return
+    pairs = [pair for pair in pairwise(names) if not text[pair[0].end : pair[1].start].strip(" ,-")]
+    full = {name for pair in pairs if not pair[0].overlaps(pair[1]) for name in pair}
+    covered = {i for name in names for i in range(name.start, name.end)}
+    for name, others in taken:
+        letters = [i for date in others for i in range(date.start, date.end) if text[i].isalnum()]
+        if letters and (name in full or covered.issuperset(letters)):
+            yield name
+
+
+def known_over_guesses(spans: Sequence[Span]) -> Iterator[Span]:
+    """Return the words of known names that only guesses took for something other than a name: all of them get one
+    surrogate then. Words of the language count where a rule, too, says that they are a name (*call Hill*). A rule's
+    place (*Lincoln, NE*) stands.
+    """
+    names = [span for span in spans if span.source == "known:name"]
+    for name, others in zip(names, overlapping(names, spans) if names else (), strict=True):
+        strange = [span for span in others if GROUP[span.category] != "NAME"]
+        sure = score_of(name) >= _SURE_NAME or any(map(_says_name, others))
+        if strange and sure and all(span.source.startswith(_MODEL) or score_of(span) < _WEAK for span in strange):
+            yield name
+
+
+def _says_name(span: Span) -> bool:
+    return span.source.startswith("rule:name.") and score_of(span) >= _HINT

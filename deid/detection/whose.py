@@ -2,24 +2,32 @@
 
 What a model or a name's own words say of the category is a guess; the word before a name (*caseworker*, *sister*,
 *RDH*), the one behind it (*dictating*, *c/o*, *(cards)*) and what leads to a place (*transferred to*, *works at*) tell.
-A title, a credential and a label decide before them. The words are lists of the language.
+A title, a credential and a label decide before them. The words are lists of the language. What they tell at one place
+holds for the same name at the others (`settle_categories`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 import regex
 
+from deid.detection.overlaps import score_of
 from deid.document import Span
 from deid.reading.lexicon import classes_of
-from deid.reading.view import NUMBER
+from deid.reading.view import NUMBER, View
 from deid.rules.person_words import credential_follows
 from deid.rules.scene import Scene
 from deid.rules.word_classes import HOSPITAL_HEAD, RELATION, STRONG_ORGANIZATION_HEAD, TITLES, cues_of
 
-_PEOPLE: Final = frozenset(("PATIENT", "DOCTOR"))
+PEOPLE: Final = frozenset(("PATIENT", "DOCTOR"))
+HEADER_FIELDS: Final = ("name.patient_field", "name.provider_field")
+"""Ends of the sources of names behind labels of a header."""
+_REMEMBERED: Final = 1000
+Told = dict[str, dict[str, Span]]
+"""Word of a name -> category -> the surest span that tells whose it is."""
 _GUESSED: Final = frozenset(("PATIENT", "DOCTOR", "CITY", "HOSPITAL", "ORGANIZATION", "LOCATION-OTHER"))
 _TOLD: Final = (
     *("rule:name.title", "rule:name.credential", "rule:name.signed_by", "rule:name.letter"),
@@ -64,7 +72,7 @@ def whose(scene: Scene, spans: Sequence[Span], decides: Callable[[str], bool]) -
         words = scene.inside(span.start, span.end)
         if not words:
             continue
-        category = _of_place(scene, words, span) or (_of_person(scene, words, span) if span.category in _PEOPLE else "")
+        category = _of_place(scene, words, span) or (_of_person(scene, words, span) if span.category in PEOPLE else "")
         if category and category != span.category:
             found[number] = span.named(category).read_as({span.category})
     return found
@@ -118,3 +126,129 @@ def _of_place(scene: Scene, words: list[int], span: Span) -> str:
     if scene.cued(first, _WORK):
         return "ORGANIZATION"
     return ""
+
+
+def settle_categories(
+    spans: list[Span], words_of: Callable[[Span], Collection[str]], known: Told | None = None
+) -> list[Span]:
+    """Return spans in which names of unknown people have the category of the same name found with a title or label.
+
+    *Seen by Priscilla Vann* may be anybody; *PCP: Priscilla Vann, DO* further up says that she is a clinician. Of names
+    found at one place only the surest is looked at: the others decide nothing. What a model says of a person yields
+    only to labels, credentials, roles, signatures and a doctor's title, and to *Mr. Vann* where the name is in full.
+
+    Parameters
+    ----------
+    spans : list of Span
+    words_of : callable
+        Returns the words of a name (`name_words`).
+    known : mapping, optional
+        What words of names tell (`tell`), where the spans are those of a part of a text.
+    """
+    people = [span for span in spans if span.category in PEOPLE]
+    tops: dict[tuple[int, int], Span] = {}
+    for span in people:
+        held = tops.setdefault((span.start, span.end), span)
+        if held is not span and score_of(span) > score_of(held):
+            tops[span.start, span.end] = span
+    words = {id(s): words_of(s) for s in tops.values() if _of_model(s.source) or not _tells(s.source)}
+    wanted = frozenset().union(*words.values())
+    if not wanted:
+        return spans
+    if known is None:
+        told: Told = {}
+        tell(people, words_of, told, wanted)
+        known = told
+    settled: dict[int, Span] = {}
+    for span in tops.values():
+        if id(span) in words:
+            category = _told_of(words[id(span)], known, _of_model(span.source))
+            if category and category != span.category:
+                settled[id(span)] = span.named(category)
+    return [settled.get(id(span), span) for span in spans] if settled else spans
+
+
+def _told_of(words: Collection[str], known: Told, modelled: bool) -> str:
+    """Return the category that all evidence on the words of a name says; empty where none does, or not all the same."""
+    held = [known[word] for word in words if word in known]
+    sure = {c for told in held for c, span in told.items() if _decides(span, len(words))}
+    if modelled:
+        return sure.pop() if len(sure) == 1 else ""
+    found = sure or {max(told.values(), key=_weight).category for told in held}
+    return found.pop() if len(found) == 1 else ""
+
+
+def tell(
+    spans: Iterable[Span],
+    words_of: Callable[[Span], Collection[str]],
+    known: Told,
+    wanted: frozenset[str] | None = None,
+) -> None:
+    """Note the words of names by the surest span that tells whose they are; ``wanted`` words alone where given."""
+    for span in spans:
+        if span.category in PEOPLE and _tells(span.source):
+            words = words_of(span)
+            for word in words if wanted is None else wanted.intersection(words):
+                told = known.setdefault(word, {})
+                if span.category not in told or _weight(span) > _weight(told[span.category]):
+                    told[span.category] = span
+
+
+def _weight(span: Span) -> tuple[bool, float]:
+    """Return what counts between sources that tell whose a name is; a model without scores counts least."""
+    return span.source.startswith(_DECIDING), span.score or 0.0
+
+
+def _decides(span: Span, words: int) -> bool:
+    """Tell whether a source says whose name it is against a model, in a name of some words."""
+    titled = span.category == "PATIENT" and span.source == "rule:name.title"
+    return span.source.startswith(_DECIDING) and (words > 1 or not titled)
+
+
+def _of_model(source: str) -> bool:
+    return source.startswith("model:")
+
+
+_TELLING: Final = (
+    "name.title",
+    "name.credential",
+    "name.provider_field",
+    "name.patient_field",
+    "name.signed_by",
+    "name.role",
+)
+
+
+_DECIDING: Final = tuple(
+    f"rule:name.{name}" for name in ("title", "credential", "provider_field", "patient_field", "signed_by", "role")
+)
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
+def traits(source: str) -> tuple[bool, bool, bool]:
+    """Return what matters of a source: whether it tells whose name it found, is a header's label, beats a model."""
+    return _tells(source), source.endswith(HEADER_FIELDS), source.startswith(_DECIDING)
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
+def _tells(source: str) -> bool:
+    """Tell whether a source knows whose name it found."""
+    return not source.startswith("rule:name.") or source.removeprefix("rule:").startswith(_TELLING)
+
+
+def name_words(view: View, span: Span) -> list[str]:
+    """Return the words of a name by which the same person is known elsewhere."""
+    words = view.words_at(span.start, span.end)
+    return _of_letters(view.folded, view.kinds, words.start, words.stop)
+
+
+def words_of_name(scene: Scene, span: Span) -> list[str]:
+    """Return what `name_words` does, of the words of a scene: they are found sooner."""
+    first = stop = scene.at(span.start)
+    while stop < scene.count and scene.starts[stop] < span.end:
+        stop += 1
+    return _of_letters(scene.folded, scene.kinds, first, stop)
+
+
+def _of_letters(folded: list[str], kinds: bytes, first: int, stop: int) -> list[str]:
+    return [folded[i] for i in range(first, stop) if kinds[i] > NUMBER and len(folded[i]) > 2]

@@ -66,6 +66,13 @@ class View:
         low = bisect_left(self.starts, offset)
         return low - 1 if low and self.ends[low - 1] > offset else low
 
+    def words_at(self, start: int, end: int) -> range:
+        """Return the words that share a character with a place."""
+        first = bisect_left(self.starts, start)
+        if first and self.ends[first - 1] > start:
+            first -= 1
+        return range(first, bisect_left(self.starts, end, first))
+
     def joined(self) -> bytes:
         """Return whether each word may continue a phrase of the words before it: no empty line stands between."""
         return self.breaks.translate(_JOINED)
