@@ -36,6 +36,7 @@ cause, raise ``from None``: messages of the standard library quote the offending
 
 from __future__ import annotations
 
+import copy
 import re
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -79,7 +80,23 @@ class DeidError(Exception):
 
     def at(self, where: str) -> DeidError:
         """Return the same error with ``where`` filled in, unless it is already known."""
-        return self if self.where else type(self)(self.what, self.hint, where, self.position)
+        if self.where:
+            return self
+        found = copy.copy(self)
+        found.where = where
+        found.args = (self.what, self.hint, where, self.position)
+        return found
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # an error of a worker process is one here, too, whatever its own class takes
+        return _made_again, (type(self), self.args, self.__dict__)
+
+
+def _made_again(kind: type[DeidError], told: tuple[str, ...], state: dict[str, object]) -> DeidError:
+    error = kind.__new__(kind)
+    error.args = told
+    error.__dict__.update(state)
+    return error
 
 
 class InputError(DeidError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import pickle
 import pkgutil
 import re
 from types import ModuleType
@@ -42,7 +43,21 @@ def test_every_error_is_in_the_tree_that_the_docstring_shows() -> None:
     assert shown == {error.__name__: error.__base__.__name__ for error in found}  # type: ignore[union-attr]
 
 
+def made(error: type[BaseException]) -> errors.DeidError:
+    found = error() if "what" not in inspect.signature(error).parameters else error("it is wrong", "do better")
+    assert isinstance(found, errors.DeidError)
+    return found
+
+
 def test_every_error_says_a_hint_when_it_is_shown() -> None:
     for error in raised_classes():
-        made = error() if "what" not in inspect.signature(error).parameters else error("it is wrong", "do better")
-        assert ". Hint: " in str(made)
+        assert ". Hint: " in str(made(error))
+
+
+def test_every_error_is_told_its_place_and_comes_whole_from_a_worker() -> None:
+    for error in raised_classes():
+        told = made(error).at("note 7")
+        assert str(told) == f"note 7: {made(error)}"
+        assert told.at("note 8") is told
+        again = pickle.loads(pickle.dumps(told))
+        assert (type(again), str(again), vars(again)) == (error, str(told), vars(told))
