@@ -44,6 +44,9 @@ if not set(ROUTES) >= PLAIN:
 
 _ARRAY = 1 << 18
 """Bytes; what a note of ordinary length needs is smaller."""
+_LARGEST = 1 << 25
+"""Bytes; from here on glibc takes no array from the heap."""
+_returning: list[bool] = []
 
 
 _ROOT = Path(__file__).parents[1]
@@ -99,6 +102,16 @@ def return_arrays() -> None:
     """Let arrays of `_ARRAY` bytes and more go back to the system when they are freed: for processes of our own."""
     if native is not None:
         native.return_arrays(_ARRAY)
+        _returning.append(True)
+
+
+def keep_arrays() -> None:
+    """Let a process that returns its arrays keep them from now on: work on large tables makes as large ones again and
+    again, and half of its time went to taking their pages from the system.
+    """
+    if native is not None and _returning:
+        native.return_arrays(_LARGEST)
+        _returning.clear()
 
 
 class _Sources:

@@ -465,6 +465,7 @@ static PyObject *py_return_arrays(PyObject *self, PyObject *size)
         return NULL;
 #ifdef M_MMAP_THRESHOLD
     mallopt(M_MMAP_THRESHOLD, (int)bytes);
+    mallopt(M_TRIM_THRESHOLD, (int)bytes * 8);
 #endif
     Py_RETURN_NONE;
 }

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid.base.arrays import BoolArray, FloatArray, IndexArray
+from deid.base.compiled import keep_arrays
 from deid.base.errors import ConfigError
 from deid.base.pool import Pool
 from deid.disclosure.complementing import MAX_GROUPS, join_complements
@@ -127,6 +128,7 @@ class _Splitter:
     """
 
     def __init__(self, table: CodedTable, constraint: Constraint, pool: Pool[Any, Any] | None = None) -> None:
+        keep_arrays()  # in a worker, too
         self.table, self.constraint, self.pool = table, constraint, pool
         self.cuts = [None if column.tree is None else Cuts.build(column.tree) for column in table.columns]
 

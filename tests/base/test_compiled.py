@@ -201,3 +201,35 @@ def test_each_route_can_be_chosen_and_no_other():
     done = subprocess.run([sys.executable, "-c", code], env=wrong, capture_output=True, text=True, check=False)
     assert done.returncode
     assert "no such route" in done.stderr
+
+
+@pytest.mark.skipif(
+    native is None or not sys.platform.startswith("linux") or "asan" in os.environ.get("LD_PRELOAD", ""),
+    reason="a matter of glibc and the compiled loops",
+)
+def test_work_on_tables_keeps_the_pages_of_its_arrays() -> None:
+    program = """
+import resource
+import numpy as np
+from deid.base.compiled import keep_arrays, return_arrays
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(50):
+        held = np.ones(500_000)
+        small = bytearray(100)
+        del held, small
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+return_arrays()
+faults()
+returned = faults()
+keep_arrays()
+faults()
+print(returned, faults())
+"""
+    returned, kept = map(
+        int, subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout.split()
+    )
+    assert returned > 50 * 500
+    assert 10 * kept < returned
