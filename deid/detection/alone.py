@@ -341,7 +341,7 @@ _MODEL: Final = "model:"
 _UNTITLED: Final = ("rule:name.full", "rule:name.word", _MODEL)
 _DECIMAL: Final = regex.compile(r"[ \t]+[0-9]+[.][0-9]")
 _NODES: Final = regex.compile(
-    r"(?<![A-Za-z])(?:[ypc]{0,2}N[0-3][a-c]?|nodes?|LNs?|SLNs?|bottles|cores?|BOTTLES)[ ]?[(:]?[ ]{0,4}\Z"
+    r"(?<![A-Za-z])(?:[ypc]{0,2}N[0-3][a-c]?|(?i:nodes?|bottles|cores?)|LNs?|SLNs?)[ ]?[(:]?[ ]{0,4}\Z"
 )
 _LONGEST_FRACTION: Final = 5
 _NEAR: Final = 12
@@ -368,7 +368,8 @@ def names_nobody(scene: Scene, span: Span) -> bool:
             return True
         if words and all(scene.says(i, "filler") for i in words) and scene.kinds[words[0]] != UPPER:
             return True
-        if len(words) == 1 and (scene.says(words[0], "answer") or _names_a_field(scene, words[0])):
+        named = span.source.startswith(("rule:name.title", "consistency:"))
+        if len(words) == 1 and not named and (scene.says(words[0], "answer") or _names_a_field(scene, words[0])):
             return True
         titled = category in ("DATE", "DEPARTMENT") or not span.source.startswith(_UNTITLED)
         if (

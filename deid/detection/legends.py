@@ -11,6 +11,7 @@ from typing import Final
 
 import regex
 
+from deid.detection.whose import PEOPLE
 from deid.document import Span
 from deid.reading.view import NUMBER, UPPER
 from deid.rules.certainties import certainties
@@ -29,7 +30,6 @@ _BEHIND: Final = regex.compile(
 _ALONE_BEFORE: Final = regex.compile(r"(?:^|[\n\t|]|[ ]{2})[ ]*\Z")
 _ALONE_BEHIND: Final = regex.compile(r"[ ]*(?:[\n\t|=]|[ ]{2}|\Z)")
 _WIDEST: Final = 48
-_PEOPLE: Final = frozenset(("PATIENT", "DOCTOR"))
 _NEVER: Final = TITLES | CREDENTIAL
 
 
@@ -51,7 +51,7 @@ def explained(scene: Scene, spans: Sequence[Span]) -> list[Span]:
     text = scene.text
     told: dict[str, str] = {}
     for span in spans:
-        if span.category not in _PEOPLE:
+        if span.category not in PEOPLE:
             continue
         words = scene.inside(span.start, span.end)
         if not 1 < len(words) < 8:

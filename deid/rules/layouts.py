@@ -10,7 +10,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Final
 
 import regex
@@ -42,7 +41,7 @@ _SPACED: Final = regex.compile(
 """A line of words in three and more columns between blanks: what may be the head of a table."""
 _WORDS: Final = regex.compile(r"[^ ]+(?:[ ][^ ]+)*")
 _JOINED: Final = regex.compile(r",(?=[^\W\d_])")
-_LISTED: Final = regex.compile(r"[^\s,0-9][^,\n0-9]{0,39}(?:,[^\s,0-9][^,\n0-9]{0,39}){1,24}")
+_LISTED: Final = regex.compile(r"[^\s,0-9][^,\n0-9]{0,39}(?:,[^\s,0-9][^,\n0-9]{0,39}){2,24}")
 """A line between commas without blanks behind them: what may be the head of a table."""
 _STACKED: Final = regex.compile(r"[^\s0-9:][^\n0-9:]{0,39}(?:\n[^\s0-9:][^\n0-9:]{0,39}){1,24}(?=\n\n|\n?\Z)")
 """Short lines between empty ones: what may be the heads of columns under each other."""
@@ -242,10 +241,10 @@ def _is_head(scene: Scene, rules: Mapping[str, Field | PersonField], name: str) 
 
 
 def head_rows(scene: Scene, rules: Mapping[str, Field | PersonField]) -> list[tuple[int, int]]:
-    """Return where lines are that are the heads of a table, in order: nothing in them is PHI.
+    """Return where labels stand in the heads of tables, in order: nothing in them is PHI.
 
-    A head has no figures, and most of its three and more cells are labels; between commas, or line under line, all
-    of two and more are.
+    A head has no figures, and five of eight or more of its three and more cells are labels; between commas, or line
+    under line, all are. A cell that is no label may be a name between labels.
 
     Parameters
     ----------
@@ -254,27 +253,39 @@ def head_rows(scene: Scene, rules: Mapping[str, Field | PersonField]) -> list[tu
         Folded label -> the field that it belongs to.
     """
     text = scene.view.text
-    found = []
+    lines: list[tuple[list[tuple[int, str]], int]] = []
     if "  " in text:
-        found += [line.span() for line in _spaced(text) if _are_heads(scene, rules, _WORDS.findall(line[0]))]
+        for line in _spaced(text):
+            lines.append(([(line.start() + cell.start(), cell[0]) for cell in _WORDS.finditer(line[0])], 5))
     if "\t" in text or "|" in text:
-        found += [
-            (start, end)
-            for start, end in rows(text)
-            if not _DIGIT.search(text, start, end) and _are_heads(scene, rules, _CELL_END.split(text[start:end]))
-        ]
-    for line, sign in chain(((line, ",") for line in _listed(text)), ((lines, "\n") for lines in _stacked(text))):
-        if all(_is_head(scene, rules, fold(cell.strip(" :*"))) for cell in line[0].split(sign)):
-            found.append(line.span())
-    return sorted(found)
+        for start, end in rows(text):
+            if not _DIGIT.search(text, start, end):
+                lines.append((_cells(text[start:end], start), 5))
+    for line in _listed(text):
+        lines.append((_cells(line[0], line.start(), ","), 8))
+    for line in _stacked(text):
+        cells = _cells(line[0], line.start(), "\n")
+        # of two one may be the other's value: *Surname*, under it *Ward*
+        if len(cells) >= _FEWEST or all(f"\n{cell}:" in text for _, cell in cells):
+            lines.append((cells, 8))
+    return sorted(stretch for cells, least in lines for stretch in _labels_of(scene, rules, cells, least))
 
 
-def _are_heads(scene: Scene, rules: Mapping[str, Field | PersonField], cells: Sequence[str]) -> bool:
-    """Tell whether three and more cells are heads of columns: five of eight or more of them are labels."""
-    names = [fold(bare) for cell in cells if (bare := cell.strip(" *:.#-_"))]
-    if len(names) < _FEWEST or max(map(len, names)) >= _MAX_HEADER_CELL:
-        return False
-    return 8 * sum(_is_head(scene, rules, name) for name in names) >= 5 * len(names)
+def _labels_of(
+    scene: Scene, rules: Mapping[str, Field | PersonField], cells: Sequence[tuple[int, str]], least: int
+) -> Iterator[tuple[int, int]]:
+    """Yield where labels stand beside each other, if so many of eight cells or more are labels; no other cell is."""
+    told = [(at, at + len(cell), fold(bare)) for at, cell in cells if (bare := cell.strip(" *:.#-_"))]
+    if not told or max(len(name) for *_, name in told) >= _MAX_HEADER_CELL or (least < 8 and len(told) < _FEWEST):
+        return
+    labels = [_is_head(scene, rules, name) for *_, name in told]
+    if 8 * sum(labels) < least * len(labels):
+        return
+    start = -1
+    for number, ((first, last, _), label) in enumerate(zip(told, labels, strict=True)):
+        start = (first if start < 0 else start) if label else -1
+        if label and not (number + 1 < len(labels) and labels[number + 1]):
+            yield start, last
 
 
 def _listed(text: str) -> Iterator[regex.Match[str]]:
@@ -313,10 +324,10 @@ def _columns_of(row: str) -> Iterator[regex.Match[str]]:
     return _WORDS.finditer(row.rstrip("\r"))
 
 
-def _cells(row: str, start: int) -> list[tuple[int, str]]:
+def _cells(row: str, start: int, sign: str = "") -> list[tuple[int, str]]:
     """Return where each cell of a row begins, and what stands in it; the row begins at ``start``."""
     cells = []
-    for cell in _CELL_END.split(row):
+    for cell in row.split(sign) if sign else _CELL_END.split(row):
         cells.append((start, cell))
         start += len(cell) + 1
     return cells

@@ -88,3 +88,18 @@ def test_heads_flags_units_and_answers_are_nobodys(text: str) -> None:
 )
 def test_printed_fields_are_read_to_their_edges(text: str, hidden: list[tuple[str, str]]) -> None:
     assert found(text) == hidden
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Resident\tCordelia Thornbury\tDiet\tAllergies\tCode\n", "Cordelia Thornbury"),
+        ("| Patient | Cordelia Thornbury | Diet | Allergies | Code |\n", "Cordelia Thornbury"),
+        ("Seen by Dr. Temp today. Temp agreed.\n", "Temp"),
+        ("Mrs. Day was seen.\n", "Day"),
+        ("Dr. No was paged.\n", "No"),
+        ("Attending: Na\n", "Na"),
+    ],
+)
+def test_a_name_among_labels_and_one_that_is_a_label_is_found(text: str, name: str) -> None:
+    assert name in [shown for shown, _ in found(text)]
