@@ -8,56 +8,14 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 
 from deid.base.errors import DeidError, EncodingError
-from deid.phi import CATEGORIES
-from deid.records.embedded import unpacked
-from deid.records.hl7v2_codec import CHECKS, HINT, Following, codec_of, wrong
-from deid.records.hl7v2_lists import (
-    DAY,
-    HL7_TABLE,
-    LONGEST_CODE,
-    NUMBER_OF_PERSON,
-    is_beside_lists,
-    is_stray,
-    listed_as,
-    stray,
-)
-from deid.records.readings import read_as
-from deid.records.record import (
-    BLOCKED,
-    INSTANT,
-    NAMES,
-    TEXT,
-    Place,
-    Record,
-    assemble,
-    day_of,
-    iso,
-    known_of,
-    sexes_of,
-    sweep,
-)
-from deid.records.tables import (
-    CODE,
-    DATA,
-    DISPLAY,
-    KEEP,
-    LISTED,
-    NUMBER,
-    By,
-    Parts,
-    Rule,
-    Table,
-    display_as,
-    kept_as,
-    kept_words,
-    titles,
-    words_of,
-)
+from deid.records.hl7v2_codec import wrong
+from deid.records.hl7v2_fields import ENDS, NULL, field_of, fields_of
+from deid.records.record import Place, Record, assemble, day_of, sexes_of, sweep
+from deid.records.tables import By, Rule, Table
 
 HEADS = ("MSH", "FHS", "BHS", "BTS", "FTS")
 """Segments that begin a record."""
@@ -67,28 +25,20 @@ BORDER = re.compile(rb"\x1c\r|[\r\n\x1c\x0b](?=(?:MSH|FHS|BHS|BTS|FTS)[^\w\s])")
 """What ends a record: the end that MLLP sets, or the byte before the next one."""
 BORDER_BYTES = 5
 """Bytes that tell a border."""
-_ENDS = "\r\n\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
-"""What may end a segment, as it ends a line of a note: else all behind the first one would be fields of MSH."""
-_LINE = re.compile(f"[^{_ENDS}]*")
-_is_broken = re.compile(f"[{_ENDS}]").search
-"""Tells whether a kept code goes over the end of a line: what stands behind it is no code."""
+_LINE = re.compile(f"[^{ENDS}]*")
 _HEAD_END = re.compile(
     rb"[\r\n]|(?:[\x0b\x0c\x1c-\x1e]|\xc2?\x85|\xe2\x80[\xa8\xa9])+(?=[A-Z][A-Z0-9]{2}[^A-Za-z0-9\s])"
 )
 """Where the first segment ends, before the character set is known."""
-_AROUND = _ENDS + " \ufeff"
+_AROUND = ENDS + " \ufeff"
 _AROUND_BYTES = b"\r\n\x0b\x1c \xef\xbb\xbf"
 _NAMING = HEADS[:3]  # segments that name the separators
 _USUAL = "^~\\&"
 _STATELESS = frozenset(("utf-8", "ascii", *(f"iso8859-{n}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 15)), "cp1252"))
 """Character sets in which what was decoded is written as it was."""
 _SEGMENT = re.compile(r"[A-Z][A-Z0-9]{2}\Z")
-_NOBODY = ("", 0, 0)
-_LONGEST_KIND = 2
-"""Letters of a code that says of what kind a name is."""
-_WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|['. -])*\Z")
-_CHECK, _SHAPE = "check", "shape"
-_NULL = '""'
+_UNNAMED = (None, False, False)
+"""What is said of a field that no line names."""
 _PLAIN = re.compile(r"\[[0-9]+\]")
 
 
@@ -132,8 +82,11 @@ class _Message:
     def __init__(self, data: bytes, table: Table, encoding: str) -> None:
         self.data = data
         self.table = table
-        self.systems = table.facts["coding_systems"]
         self.places: list[Place] = []
+        self.asked: list[Place] = []
+        """Those of them that say whose the message is, and of which day."""
+        self.known: dict[tuple[str, str], None] = {}
+        """Identifiers that are looked for in the free text, and in what would be kept."""
         self.persons: list[int] = []
         """Where each PID begins."""
         head = _HEAD_END.split(data.lstrip(_AROUND_BYTES), 1)[0].decode("latin-1")
@@ -147,7 +100,7 @@ class _Message:
         if not signs or len({*signs, self.sep}) <= len(signs) or any(c.isalnum() or c.isspace() for c in signs):
             raise wrong("the separators inside of fields are missing", f"{name}-2")
         signs += _USUAL[len(signs) :]
-        self.component, self.repetition, self.sub = signs[0], signs[1], signs[3]
+        self.component, self.repetition = signs[0], signs[1]
         self.charset = self._charset(head, encoding) if name == "MSH" else encoding.partition(",")[0]
         try:
             self.source = data.decode(self.charset)
@@ -157,10 +110,11 @@ class _Message:
                 "repair MSH-18, or name the encoding of messages that say none with --encoding",
                 position="MSH-18",
             ) from None
-        self._ends = "\r\n" + "".join(end for end in _ENDS[2:] if end in self.source)
+        self._ends = "\r\n" + "".join(end for end in ENDS[2:] if end in self.source)
         if self.charset not in _STATELESS and self.source.encode(self.charset) != data:
             raise EncodingError("the message cannot be written as it was", "convert it to UTF-8", position="MSH-18")
-        self.codec = codec_of(self.sep, signs[:4], self.charset)
+        self.fields = fields_of(table, self.sep, signs[:4], self.charset)
+        self.codec = self.fields.codec
 
     def _charset(self, head: str, encoding: str) -> str:
         fields = head.split(self.sep, 18)
@@ -204,252 +158,54 @@ class _Message:
             self._segment(name, f"{name}[{count}]" if count > 1 else name, fields, start)
 
     def _segment(self, name: str, path: str, fields: list[str], at: int) -> None:
-        rules = self.table.rules(name)
-        first = 2 if name in _NAMING else 1  # the first separator of these is a field of its own
+        rules, read, places = _rules(self.table, name, path == name), self.fields.read, self.places
         at += len(name) + 1
-        for number, raw in enumerate(fields[1:], first):
-            if raw and raw != _NULL:
-                rule = rules.get(number)
-                if rule is None:
-                    self.places.append(Place(f"{path}-{number}", at, at + len(raw), BLOCKED))
-                elif rule == LISTED and len(raw) <= LONGEST_CODE and raw.isalnum():
-                    pass
-                elif rule != KEEP or _is_broken(raw):
-                    self._field(rule, raw, at, f"{path}-{number}", fields)
-                elif len(raw) > LONGEST_CODE and is_stray(raw, self.component, self.table):
-                    self._kept(raw, at, f"{path}-{number}")
-            at += len(raw) + 1
-
-    def _field(self, rule: Rule, raw: str, at: int, path: str, fields: list[str]) -> None:
-        if isinstance(rule, By):
-            said = fields[rule.field] if len(fields) > rule.field else ""
-            found = self.table.of_type(said)
-            if found is None:
-                self.places.append(Place(path, at, at + len(raw), BLOCKED))
-                return
-            rule = self._by_shape(raw) if found == _SHAPE else found
-        if rule in (TEXT, NUMBER):
-            assert isinstance(rule, str)
-            self._leaf(rule, raw, at, path)  # a repetition in a text is a line of it
-            return
-        if rule == LISTED and not is_beside_lists(raw, self.component, self.repetition, self.table):
-            return
-        here = path
-        for number, part in enumerate(raw.split(self.repetition), 1):
-            if number > 1:
-                here = f"{path}({number})"
-            if part and part != _NULL:
-                if isinstance(rule, Parts):
-                    if rule.unnamed and self._is_misplaced(part, persons_alone=rule.numbered):
-                        self._misplaced(part, at, here)
-                    else:
-                        self._parts(rule, part, at, here, self.component)
-                elif rule == LISTED:
-                    self._of_list(part, at, here)
-                else:
-                    assert isinstance(rule, str)
-                    self._leaf(rule, part, at, here)
-            at += len(part) + 1
-
-    def _by_shape(self, raw: str) -> Rule:
-        """Return what a value looks like whose type nobody says."""
-        if self.component in raw:
-            coded = self.table.of_type("CWE")
-            assert coded is not None
-            return coded
-        return "DATE" if DAY.match(raw) else NUMBER  # what is no number is text
-
-    def _parts(self, rule: Parts, raw: str, at: int, path: str, sep: str) -> None:
-        """Take a repetition, or a component, apart."""
-        pieces = raw.split(sep)
-        done = 0
-        for number, piece in enumerate(pieces, 1):
-            if number > done and piece and piece != _NULL:
-                inner, first, last = rule.parts.get(number, _NOBODY)
-                here = f"{path}.{first or number}"
-                if inner == LISTED:
-                    inner = listed_as(piece, self.table.facts["list_words"])
-                    if inner in (KEEP, TEXT) and number == 2 and self._is_given(piece, rule):
-                        inner = str(rule.parts[1][0])
-                elif inner == NUMBER and piece.isalpha() and len(piece) > _LONGEST_KIND:
-                    inner = "IDNUM"  # no sentence stands in an amount: a lone word there is somebody's
-                elif inner == DISPLAY:
-                    inner = self._said(piece, pieces[number] if len(pieces) > number else "")
-                if inner == KEEP and not _is_broken(piece):
-                    if len(piece) > LONGEST_CODE and (shape := kept_as(CODE, piece)) in CATEGORIES:
-                        self._leaf(shape, piece, at, here)
-                    at += len(piece) + 1
-                    continue
-                if len(pieces) == 1 and inner == CODE and DAY.match(piece):
-                    inner = "DATE"
-                elif len(pieces) == 1 and inner == "IDNUM" and _WORDS.match(piece.replace(",", " ")):
-                    inner = next((r for r, _, _ in [rule.parts.get(2, _NOBODY)] if r in NAMES), inner)  # a name alone
-                if isinstance(inner, Parts):
-                    self._parts(inner, piece, at, here, self.sub)
-                elif inner == DATA:
-                    self._data(pieces, piece, at, here)
-                elif inner == _CHECK:
-                    self._check(pieces, number, at, path)
-                elif first < last:
-                    # those before it, if any, are empty
-                    begin, done = at - (number - first), last
-                    self._leaf(str(inner), sep.join(pieces[first - 1 : last]).rstrip(sep), begin, here, sep)
-                else:
-                    self._leaf(str(inner), piece, at, here)
-            at += len(piece) + 1
-
-    def _is_given(self, piece: str, rule: Parts) -> bool:
-        """Tell whether a given name stands behind the name of an organization, where a code says of what kind it is."""
-        kinds = words_of(self.table.facts["list_words"])
-        organization = rule.parts.get(1, _NOBODY)[0] in ("ORGANIZATION", "HOSPITAL")
-        return organization and piece.isalpha() and len(piece) > _LONGEST_KIND and piece.lower() not in kinds
-
-    def _kept(self, raw: str, at: int, path: str) -> None:
-        """Make places of what is no code in a field that is kept."""
-        if DAY.match(raw):
-            self._leaf("DATE", raw, at, path)
-        elif self._is_misplaced(raw):
-            self._misplaced(raw, at, path)
-        else:
-            for number, piece in enumerate(raw.split(self.component), 1):
-                if (kind := kept_words(piece)) != KEEP:
-                    self._leaf(kind, piece, at, f"{path}.{number}")
-                at += len(piece) + 1
-
-    def _of_list(self, raw: str, at: int, path: str) -> None:
-        """Make places of what no list has in a field of a list: a person, else each component for itself."""
-        usual = self.table.facts["list_words"]
-        kinds = [listed_as(piece, usual) for piece in raw.split(self.component)]
-        if self._is_misplaced(raw) or kinds[:2] == [TEXT, TEXT]:
-            self._misplaced(raw, at, path)
-            return
-        for number, (piece, kind) in enumerate(zip(raw.split(self.component), kinds, strict=True), 1):
-            if kind != KEEP:
-                self._leaf(kind, piece, at, f"{path}.{number}")
-            at += len(piece) + 1
-
-    def _said(self, words: str, system: str) -> str:
-        """Return what the words of a code are, by the coding system behind them."""
-        return display_as(words, of_standard=system in self.systems or HL7_TABLE.match(system) is not None)
-
-    def _is_misplaced(self, raw: str, *, persons_alone: bool = False) -> bool:
-        """Tell whether a person, or an identifier by its shape, stands where a code should: many messages are a field
-        off. The second and third component of a code are its words and its coding system.
-        """
-        found = stray(self.component).search(raw)
-        if found is None:
-            return False
-        said = found[1] or found[2]
-        return not persons_alone if said is None else said.upper() not in self.table.facts["no_given_names"]
-
-    def _misplaced(self, raw: str, at: int, path: str) -> None:
-        """Make places of what stands in a wrong field: names are text as notes write them, family name first; with
-        a degree or title behind them they are a person's without a doubt.
-        """
-        if any(piece.strip(". ").lower() in titles(behind=True) for piece in raw.split(self.component)[5:7]):
-            person = self.table.of_type("XCN", "DOCTOR")
-            assert isinstance(person, Parts)
-            self._parts(person, raw, at, path, self.component)
-            return
-        named, begun = True, 0
-        for number, piece in enumerate(raw.split(self.component), 1):
-            if piece and piece != _NULL:
-                here = f"{path}.{number}"
-                is_word = bool(_WORDS.match(piece))
-                named = named and (number == 1 or is_word)
-                if named and is_word:
-                    self._leaf(TEXT, piece, at, here)
-                    if begun:
-                        between = ", " if begun == 1 else " "
-                        self.places[-2] = replace(self.places[-2], behind=between, joins=True)
-                    begun += 1
-                elif sum(map(str.isdigit, piece)) >= NUMBER_OF_PERSON:
-                    self._leaf("IDNUM", piece, at, here)
-                else:
-                    self._leaf(CODE, piece, at, here)
-            at += len(piece) + 1
-
-    def _leaf(self, kind: str, raw: str, at: int, path: str, sep: str = "^") -> None:
-        end = at + len(raw)
-        if kind in (CODE, NUMBER):
-            if self.component in raw and self._is_misplaced(raw):
-                self._misplaced(raw, at, path)
-                return
-            kind = kept_as(kind, raw)
-            if kind == KEEP:
-                return
-        if kind in ("", BLOCKED):
-            self.places.append(Place(path, at, end, BLOCKED, examined=kind == BLOCKED))
-        elif kind == KEEP:
-            raise wrong("a line begins no segment", path)
-        elif kind == "DATE" and (found := INSTANT.match(raw)) and read_as(kind, raw) == kind:
-            self.places.append(Place(path, at + found.start(1), end, kind, iso(found[1]), self.codec.encode_date))
-        else:
-            text, starts = self.codec.decode(raw, path)
-            if sep != "^":  # what replaces names knows the usual separators
-                text = text.replace(sep, "^") if sep == self.sub else text.replace(sep, "^").replace(self.sub, "&")
-            if text and not text.isspace():
-                self.places.append(Place(path, at, end, read_as(kind, text), text, self.codec.encode, starts))
-
-    def _data(self, pieces: Sequence[str], raw: str, at: int, path: str) -> None:
-        """Read a document inside a message."""
-        kind, subtype, encoding = (pieces[n].strip() if len(pieces) > n else "" for n in (1, 2, 3))
-        plain = self.table.facts.get("plain_text", ())
-        if not kind or not {kind.upper(), subtype.upper()} <= {*plain} or encoding not in ("A", "Base64", "Hex", ""):
-            self.places.append(Place(path, at, at + len(raw), BLOCKED))
-            return
-        if encoding in ("A", ""):
-            self._leaf(TEXT, raw, at, path)
-            return
-        text = unpacked(raw, self.charset, path, HINT, hexadecimal=encoding == "Hex")
-        if text.strip():
-            encode = self.codec.encode_hex if encoding == "Hex" else self.codec.encode_base64
-            self.places.append(Place(path, at, at + len(raw), TEXT, text, encode))
-
-    def _check(self, pieces: Sequence[str], number: int, at: int, path: str) -> None:
-        """Let a check digit follow the number that it belongs to: the first component of those before it."""
-        place = next((p for p in reversed(self.places) if p.path.startswith(f"{path}.")), None)
-        scheme = CHECKS.get(pieces[number] if len(pieces) > number else "")
-        digit, end = pieces[number - 1], at + len(pieces[number - 1])
-        if place is not None and place.end == at - 1 and scheme is not None and place.text.isdecimal():
-            inside = digit == place.text[-1] == scheme(place.text[:-1])
-            if inside or digit == scheme(place.text):
-                follow = Following(self.codec, None if inside else scheme)
-                stretches = (place.start, place.end), (at, end)
-                self.places[self.places.index(place)] = replace(place, encode=follow, stretches=stretches)
-                return
-        self.places.append(Place(f"{path}.{number}", at, end, BLOCKED, examined=True))
+        number = 1 if name in _NAMING else 0  # the first separator of these is a field of its own
+        try:
+            for raw in fields[1:]:
+                number += 1
+                if raw and raw != NULL:
+                    rule, dated, asked = rules.get(number, _UNNAMED)
+                    if isinstance(rule, By):
+                        rule = self.fields.said(fields[rule.field] if len(fields) > rule.field else "", raw)
+                    found, known = read(rule, raw, dated=dated)
+                    if found:
+                        here = f"{path}-{number}"
+                        placed = [place.within(here, at) for place in found]
+                        places += placed
+                        self.known.update(known)
+                        if asked:
+                            self.asked += placed
+                at += len(raw) + 1
+        except DeidError as error:
+            raise type(error)(error.what, error.hint, error.where, f"{path}-{number}{error.position}") from None
 
     def record(self) -> Record:
         """Return the record of the places that were found."""
         facts = self.table.facts
-        wanted, dates, days = facts.get("known", ()), facts.get("known_dates", ()), facts.get("date", ())
-        keys, numbers = facts.get("patient", ()), dict[str, list[Place]]()
-        sexes, sex = facts.get("sexes", {}), dict[str, str]()
-        known: dict[tuple[str, str], None] = {}
+        keys, days, sexes = facts.get("patient", ()), facts.get("date", ()), facts.get("sexes", {})
+        numbers: dict[str, list[Place]] = {}
+        sex: dict[str, str] = {}
         dated: dict[str, str] = {}
-        for place in self.places:
+        for place in self.asked:
+            field = field_of(place.path)
             if place.kind == "DATE":
-                field = _first(place.path)
-                if field.partition("[")[0] in dates:
-                    known["DATE", place.text] = None
                 if field in days:
                     dated.setdefault(field, place.text)
-            elif place.kind in wanted:
-                known |= dict.fromkeys(known_of(place.kind, place.text))
-                if place.kind == "PATIENT" and (told := sexes.get(_PLAIN.sub("", _first(place.path)))):
+            elif place.kind in self.fields.wanted:
+                if place.kind == "PATIENT" and (told := sexes.get(_PLAIN.sub("", field))):
                     self._know_sex(place, int(told), sex)
-                if place.path.startswith("PID-") and (field := _first(place.path)) in keys:
+                if field in keys and field.startswith("PID-"):
                     numbers.setdefault(field, []).append(place)
         patient = next((self._patient(numbers[key]) for key in keys if key in numbers), None)
         whose = self._whose(patient) if len(self.persons) > 1 else ()
-        self._sweep(known)
+        self._sweep()
         return assemble(
             self.data,
             self.source,
             self.charset,
             self.places,
-            known=known,
+            known=self.known,
             patient=patient,
             date=next((day for key in days if key in dated and (day := day_of(dated[key]))), None),
             whose=whose,
@@ -471,13 +227,13 @@ class _Message:
             numbers: dict[str, list[Place]] = {}
             for place in self.places:
                 if place.path.startswith(f"PID[{number}]-") and (
-                    (field := _first(place.path).replace(f"[{number}]", "")) in keys
+                    (field := field_of(place.path).replace(f"[{number}]", "")) in keys
                 ):
                     numbers.setdefault(field, []).append(place)
             found.append((start, next((self._patient(numbers[key]) for key in keys if key in numbers), None)))
         return found
 
-    def _sweep(self, known: Iterable[tuple[str, str]]) -> None:
+    def _sweep(self) -> None:
         """Make places of known identifiers in what would be kept."""
         kept = []
         read = 0
@@ -486,13 +242,13 @@ class _Message:
             read = place.end
         kept.append((read, len(self.source)))
         kept, escaped = self._without_escapes(kept)
-        for start, end, category in sweep(self.source, kept, known):
+        for start, end, category in sweep(self.source, kept, self.known):
             text = self.source[start:end]
             self.places.append(Place(self._path(start), start, end, category, text, self.codec.encode))
         for start, end in escaped:  # what a name is made of may be written with escapes
             path = self._path(start)
             text, starts = self.codec.decode(self.source[start:end], path)
-            for first, last, category in sweep(text, [(0, len(text))], known):
+            for first, last, category in sweep(text, [(0, len(text))], self.known):
                 where = starts[first:last] if starts else [(n, n + 1) for n in range(first, last)]
                 begin, stop = where[0][0], where[-1][1]
                 moved = [(a - begin, b - begin) for a, b in where]
@@ -535,9 +291,22 @@ class _Message:
         return numbers[0].text.strip()
 
 
+@functools.lru_cache(maxsize=1 << 10)
+def _rules(table: Table, name: str, first: bool) -> Mapping[int, tuple[Rule, bool, bool]]:
+    """Return field -> its rule, whether a day in it is looked for elsewhere, and whether it tells of whom the message
+    is, or of which day: of a segment's first occurrence, or a further one.
+    """
+    facts = table.facts
+    dates, asked = facts.get("known_dates", ()), {*facts.get("sexes", ())}
+    if first:
+        asked.update(facts.get("patient", ()), facts.get("date", ()))
+    rules = table.rules(name)
+    return {n: (rules[n], first and f"{name}-{n}" in dates, f"{name}-{n}" in asked) for n in rules}
+
+
 @functools.cache
 def _segment_border(sep: str) -> re.Pattern[str]:
-    return re.compile(rf"[{_ENDS}]+(?=[A-Z][A-Z0-9]{{2}}(?:{re.escape(sep)}|[\r\n]|\Z))")
+    return re.compile(rf"[{ENDS}]+(?=[A-Z][A-Z0-9]{{2}}(?:{re.escape(sep)}|[\r\n]|\Z))")
 
 
 @functools.cache
@@ -545,11 +314,6 @@ def _escaped_field(sep: str, escape: str) -> re.Pattern[str]:
     """Return what finds fields, or what is kept of them, with an even number of escape characters."""
     plain, sign = f"[^{re.escape(sep + escape)}\r\n]*", re.escape(escape)
     return re.compile(rf"{plain}(?:{sign}{plain}{sign}{plain})+(?![^{re.escape(sep)}\r\n])")
-
-
-def _first(path: str) -> str:
-    """Return the field of a path whose place is a first component of it: PID-3 of PID-3(2).1; else the path."""
-    return path.removesuffix(".1").partition("(")[0]
 
 
 def read_all(data: bytes, table: Table, encoding: str) -> Iterator[Record | DeidError]:

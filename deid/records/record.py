@@ -79,6 +79,23 @@ class Place:
     stretches: tuple[tuple[int, int], ...] = ()
     """Where it stands if in several stretches, such as a name in its parts."""
 
+    def within(self, path: str, at: int) -> Place:
+        """Return the same place, of which path and stretches were counted from another one's, from the record's."""
+        stretches = tuple([(start + at, end + at) for start, end in self.stretches]) if self.stretches else ()
+        return Place(
+            path + self.path,
+            self.start + at,
+            self.end + at,
+            self.kind,
+            self.text,
+            self.encode,
+            self.starts,
+            self.examined,
+            self.behind,
+            self.joins,
+            stretches,
+        )
+
     @property
     def where(self) -> tuple[tuple[int, int], ...]:
         """First character and end of each stretch."""

@@ -273,13 +273,13 @@ def kept_words(text: str) -> str:
     return display_as(text, of_standard=True) if " " in text else KEEP
 
 
-@functools.cache
 @functools.lru_cache(maxsize=16)
 def words_of(text: str) -> frozenset[str]:
     """Return the words of a fact of a table."""
     return frozenset(text.split())
 
 
+@functools.cache
 def titles(*, behind: bool = False) -> frozenset[str]:
     """Return titles before names in small letters; with ``behind``, what stands behind them too, such as ``md``."""
     names = ("titles", "titles_doctor", *(("credentials",) if behind else ()))

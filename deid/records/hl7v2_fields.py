@@ -1,0 +1,323 @@
+"""The fields of a message of HL7 v2, taken apart: what of them is a place, by the rules of a table."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from deid.phi import CATEGORIES
+from deid.records.embedded import unpacked
+from deid.records.hl7v2_codec import CHECKS, HINT, Codec, Following, codec_of, wrong
+from deid.records.hl7v2_lists import (
+    DAY,
+    HL7_TABLE,
+    LONGEST_CODE,
+    NUMBER_OF_PERSON,
+    is_beside_lists,
+    is_stray,
+    listed_as,
+    stray,
+)
+from deid.records.readings import read_as
+from deid.records.record import BLOCKED, INSTANT, NAMES, TEXT, Place, iso, known_of
+from deid.records.tables import (
+    CODE,
+    DATA,
+    DISPLAY,
+    KEEP,
+    LISTED,
+    NUMBER,
+    Parts,
+    Rule,
+    Table,
+    display_as,
+    kept_as,
+    kept_words,
+    titles,
+    words_of,
+)
+
+ENDS = "\r\n\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+"""What may end a segment, as it ends a line of a note: else all behind the first one would be fields of MSH."""
+_is_broken = re.compile(f"[{ENDS}]").search
+"""Tells whether a kept code goes over the end of a line: what stands behind it is no code."""
+NULL = '""'
+_NOBODY = ("", 0, 0)
+_LONGEST_KIND = 2
+"""Letters of a code that says of what kind a name is."""
+_WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|['. -])*\Z")
+_CHECK, _SHAPE = "check", "shape"
+_REMEMBERED, _LONGEST_REMEMBERED = 1 << 12, 128
+"""How many fields are remembered, and of how many characters: a sender, a doctor, a code come again and again."""
+
+Found = tuple[tuple[Place, ...], Mapping[tuple[str, str], None]]
+"""Places of a field, counted from where it begins, and the identifiers in them that may stand elsewhere as well."""
+
+
+class Fields:
+    """What the fields of all messages are that have the same separators and character set.
+
+    Parameters
+    ----------
+    table : Table
+        What stands where.
+    codec : Codec
+        How the messages write text.
+    """
+
+    def __init__(self, table: Table, codec: Codec) -> None:
+        self.table = table
+        self.codec = codec
+        self.component, self.repetition, self.sub = codec.component, codec.repetition, codec.sub
+        self._encode = codec.encode
+        self._systems = table.facts["coding_systems"]
+        self.wanted: frozenset[str] = frozenset(table.facts.get("known", ()))
+        self._remembered = functools.lru_cache(maxsize=_REMEMBERED)(self._read)
+
+    def read(self, rule: Rule | None, raw: str, *, dated: bool) -> Found:
+        """Return the places of a field that is not empty, and what is known by them.
+
+        Parameters
+        ----------
+        rule : Rule or None
+            None for a field that no line names.
+        raw : str
+            The field as it stands.
+        dated : bool
+            Whether a day in it is looked for elsewhere.
+
+        Raises
+        ------
+        InputError
+            When it cannot be read; its position is the place inside of the field.
+        """
+        return (self._remembered if len(raw) <= _LONGEST_REMEMBERED else self._read)(rule, raw, dated)
+
+    def _read(self, rule: Rule | None, raw: str, dated: bool) -> Found:
+        places: list[Place] = []
+        if rule is None:
+            places.append(Place("", 0, len(raw), BLOCKED))
+        elif rule == LISTED and len(raw) <= LONGEST_CODE and raw.isalnum():
+            pass
+        elif rule != KEEP or _is_broken(raw):
+            self._field(places, rule, raw)
+        elif len(raw) > LONGEST_CODE and is_stray(raw, self.component, self.table):
+            self._kept(places, raw, 0, "")
+        known: dict[tuple[str, str], None] = {}
+        for place in places:
+            if place.kind == "DATE":
+                if dated and not field_of(place.path):
+                    known["DATE", place.text] = None
+            elif place.kind in self.wanted:
+                known |= dict.fromkeys(known_of(place.kind, place.text))
+        return tuple(places), known
+
+    def said(self, kind: str, raw: str) -> Rule | None:
+        """Return what a field is whose data type another one says; None where there is no such type."""
+        found = self.table.of_type(kind)
+        return self._by_shape(raw) if found == _SHAPE else found
+
+    def _field(self, places: list[Place], rule: Rule, raw: str) -> None:
+        if rule in (TEXT, NUMBER):
+            assert isinstance(rule, str)
+            self._leaf(places, rule, raw, 0, "")  # a repetition in a text is a line of it
+            return
+        if rule == LISTED and not is_beside_lists(raw, self.component, self.repetition, self.table):
+            return
+        at = 0
+        for number, part in enumerate(raw.split(self.repetition), 1):
+            here = f"({number})" if number > 1 else ""
+            if part and part != NULL:
+                if isinstance(rule, Parts):
+                    if rule.unnamed and self._is_misplaced(part, persons_alone=rule.numbered):
+                        self._misplaced(places, part, at, here)
+                    else:
+                        self._parts(places, rule, part, at, here, self.component)
+                elif rule == LISTED:
+                    self._of_list(places, part, at, here)
+                else:
+                    assert isinstance(rule, str)
+                    self._leaf(places, rule, part, at, here)
+            at += len(part) + 1
+
+    def _by_shape(self, raw: str) -> Rule:
+        """Return what a value looks like whose type nobody says."""
+        if self.component in raw:
+            coded = self.table.of_type("CWE")
+            assert coded is not None
+            return coded
+        return "DATE" if DAY.match(raw) else NUMBER  # what is no number is text
+
+    def _parts(self, places: list[Place], rule: Parts, raw: str, at: int, path: str, sep: str) -> None:
+        """Take a repetition, or a component, apart."""
+        pieces = raw.split(sep)
+        done = 0
+        for number, piece in enumerate(pieces, 1):
+            if number > done and piece and piece != NULL:
+                inner, first, last = rule.parts.get(number, _NOBODY)
+                here = f"{path}.{first or number}"
+                if inner == LISTED:
+                    inner = listed_as(piece, self.table.facts["list_words"])
+                    if inner in (KEEP, TEXT) and number == 2 and self._is_given(piece, rule):
+                        inner = str(rule.parts[1][0])
+                elif inner == NUMBER and piece.isalpha() and len(piece) > _LONGEST_KIND:
+                    inner = "IDNUM"  # no sentence stands in an amount: a lone word there is somebody's
+                elif inner == DISPLAY:
+                    inner = self._said(piece, pieces[number] if len(pieces) > number else "")
+                if inner == KEEP and not _is_broken(piece):
+                    if len(piece) > LONGEST_CODE and (shape := kept_as(CODE, piece)) in CATEGORIES:
+                        self._leaf(places, shape, piece, at, here)
+                    at += len(piece) + 1
+                    continue
+                if len(pieces) == 1 and inner == CODE and DAY.match(piece):
+                    inner = "DATE"
+                elif len(pieces) == 1 and inner == "IDNUM" and _WORDS.match(piece.replace(",", " ")):
+                    inner = next((r for r, _, _ in [rule.parts.get(2, _NOBODY)] if r in NAMES), inner)  # a name alone
+                if isinstance(inner, Parts):
+                    self._parts(places, inner, piece, at, here, self.sub)
+                elif inner == DATA:
+                    self._data(places, pieces, piece, at, here)
+                elif inner == _CHECK:
+                    self._check(places, pieces, number, at, path)
+                elif first < last:
+                    # those before it, if any, are empty
+                    begin, done = at - (number - first), last
+                    self._leaf(places, str(inner), sep.join(pieces[first - 1 : last]).rstrip(sep), begin, here, sep)
+                else:
+                    self._leaf(places, str(inner), piece, at, here)
+            at += len(piece) + 1
+
+    def _is_given(self, piece: str, rule: Parts) -> bool:
+        """Tell whether a given name stands behind the name of an organization, where a code says of what kind it is."""
+        kinds = words_of(self.table.facts["list_words"])
+        organization = rule.parts.get(1, _NOBODY)[0] in ("ORGANIZATION", "HOSPITAL")
+        return organization and piece.isalpha() and len(piece) > _LONGEST_KIND and piece.lower() not in kinds
+
+    def _kept(self, places: list[Place], raw: str, at: int, path: str) -> None:
+        """Make places of what is no code in a field that is kept."""
+        if DAY.match(raw):
+            self._leaf(places, "DATE", raw, at, path)
+        elif self._is_misplaced(raw):
+            self._misplaced(places, raw, at, path)
+        else:
+            for number, piece in enumerate(raw.split(self.component), 1):
+                if (kind := kept_words(piece)) != KEEP:
+                    self._leaf(places, kind, piece, at, f"{path}.{number}")
+                at += len(piece) + 1
+
+    def _of_list(self, places: list[Place], raw: str, at: int, path: str) -> None:
+        """Make places of what no list has in a field of a list: a person, else each component for itself."""
+        usual = self.table.facts["list_words"]
+        kinds = [listed_as(piece, usual) for piece in raw.split(self.component)]
+        if self._is_misplaced(raw) or kinds[:2] == [TEXT, TEXT]:
+            self._misplaced(places, raw, at, path)
+            return
+        for number, (piece, kind) in enumerate(zip(raw.split(self.component), kinds, strict=True), 1):
+            if kind != KEEP:
+                self._leaf(places, kind, piece, at, f"{path}.{number}")
+            at += len(piece) + 1
+
+    def _said(self, words: str, system: str) -> str:
+        """Return what the words of a code are, by the coding system behind them."""
+        return display_as(words, of_standard=system in self._systems or HL7_TABLE.match(system) is not None)
+
+    def _is_misplaced(self, raw: str, *, persons_alone: bool = False) -> bool:
+        """Tell whether a person, or an identifier by its shape, stands where a code should: many messages are a field
+        off. The second and third component of a code are its words and its coding system.
+        """
+        found = stray(self.component).search(raw)
+        if found is None:
+            return False
+        said = found[1] or found[2]
+        return not persons_alone if said is None else said.upper() not in self.table.facts["no_given_names"]
+
+    def _misplaced(self, places: list[Place], raw: str, at: int, path: str) -> None:
+        """Make places of what stands in a wrong field: names are text as notes write them, family name first; with
+        a degree or title behind them they are a person's without a doubt.
+        """
+        if any(piece.strip(". ").lower() in titles(behind=True) for piece in raw.split(self.component)[5:7]):
+            person = self.table.of_type("XCN", "DOCTOR")
+            assert isinstance(person, Parts)
+            self._parts(places, person, raw, at, path, self.component)
+            return
+        named, begun = True, 0
+        for number, piece in enumerate(raw.split(self.component), 1):
+            if piece and piece != NULL:
+                here = f"{path}.{number}"
+                is_word = bool(_WORDS.match(piece))
+                named = named and (number == 1 or is_word)
+                if named and is_word:
+                    self._leaf(places, TEXT, piece, at, here)
+                    if begun:
+                        between = ", " if begun == 1 else " "
+                        places[-2] = replace(places[-2], behind=between, joins=True)
+                    begun += 1
+                elif sum(map(str.isdigit, piece)) >= NUMBER_OF_PERSON:
+                    self._leaf(places, "IDNUM", piece, at, here)
+                else:
+                    self._leaf(places, CODE, piece, at, here)
+            at += len(piece) + 1
+
+    def _leaf(self, places: list[Place], kind: str, raw: str, at: int, path: str, sep: str = "^") -> None:
+        end = at + len(raw)
+        if kind in (CODE, NUMBER):
+            if self.component in raw and self._is_misplaced(raw):
+                self._misplaced(places, raw, at, path)
+                return
+            kind = kept_as(kind, raw)
+            if kind == KEEP:
+                return
+        if kind in ("", BLOCKED):
+            places.append(Place(path, at, end, BLOCKED, examined=kind == BLOCKED))
+        elif kind == KEEP:
+            raise wrong("a line begins no segment", path)
+        elif kind == "DATE" and (found := INSTANT.match(raw)) and read_as(kind, raw) == kind:
+            places.append(Place(path, at + found.start(1), end, kind, iso(found[1]), self.codec.encode_date))
+        else:
+            text, starts = self.codec.decode(raw, path)
+            if sep != "^":  # what replaces names knows the usual separators
+                text = text.replace(sep, "^") if sep == self.sub else text.replace(sep, "^").replace(self.sub, "&")
+            if text and not text.isspace():
+                places.append(Place(path, at, end, read_as(kind, text), text, self._encode, starts))
+
+    def _data(self, places: list[Place], pieces: Sequence[str], raw: str, at: int, path: str) -> None:
+        """Read a document inside a message."""
+        kind, subtype, encoding = (pieces[n].strip() if len(pieces) > n else "" for n in (1, 2, 3))
+        plain = self.table.facts.get("plain_text", ())
+        if not kind or not {kind.upper(), subtype.upper()} <= {*plain} or encoding not in ("A", "Base64", "Hex", ""):
+            places.append(Place(path, at, at + len(raw), BLOCKED))
+            return
+        if encoding in ("A", ""):
+            self._leaf(places, TEXT, raw, at, path)
+            return
+        text = unpacked(raw, self.codec.charset, path, HINT, hexadecimal=encoding == "Hex")
+        if text.strip():
+            encode = self.codec.encode_hex if encoding == "Hex" else self.codec.encode_base64
+            places.append(Place(path, at, at + len(raw), TEXT, text, encode))
+
+    def _check(self, places: list[Place], pieces: Sequence[str], number: int, at: int, path: str) -> None:
+        """Let a check digit follow the number that it belongs to: the first component of those before it."""
+        place = next((p for p in reversed(places) if p.path.startswith(f"{path}.")), None)
+        scheme = CHECKS.get(pieces[number] if len(pieces) > number else "")
+        digit, end = pieces[number - 1], at + len(pieces[number - 1])
+        if place is not None and place.end == at - 1 and scheme is not None and place.text.isdecimal():
+            inside = digit == place.text[-1] == scheme(place.text[:-1])
+            if inside or digit == scheme(place.text):
+                follow = Following(self.codec, None if inside else scheme)
+                stretches = (place.start, place.end), (at, end)
+                places[places.index(place)] = replace(place, encode=follow, stretches=stretches)
+                return
+        places.append(Place(f"{path}.{number}", at, end, BLOCKED, examined=True))
+
+
+@functools.lru_cache(maxsize=64)
+def fields_of(table: Table, sep: str, signs: str, charset: str) -> Fields:
+    """Return how fields are read: by the table, the separator of fields and the four signs inside of them."""
+    return Fields(table, codec_of(sep, signs, charset))
+
+
+def field_of(path: str) -> str:
+    """Return the field of a path whose place is a first component of it: PID-3 of PID-3(2).1; else the path."""
+    return path.removesuffix(".1").partition("(")[0]
