@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import regex
 
@@ -179,26 +179,23 @@ class KnownRecognizer:
         return sorted(set(spans))
 
     def _find(self, words: _Words, item: Known) -> list[Span]:
-        if group(item.category) == "NAME" and item.category != "USERNAME":
+        sought = _sought(item.category, item.value)
+        if sought.coarse == "NAME":
             return _names(words, item, self.alike)
         view, vocabulary = words.view, load_vocabulary(self.language, self.folders)
-        if item.category == "DATE":
-            date = read_date(item.value)
-            if date is not None:
-                if f"{date.day}" not in view.text:
-                    return []  # to compile an expression takes longer than all else
-                return _matches(view.text, _date_expression(date, vocabulary), item.category, _W["date"])
+        if sought.date is not None:
+            if f"{sought.date.day}" not in view.text:
+                return []  # to compile an expression takes longer than all else
+            return _matches(view.text, _date_expression(sought.date, vocabulary), item.category, _W["date"])
         if item.category == "AGE" and item.value.isdecimal():
             expression = rf"(?<![0-9.,/]){item.value}(?=[ -]?{vocabulary.years}\b)"
             return _matches(view.text, expression, item.category, _W["age"])
-        characters = "".join(filter(str.isalnum, item.value))
-        coarse = group(item.category)
-        number = sum(map(str.isdigit, characters)) >= 3 and " " not in item.value.strip("()+ ")
-        if number or coarse in ("ID", "CONTACT"):
+        characters = sought.characters
+        if sought.number:
             ending = _ending(view.text, characters, item.category, vocabulary)
             if len(characters) < 4 or not _may_hold(view.text, characters.lstrip("0"), _SEPARATORS):
                 return ending
-            expression = _number_expression(characters, r"\(?" if coarse == "CONTACT" else "")
+            expression = _number_expression(characters, r"\(?" if sought.coarse == "CONTACT" else "")
             return [*_matches(view.text, expression, item.category, _W["number"]), *ending]
         if not all(_may_hold(view.text, word) for word in item.value.split()):
             return []
@@ -207,6 +204,28 @@ class KnownRecognizer:
         if item.category == "STREET" and not any(map(str.isdigit, item.value)):  # its house stands in another field
             body = rf"(?:[0-9]{{1,5}}[A-Za-z]?,? )?{body}(?:,? [0-9]{{1,4}}[A-Za-z]?(?!\w))?"
         return _matches(view.text, rf"(?<!\w){body}(?!\w)", item.category, _W["words"])
+
+
+class _Sought(NamedTuple):
+    """How an identifier is looked for."""
+
+    coarse: str
+    """The coarse group of its category; none of a user name, which is no name of words."""
+    date: datetime.date | None
+    """The day that it is, of one of the category DATE."""
+    characters: str
+    """Its letters and digits."""
+    number: bool
+    """Whether it is a number, with any signs between its digits."""
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
+def _sought(category: str, value: str) -> _Sought:
+    coarse = "" if category == "USERNAME" else group(category)
+    characters = "".join(filter(str.isalnum, value))
+    number = sum(map(str.isdigit, characters)) >= 3 and " " not in value.strip("()+ ")
+    date = read_date(value) if category == "DATE" else None
+    return _Sought(coarse, date, characters, number or coarse in ("ID", "CONTACT"))
 
 
 def _may_hold(text: str, value: str, without: str = "") -> bool:
@@ -289,15 +308,28 @@ class _Words:
         self.keys = [
             name_key(word) if kind >= LOWER else "" for kind, word in zip(view.kinds, view.strings, strict=True)
         ]
-        self.cased = [
-            (index, key, bool(full_names(key)), soundex(key) if len(key) >= _LEAST_FUZZY else None)
-            for index, (key, kind, word) in enumerate(zip(self.keys, view.kinds, view.strings, strict=True))
-            if (kind > LOWER or (kind == LOWER and "-" in word)) and len(word) > 1
-        ]
-        """Words with capitals or hyphens: index, key, whether it is a short form, code of its sound."""
+        self._small = {key for key, kind in zip(self.keys, view.kinds, strict=True) if kind == LOWER}
+        self._cased: dict[str, list[int]] = {}
+        """Key -> words with capitals or hyphens that have it."""
+        self._codes: dict[str, list[int]] = {}
+        """Code of the sound -> those of them that are long enough to be misspelt."""
+        self._whole: list[int] = []
+        """Those of them that are compared with every name: short forms, and words of several parts."""
+        for index, kind in enumerate(view.kinds):
+            if kind > LOWER or (kind == LOWER and "-" in view.strings[index]):
+                word = view.strings[index]
+                if len(word) > 1:
+                    key, whole, code = _described(word)
+                    self._cased.setdefault(key, []).append(index)
+                    if whole:
+                        self._whole.append(index)
+                    if code is not None:
+                        self._codes.setdefault(code, []).append(index)
 
     def small(self, keys: Collection[str]) -> list[int]:
         """Return the words in small letters that have one of some keys: only the name itself counts there."""
+        if self._small.isdisjoint(keys):
+            return []
         view = self.view
         return [
             index
@@ -305,9 +337,24 @@ class _Words:
             if key in keys and view.kinds[index] == LOWER and "-" not in (word := view.strings[index]) and len(word) > 1
         ]
 
+    def like(self, name: _Name, *, by_sound: bool) -> set[int]:
+        """Return the words with capitals or hyphens that may be one of a name's."""
+        found = {index for key in name.keys for index in self._cased.get(key, ())}
+        found.update(self._whole)
+        for code in name.codes if by_sound else self._codes:
+            found.update(self._codes.get(code, ()))
+        return found
+
     def ordinary(self, index: int) -> bool:
         """Tell whether a word has a meaning beside a name."""
         return bool(self.lexicon.classes(self.view.folded[index]) & _ORDINARY)
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
+def _described(word: str) -> tuple[str, bool, str | None]:
+    """Return of a word its key, whether it is a short form or has several parts, and the code of its sound."""
+    key = name_key(word)
+    return key, bool(full_names(key)) or "-" in word, soundex(key) if len(key) >= _LEAST_FUZZY else None
 
 
 class _Name:
@@ -329,13 +376,9 @@ def _names(words: _Words, item: Known, alike: Callable[[str, str], bool]) -> lis
     """Find the words of a name, initials beside them, and misspellings."""
     name, view = _taken_apart(item.value), words.view
     hits = {index: _W["name_word"] for index in words.small(name.keys) if not words.ordinary(index)}
-    sounds = alike is misspelt
-    for index, key, short, code in words.cased:
-        like = code in name.codes if sounds else code is not None
-        if key in name.keys or short or like or "-" in view.strings[index]:
-            score = _name_score(words, index, key, name, alike)
-            if score:
-                hits[index] = score
+    for index in words.like(name, by_sound=alike is misspelt):
+        if score := _name_score(words, index, words.keys[index], name, alike):
+            hits[index] = score
     for index in sorted(hits):  # "rose" is a name beside another word of it
         for beside in (index - 1, index + 1):
             inside = 0 <= beside < len(view) and abs(view.starts[beside] - view.starts[index]) < _BESIDE
