@@ -11,7 +11,6 @@ import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Protocol, TypeVar
 
@@ -314,7 +313,12 @@ def resolve_overlaps(spans: Iterable[Span]) -> tuple[Span, ...]:
     by position.
     """
     ordered = sorted(spans, key=_by_start)
-    if all(a.start < b.start >= a.end for a, b in pairwise(ordered)):
+    last = -1
+    for span in ordered:
+        if span.start < last:
+            break
+        last = max(span.end, span.start + 1)
+    else:
         return tuple(ordered)
     ordered.sort(key=lambda s: (s.start, -s.end, s.category))
     united: list[Span] = []
@@ -354,11 +358,13 @@ def apply_edits(document: Document, replacements: Iterable[tuple[Span, str]]) ->
         When a span lies outside the text or two spans overlap.
     """
     ordered = replacements if isinstance(replacements, list) else list(replacements)
-    if any(a[0].start > b[0].start for a, b in pairwise(ordered)):
+    starts = [span.start for span, _ in ordered]
+    if starts != sorted(starts):
         ordered = sorted(ordered, key=lambda pair: pair[0].start)
     text = document.text
     size = len(text)
     out = io.StringIO()  # a list of pieces would hold two strings a span
+    write = out.write
     spans: list[Span] = []
     edits: list[Edit] = []
     read = written = 0
@@ -373,15 +379,16 @@ def apply_edits(document: Document, replacements: Iterable[tuple[Span, str]]) ->
                 document.name,
                 f"offset {span.start}",
             )
-        out.write(text[read:start])
-        out.write(new)
+        write(text[read:start])
+        write(new)
         at = written + start - read
         written = at + len(new)
-        edits.append(Edit(start, end, at, written, span.category))
+        category = span.category
+        edits.append(Edit(start, end, at, written, category))
         if new:
             # made outright: dataclasses.replace takes three times as long, for every span
-            spans.append(Span(at, written, span.category, span.id, span.source, span.score))
+            spans.append(Span(at, written, category, span.id, span.source, span.score))
         read = end
-    out.write(text[read:])
+    write(text[read:])
     scrubbed = Document(document.id, out.getvalue(), tuple(spans), document.metadata, document.index)
     return scrubbed, tuple(edits)

@@ -71,11 +71,14 @@ class Codec:
     sub: str
     charset: str
     _signs: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _to_escape: re.Pattern[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Say what the escapes of separators stand for."""
         pairs = zip("FSTRE", (self.sep, self.component, self.sub, self.repetition, self.escape), strict=True)
         self._signs.update(pairs)
+        expression = rf"\r\n|[\r\n{re.escape(''.join(self._signs.values()))}]"
+        object.__setattr__(self, "_to_escape", re.compile(expression))
 
     def decode(self, raw: str, path: str) -> tuple[str, Sequence[tuple[int, int]] | None]:
         """Return the text of a field, and where each of its characters begins and ends; None for each at its own place.
@@ -168,7 +171,7 @@ class Codec:
         parts, before = new.split(usual), old.split(own)
         if len(parts) != len(before):
             parts = [new.replace(usual, " "), *[""] * (len(before) - 1)]
-        return own.join(self._same(n, o, rest) for n, o in zip(parts, before, strict=True))
+        return own.join([self._same(n, o, rest) for n, o in zip(parts, before, strict=True)])
 
     def escaped(self, text: str) -> str:
         """Return text as a field writes it."""
@@ -176,16 +179,11 @@ class Codec:
             text = fit(text, self.charset)
         if text.isalnum():
             return text
-        return _to_escape(self.sep, self.component, self.repetition, self.escape, self.sub).sub(self._escape, text)
+        return self._to_escape.sub(self._escape, text)
 
     def _escape(self, found: re.Match[str]) -> str:
         signs = {self.escape: "E", self.sep: "F", self.component: "S", self.sub: "T", self.repetition: "R"}
         return f"{self.escape}{signs.get(found[0], '.br')}{self.escape}"
-
-
-@functools.lru_cache(maxsize=64)
-def _to_escape(*signs: str) -> re.Pattern[str]:
-    return re.compile(rf"\r\n|[\r\n{re.escape(''.join(signs))}]")
 
 
 @functools.lru_cache(maxsize=64)

@@ -35,10 +35,13 @@ Pack = Callable[[bytes, str, str], bytes]
 """Gets a record's bytes, its characters and the new ones, and returns the new bytes."""
 NAMES = ("PATIENT", "DOCTOR")
 _TOWNS = ("CITY", "STATE", "COUNTRY")
+_DOUBTED = frozenset((*_TOWNS, "ZIP"))
+"""Kinds of places that may hold something else than their field says."""
 SEXES = ("M", "F")
 LEAST = {"PATIENT": 3, "DOCTOR": 3, "CITY": 4, "ZIP": 5}
 """Letters and digits that an identifier must have to be looked for in the rest of its record."""
 LEAST_NUMBER = 5
+_REMEMBERED = 1 << 12
 LEAST_INSIDE = 6
 """Digits of a number that is looked for inside of longer words, too."""
 OID = re.compile(r"[0-2](?:\.[0-9]+)+\Z")
@@ -174,20 +177,28 @@ class Record:
     def spans(self) -> list[Span]:
         """Return the identifiers behind the free text, as spans of the text."""
         found = []
-        named = {small(word): kind for kind, value in self.known if kind in NAMES for word in _forms(kind, value)}
+        named: dict[str, str] | None = None
         first: tuple[int, str] | None = None
         for at, place in zip(self.offsets, self.places, strict=True):
-            if place.kind != TEXT:
+            kind = place.kind
+            if kind != TEXT:
                 start, path = first or (at, place.path)
                 if place.joins:
                     first = start, path
                     continue
                 end = at + len(place.text)
-                span = Span(start, end, place.kind, source=f"field:{path}", score=1.0)
-                text = self.text[start:end]
-                # where the patient's own name stands, a town's field may hold it and no town
-                held = _words(text) if place.kind in _TOWNS else ()
-                found.append(span.read_as((*doubts(place.kind, text), *(named[w] for w in held if w in named))))
+                span = Span(start, end, kind, "", f"field:{path}", 1.0)
+                if kind in _DOUBTED:
+                    text = self.text[start:end]
+                    also = [*doubts(kind, text)]
+                    if kind in _TOWNS:  # where the patient's own name stands, a town's field may hold it and no town
+                        if named is None:
+                            named = {
+                                w: k for k, value in self.known if k in NAMES for w in map(small, _forms(k, value))
+                            }
+                        also += [named[word] for word in _words(text) if word in named]
+                    span = span.read_as(also)
+                found.append(span)
             first = None
         return found
 
@@ -222,8 +233,11 @@ class Record:
 
     def path(self, offset: int) -> tuple[str, int]:
         """Return the place of a character of the text: its path, and the offset there."""
-        at = max(bisect_right(self.offsets, offset) - 1, 0)
-        return (self.places[at].path, offset - self.offsets[at]) if self.places else ("", offset)
+        offsets = self.offsets
+        if not offsets:
+            return "", offset
+        at = bisect_right(offsets, offset) - 1
+        return self.places[at].path, offset - offsets[at]
 
     def replaced(
         self, text: str, edits: Iterable[Edit], *, keep_blocked: bool, renamed: Callable[[str], str] | None = None
@@ -246,14 +260,17 @@ class Record:
         OutputError
             When an edit goes over the border of a place.
         """
-        source = self.source
+        source, places, offsets = self.source, self.places, self.offsets
         changes: dict[int, list[Change]] = {}
         for edit in edits:
-            at = bisect_right(self.offsets, edit.start) - 1
-            begin = self.offsets[at]
-            if edit.end <= begin + len(self.places[at].text):
+            at = bisect_right(offsets, edit.start) - 1
+            begin = offsets[at]
+            if edit.end <= begin + len(places[at].text):
                 here = edit.start - begin, edit.end - begin, text[edit.new_start : edit.new_end]
-                changes.setdefault(at, []).append(here)
+                if at in changes:
+                    changes[at].append(here)
+                else:
+                    changes[at] = [here]
                 continue
             touched: list[tuple[int, int, int]] = []
             while True:
@@ -274,24 +291,28 @@ class Record:
                 changes.setdefault(one, []).append((start, end, part))
         pieces: list[tuple[int, int, str]] = [] if keep_blocked else [(p.start, p.end, "") for p in self.blocked]
         for at, changed in changes.items():
-            place = self.places[at]
+            place = places[at]
             assert place.encode is not None
             written = place.encode(source[place.start : place.end], place, changed)
-            each = [written] if isinstance(written, str) else written
-            pieces += [(start, end, new) for (start, end), new in zip(place.where, each, strict=True)]
+            if isinstance(written, str):
+                pieces.append((*place.where[0], written))
+            else:
+                pieces += [(start, end, new) for (start, end), new in zip(place.where, written, strict=True)]
         if renamed is not None:
             pieces += [(link.start, link.end, renamed(link.text)) for link in self.links]
         if not pieces and isinstance(self.charset, str):
             return Record(self.data, unexamined=self.unexamined)
         pieces.sort()
-        starts = [start for start, _, _ in pieces]
-        for mark in self.marks:
-            at = bisect_left(starts, mark.start)
-            if at < len(pieces) and pieces[at][1] <= mark.end:
-                pieces.append((mark.at, mark.at, mark.text))
+        if self.marks:
+            starts = [start for start, _, _ in pieces]
+            for mark in self.marks:
+                at = bisect_left(starts, mark.start)
+                if at < len(pieces) and pieces[at][1] <= mark.end:
+                    pieces.append((mark.at, mark.at, mark.text))
+            pieces.sort()
         out: list[str] = []
         read = 0
-        for start, end, new in sorted(pieces):
+        for start, end, new in pieces:
             if start >= read:  # a mark goes with what is removed around it
                 out += (source[read:start], new)
                 read = end
@@ -433,19 +454,19 @@ def sweep(source: str, kept: Sequence[tuple[int, int]], known: Iterable[tuple[st
     """
     words: dict[str, str] = {}
     for category, value in known:
-        for word in _forms(category, value):
-            if len(word) >= LEAST.get(category, LEAST_NUMBER) and not (category in NAMES and word[-1] == "."):  # Mrs.
-                words.setdefault(small(word), category)
+        for word in _swept(category, value):
+            words.setdefault(word, category)
     if source.isascii():
         lower = source.lower()
         joined = "\0".join([lower[start:end] for start, end in kept])
     else:
         joined = "\0".join([small(source[start:end]) for start, end in kept])
     found: list[tuple[int, int, str]] = []
-    taken = bytearray(len(joined))
-    offsets = list(accumulate((end - start + 1 for start, end in kept), initial=0))
-    for word, category in words.items():
-        if word in joined:
+    there = [word for word in words if word in joined]
+    if there:
+        taken = bytearray(len(joined))
+        offsets = list(accumulate((end - start + 1 for start, end in kept), initial=0))
+        for word in there:
             # a long number may stand behind letters, as in an anchor: t00771204
             around = "[0-9]" if len(word) >= LEAST_INSIDE and word.isdecimal() else r"[^\W_]"
             for match in re.finditer(rf"(?<!{around}){re.escape(word)}(?!{around})", joined):
@@ -453,8 +474,16 @@ def sweep(source: str, kept: Sequence[tuple[int, int]], known: Iterable[tuple[st
                 start = kept[at][0] + match.start() - offsets[at]
                 if taken.find(1, *match.span()) < 0:
                     taken[match.start() : match.end()] = b"\1" * len(word)
-                    found.append((start, start + len(word), category))
+                    found.append((start, start + len(word), words[word]))
     return found
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
+def _swept(category: str, value: str) -> tuple[str, ...]:
+    """Return the forms of a known identifier that are long enough to be looked for, in small letters."""
+    least = LEAST.get(category, LEAST_NUMBER)
+    words = [word for word in _forms(category, value) if len(word) >= least]
+    return tuple([small(word) for word in words if not (category in NAMES and word[-1] == ".")])  # Mrs.
 
 
 def _forms(category: str, value: str) -> list[str]:
@@ -525,13 +554,16 @@ def assemble(
         Where in the record what belongs to a patient begins, in order, and the patient's key.
     """
     free = [p for p in places if p.kind == TEXT]
-    ordered = (*free, *(p for p in places if p.kind not in (TEXT, BLOCKED)))
-    blocked = tuple(p for p in places if p.kind == BLOCKED)
-    owners = _owners(ordered, whose) if len({patient, *(owner for _, owner in whose)} - {None}) > 1 else None
-    offsets = []
+    ordered = (*free, *[p for p in places if p.kind not in (TEXT, BLOCKED)])
+    blocked = tuple([p for p in places if p.kind == BLOCKED])
+    several = bool(whose) and len({patient, *(owner for _, owner in whose)} - {None}) > 1
+    owners = _owners(ordered, whose) if several else None
+    offsets: list[int] = []
+    texts: list[str] = []
     at = 0
     for place in ordered:
         offsets.append(at)
+        texts += (place.text, place.behind)
         at += len(place.text) + len(place.behind)
     return Record(
         data,
@@ -539,14 +571,14 @@ def assemble(
         charset,
         ordered,
         blocked,
-        "".join([part for p in ordered for part in (p.text, p.behind)][:-1]),
+        "".join(texts[:-1]),
         tuple(offsets),
         offsets[len(free) - 1] + len(free[-1].text) if free else 0,
         tuple(known),
         patient,
         owners,
         date,
-        sum(not p.examined for p in blocked),
+        len([p for p in blocked if not p.examined]),
         tuple(links),
         tuple(marks),
         sexes or {},

@@ -15,6 +15,7 @@ from deid.document import Document, Span
 from deid.replacement.pools import expression, read_words
 
 _ARTICLE = regex.compile(r"(?<![\p{L}\p{M}\p{N}'-])(an?)(\s+)$", regex.IGNORECASE)
+_LAST = ("a", "n", "A", "N")
 _WORD = regex.compile(r"[\p{L}\p{N}]+")
 _AN_NUMBER = regex.compile(r"(?:8\d*|11|18)$")
 _LONGEST_GAP = 20  # characters before a span in which the article is looked for
@@ -57,9 +58,10 @@ def agree(document: Document, replacements: Iterable[tuple[Span, str]]) -> list[
     """
     agreed: list[tuple[Span, str]] = []
     free = 0
+    text = document.text
     for span, new in sorted(replacements, key=lambda pair: (pair[0].start, pair[0].end)):
-        before = document.text[max(free, span.start - _LONGEST_GAP) : span.start]
-        match = _ARTICLE.search(before)
+        before = text[max(free, span.start - _LONGEST_GAP) : span.start]
+        match = _ARTICLE.search(before) if before.rstrip().endswith(_LAST) else None
         if match and new and _WORD.search(new):
             written, gap = match.groups()
             right = article_for(new)

@@ -98,6 +98,7 @@ def normal_form(text: str) -> str:
     return code[zeros:]
 
 
+@functools.lru_cache(maxsize=_REMEMBERED)
 def replace_number(keyed: Keyed, text: str) -> str:
     """Replace a number or code; labels, separators, case and leading zeros stay.
 

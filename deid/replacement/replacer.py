@@ -20,7 +20,7 @@ from deid.replacement.articles import agree
 from deid.replacement.choices import require_inside
 from deid.replacement.containment import holds
 from deid.replacement.operators import OPERATORS
-from deid.replacement.places import STAYS, AddressSpan, at_home
+from deid.replacement.places import ADDRESS, STAYS, AddressSpan, at_home
 from deid.replacement.policy import Policy, Rule
 from deid.replacement.scope import Operator, Scope, Written
 
@@ -102,7 +102,8 @@ class Replacer:
         known: list[Span] = []
         for place, span in enumerate(united):
             reading = span.category, span.also
-            if reading not in by_reading:
+            found = by_reading.get(reading)
+            if found is None:
                 if self.policy.overrides:
                     category, rule = self._decide(*reading, scope.metadata)
                 else:  # metadata have no say
@@ -114,18 +115,19 @@ class Replacer:
                         document.name,
                         f"offset {span.start}",
                     )
-                by_reading[reading] = category, by_rule.setdefault(rule, [])
-            category, places = by_reading[reading]
+                found = by_reading[reading] = category, by_rule.setdefault(rule, [])
+            category, places = found
             places.append(place)
-            known.append(span.named(category))
+            known.append(span if category == span.category else span.named(category))
         texts = [""] * len(united)
         for rule, places in by_rule.items():
             if rule.operator == "surrogate":
                 stay = _at_home(document, known, places, scope.language)
-                by_rule[rule] = [p for p in places if p not in stay]
-                for place in stay:
-                    texts[place] = document.text[known[place].start : known[place].end]
-                    known[place] = replace(known[place], source=STAYS)
+                if stay:
+                    by_rule[rule] = [p for p in places if p not in stay]
+                    for place in stay:
+                        texts[place] = document.text[known[place].start : known[place].end]
+                        known[place] = replace(known[place], source=STAYS)
         collisions = 0
         people: dict[str, str] = {}
         for whose, members in _by_scope(document.with_spans(known), scope, scope_at):
@@ -145,7 +147,8 @@ class Replacer:
         for rule, places in by_rule.items():
             if OPERATORS[rule.operator].articles:
                 agreeing = agree(document, pairs)
-                pairs = [agreeing[p] if p in set(places) else pair for p, pair in enumerate(pairs)]
+                for p in places:
+                    pairs[p] = agreeing[p]
         scrubbed, edits = apply_edits(document, pairs)
         source = document.text
         changed = [
@@ -187,9 +190,9 @@ class Replacer:
 
 def _at_home(document: Document, known: Sequence[Span], places: Sequence[int], language: str) -> frozenset[int]:
     """Return which of the spans at ``places`` are names of the United States that stay (`at_home`)."""
-    if not any(known[p].category == "COUNTRY" for p in places):
+    spans = [known[p] for p in places if known[p].category in ADDRESS]
+    if "COUNTRY" not in [span.category for span in spans]:
         return frozenset()
-    spans = [known[p] for p in places]
     parts = [AddressSpan(s.start, s.end, s.category, document.text[s.start : s.end]) for s in spans]
     starts = at_home(document.text, parts, language)
     return frozenset(p for p in places if known[p].start in starts)
