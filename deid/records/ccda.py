@@ -31,8 +31,8 @@ from deid.records.record import (
     iso,
     known_of,
     sexes_of,
-    sweep,
 )
+from deid.records.sweeping import sweep
 from deid.records.tables import (
     DATA,
     DISPLAY,

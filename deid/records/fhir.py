@@ -70,8 +70,8 @@ from deid.records.record import (
     day_of,
     known_of,
     sexes_of,
-    sweep,
 )
+from deid.records.sweeping import sweep
 from deid.records.tables import CODE, DATA, DISPLAY, KEEP, NUMBER, ByName, Inner, Rule, Table, display_as, kept_as
 
 STANDARD = "fhir-r4"

@@ -14,7 +14,8 @@ from operator import attrgetter
 from deid.base.errors import DeidError, EncodingError
 from deid.records.hl7v2_codec import wrong
 from deid.records.hl7v2_fields import ENDS, NULL, field_of, fields_of
-from deid.records.record import Place, Record, assemble, day_of, sexes_of, sweep
+from deid.records.record import Place, Record, assemble, day_of, sexes_of
+from deid.records.sweeping import sweep
 from deid.records.tables import By, Rule, Table
 
 HEADS = ("MSH", "FHS", "BHS", "BTS", "FTS")

@@ -162,6 +162,8 @@ class Codec:
             return self.escaped(new)
         if self.component not in old and "^" in new:
             return self._same(new, old, ((self.sub, "^"),))
+        if self.sub not in old and "&" not in new:
+            return self._same(new, old, ((self.component, "^"),))
         return self._same(new, old, ((self.component, "^"), (self.sub, "&")))
 
     def _same(self, new: str, old: str, signs: Sequence[tuple[str, str]]) -> str:

@@ -18,7 +18,7 @@ import uuid
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 from deid.base.compiled import quick
 from deid.base.errors import OutputError
@@ -41,7 +41,6 @@ SEXES = ("M", "F")
 LEAST = {"PATIENT": 3, "DOCTOR": 3, "CITY": 4, "ZIP": 5}
 """Letters and digits that an identifier must have to be looked for in the rest of its record."""
 LEAST_NUMBER = 5
-_REMEMBERED = 1 << 12
 LEAST_INSIDE = 6
 """Digits of a number that is looked for inside of longer words, too."""
 OID = re.compile(r"[0-2](?:\.[0-9]+)+\Z")
@@ -51,7 +50,7 @@ INSTANT = re.compile(
 )
 """An instant as HL7 v2 and CDA write it, its digits to its precision. All else in a field of dates goes through the
 operator of dates as a whole: of ``2015-06-22`` the year alone would be read here, and month and day would stay."""
-_ISO = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
+_ISO = re.compile(r"[0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2})?)?")
 
 
 @quick
@@ -193,9 +192,7 @@ class Record:
                     also = [*doubts(kind, text)]
                     if kind in _TOWNS:  # where the patient's own name stands, a town's field may hold it and no town
                         if named is None:
-                            named = {
-                                w: k for k, value in self.known if k in NAMES for w in map(small, _forms(k, value))
-                            }
+                            named = {w: k for k, value in self.known if k in NAMES for w in map(small, forms(k, value))}
                         also += [named[word] for word in _words(text) if word in named]
                     span = span.read_as(also)
                 found.append(span)
@@ -401,6 +398,9 @@ def splice(raw: str, place: Place, changes: Sequence[Change], write: Callable[[s
 
 def changed(text: str, changes: Sequence[Change]) -> str:
     """Return a text with its changes."""
+    if len(changes) == 1:
+        start, end, new = changes[0]
+        return f"{text[:start]}{new}{text[end:]}"
     out: list[str] = []
     read = 0
     for start, end, new in changes:
@@ -440,53 +440,7 @@ def sexes_of(given: str, said: str) -> dict[str, str]:
     return dict.fromkeys(given.split(), sex) if sex in SEXES else {}
 
 
-def sweep(source: str, kept: Sequence[tuple[int, int]], known: Iterable[tuple[str, str]]) -> list[tuple[int, int, str]]:
-    """Find known identifiers in what would be kept: start, end and category of each.
-
-    Parameters
-    ----------
-    source : str
-        The record's characters.
-    kept : sequence of (int, int)
-        Stretches of it that are kept, in order.
-    known : iterable of (str, str)
-        Categories and values.
-    """
-    words: dict[str, str] = {}
-    for category, value in known:
-        for word in _swept(category, value):
-            words.setdefault(word, category)
-    if source.isascii():
-        lower = source.lower()
-        joined = "\0".join([lower[start:end] for start, end in kept])
-    else:
-        joined = "\0".join([small(source[start:end]) for start, end in kept])
-    found: list[tuple[int, int, str]] = []
-    there = [word for word in words if word in joined]
-    if there:
-        taken = bytearray(len(joined))
-        offsets = list(accumulate((end - start + 1 for start, end in kept), initial=0))
-        for word in there:
-            # a long number may stand behind letters, as in an anchor: t00771204
-            around = "[0-9]" if len(word) >= LEAST_INSIDE and word.isdecimal() else r"[^\W_]"
-            for match in re.finditer(rf"(?<!{around}){re.escape(word)}(?!{around})", joined):
-                at = bisect_right(offsets, match.start()) - 1
-                start = kept[at][0] + match.start() - offsets[at]
-                if taken.find(1, *match.span()) < 0:
-                    taken[match.start() : match.end()] = b"\1" * len(word)
-                    found.append((start, start + len(word), words[word]))
-    return found
-
-
-@functools.lru_cache(maxsize=_REMEMBERED)
-def _swept(category: str, value: str) -> tuple[str, ...]:
-    """Return the forms of a known identifier that are long enough to be looked for, in small letters."""
-    least = LEAST.get(category, LEAST_NUMBER)
-    words = [word for word in _forms(category, value) if len(word) >= least]
-    return tuple([small(word) for word in words if not (category in NAMES and word[-1] == ".")])  # Mrs.
-
-
-def _forms(category: str, value: str) -> list[str]:
+def forms(category: str, value: str) -> list[str]:
     """Return the forms in which a known identifier may stand in a code."""
     if category in NAMES:
         return value.replace(",", " ").split()
@@ -634,7 +588,7 @@ def instant(raw: str, place: Place, changes: Sequence[Change]) -> str | None:
         None where no day stands there any more.
     """
     new = changed(place.text, changes)
-    if (found := _ISO.fullmatch(new)) is None:
+    if _ISO.fullmatch(new) is None:
         return None
-    digits = "".join(filter(None, found.groups()))
+    digits = new.replace("-", "")
     return digits + raw[len(digits) :] if len(new) == len(place.text) else digits

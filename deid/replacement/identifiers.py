@@ -247,10 +247,12 @@ def label_end(text: str) -> int:
         after = text[match.end() : match.end() + 1]
         if text[start : match.start()].strip(" .:#-/=()[]"):
             break
+        if not after or after.isalnum():
+            break
         key = name_key(match.group())
         # "xxx-xx-1234" is masked already; X-1234567-L is a Spanish number of a foreigner
-        named = key in labels or (set(key) == {"x"} and not _FOREIGNER.match(text, match.start()))
-        if not named or not after or after.isalnum() or not _ALNUM.search(text, match.end()):
+        named = key in labels or (bool(key) and not key.strip("x") and not _FOREIGNER.match(text, match.start()))
+        if not named or not _ALNUM.search(text, match.end()):
             break
         start = match.end()
     return start
@@ -258,7 +260,11 @@ def label_end(text: str) -> int:
 
 def scheme_of(code: str) -> tuple[str, CodeScheme] | None:
     """Return the first scheme, by name, that a code (capitals and digits alone) obeys."""
-    return next((found for found in _by_length(len(code)) if code.isascii() and found[1].valid(code)), None)
+    if code.isascii():
+        for found in _by_length(len(code)):
+            if found[1].valid(code):
+                return found
+    return None
 
 
 def replace_code(keyed: Keyed, text: str, what: str, step: int = 1) -> str:

@@ -258,7 +258,7 @@ def national_kinds(code: str) -> tuple[str, ...]:
     """Return the kinds of national number, by name, that a normal form is."""
     if not 7 <= len(code) <= 34 or not code.isascii():
         return ()
-    return tuple(name for name, kind in _as_long(len(code), code.isdecimal()) if kind.valid(code))
+    return tuple([name for name, kind in _as_long(len(code), code.isdecimal()) if kind.valid(code)])
 
 
 @functools.cache

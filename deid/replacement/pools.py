@@ -54,6 +54,7 @@ def ordinal_ending(number: int) -> str:
     return ending
 
 
+@functools.lru_cache(maxsize=_REMEMBERED)
 def phrase_key(text: str) -> str:
     """Return the form in which phrases are compared: the keys of their words, with single blanks between."""
     if text.isascii() and text.replace(" ", "").isalpha():

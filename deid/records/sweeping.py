@@ -1,0 +1,59 @@
+"""Known identifiers of a record in what of it would be kept."""
+
+from __future__ import annotations
+
+import functools
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+
+from deid.records.record import LEAST, LEAST_INSIDE, LEAST_NUMBER, NAMES, forms, small
+
+_REMEMBERED = 1 << 12
+
+
+def sweep(source: str, kept: Sequence[tuple[int, int]], known: Iterable[tuple[str, str]]) -> list[tuple[int, int, str]]:
+    """Find known identifiers in what would be kept: start, end and category of each.
+
+    Parameters
+    ----------
+    source : str
+        The record's characters.
+    kept : sequence of (int, int)
+        Stretches of it that are kept, in order.
+    known : iterable of (str, str)
+        Categories and values.
+    """
+    words: dict[str, str] = {}
+    for category, value in known:
+        for word in _swept(category, value):
+            words.setdefault(word, category)
+    if source.isascii():
+        lower = source.lower()
+        joined = "\0".join([lower[start:end] for start, end in kept])
+    else:
+        joined = "\0".join([small(source[start:end]) for start, end in kept])
+    found: list[tuple[int, int, str]] = []
+    there = [word for word in words if word in joined]
+    if there:
+        taken = bytearray(len(joined))
+        offsets = list(accumulate((end - start + 1 for start, end in kept), initial=0))
+        for word in there:
+            # a long number may stand behind letters, as in an anchor: t00771204
+            around = "[0-9]" if len(word) >= LEAST_INSIDE and word.isdecimal() else r"[^\W_]"
+            for match in re.finditer(rf"(?<!{around}){re.escape(word)}(?!{around})", joined):
+                at = bisect_right(offsets, match.start()) - 1
+                start = kept[at][0] + match.start() - offsets[at]
+                if taken.find(1, *match.span()) < 0:
+                    taken[match.start() : match.end()] = b"\1" * len(word)
+                    found.append((start, start + len(word), words[word]))
+    return found
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
+def _swept(category: str, value: str) -> tuple[str, ...]:
+    """Return the forms of a known identifier that are long enough to be looked for, in small letters."""
+    least = LEAST.get(category, LEAST_NUMBER)
+    words = [word for word in forms(category, value) if len(word) >= least]
+    return tuple([small(word) for word in words if not (category in NAMES and word[-1] == ".")])  # Mrs.
