@@ -21,6 +21,7 @@ from deid.dp.budget import Ledger
 from deid.dp.counting import count_rows
 from deid.dp.domain import Dimension, check_part
 from deid.dp.methods import LARGEST_PAIR, MAX_DENSE, METHODS, CubePlan, Rows, measure, wavelet_of
+from deid.dp.nested import Nesting, chained
 from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, laplace_scale
 from deid.dp.payment import check_payer, mark_of, part_path, row_key
 from deid.dp.plan import Terms
@@ -35,11 +36,8 @@ _SUBSET_CELLS = 100_000  # as many cells take the time that a subset takes anywa
 _MOST_COLUMNS = {"marginals": 200, "adaptive": 200, "forest": 50}  # an einsum has names for 52
 _MOST_AXES = 32  # of an array
 _MANY_COLUMNS = 5
-_CELLS_TO, _BOXES_TO, _PAIRS_TO = (
-    5_000,
-    15_000,
-    45_000,
-)  # cells x rows between neighbours / epsilon, of `_choose_method`
+REGIMES = ((5_000, "cells"), (15_000, "dpcube"), (45_000, "forest"))
+"""Up to how many cells x rows between neighbours / epsilon a method is chosen; `scripts/bench/bench_auto.py`."""
 
 
 def plan_cube(
@@ -57,11 +55,10 @@ def plan_cube(
 ) -> CubePlan:
     """Check what is asked and choose the method, without looking at the data.
 
-    ``auto`` is ``marginals`` where slices are named, ``topdown`` where the cells of a column lie in one another (up to
-    four columns), and ``forest`` from 5 columns on. Below, it goes by the noise that
-    cells would have, cells x rows between neighbours / epsilon: up to 5,000 ``cells``, up to 15,000 ``dpcube``, above
-    it ``forest``, and beyond 45,000 ``privtree`` where most cells come from columns with an order (docs/cube.md says
-    how well that does).
+    ``auto`` is ``marginals`` where slices are named and ``forest`` from 5 columns on. Where the cells of a column lie
+    in one another it is ``topdown``, or ``cells`` where outer cells hold few of them. Else it goes by the noise that
+    cells would have, cells x rows between neighbours / epsilon (`REGIMES`), and beyond by the order of the domains
+    (docs/cube.md says how well that does).
 
     Parameters
     ----------
@@ -111,7 +108,9 @@ def plan_cube(
         named.append(tuple(sorted(names.index(name) for name in set(one))))
     if len(set(named)) < len(named):
         raise ConfigError("a slice is named twice", "name each once; a weight gives it more epsilon: year,death:2")
-    if method == "auto":
+    if method == "auto" and level_shares:
+        method = "topdown"
+    elif method == "auto":
         method = _choose_method(dimensions, bool(named), settled["unit"].distance / max(epsilon, 1e-9))
     require(method in METHODS, "unknown method", f"use one of {', '.join(METHODS)}")
     if (method == "marginals") != bool(named):
@@ -232,17 +231,26 @@ def _choose_method(dimensions: Sequence[Dimension], named: bool, noise: float) -
         return "marginals"
     if len(dimensions) >= _MANY_COLUMNS:
         return "forest"
-    if any(own.outer for own in dimensions):
-        return "topdown"
+    nested = [own.nesting for own in dimensions if own.outer]
+    if nested:
+        return "topdown" if _levels_pay(chained(nested)) else "cells"
     cells = math.prod(len(own) for own in dimensions)
-    if cells * noise <= _CELLS_TO:
-        return "cells"
-    if cells * noise <= _BOXES_TO:
-        return "dpcube"
+    regime = next((own for most, own in REGIMES if cells * noise <= most), "")
+    if regime in ("cells", "dpcube"):
+        return regime
     ordered = math.prod(len(own) for own in dimensions if own.ordered)
     if _forest_cells([len(own) for own in dimensions]) > _MAX_FOREST:
         return "privtree"
-    return "privtree" if cells * noise > _PAIRS_TO and ordered**2 > cells else "forest"
+    return regime or ("privtree" if ordered**2 > cells else "forest")
+
+
+def _levels_pay(nesting: Nesting) -> bool:
+    """Return whether measured levels are nearer than sums of cells, in the geometric mean over the levels.
+
+    Each of L levels gets an equal part of epsilon: its noise is L times a cell's, that of a sum the root of its cells.
+    """
+    sums = [nesting.sizes[-1] / size for size in nesting.sizes]
+    return math.prod(sums) > len(sums) ** (2 * len(sums))
 
 
 def release_cube(

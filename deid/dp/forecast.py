@@ -119,9 +119,10 @@ def _cells_clamped(plan: CubePlan, axes: Axes, rolled: Rolled) -> tuple[float, f
 
 
 def _topdown(plan: CubePlan, axes: Axes, rolled: Rolled) -> tuple[float, float] | None:
-    if plan.method != "topdown":
+    set_levels = plan.method == "topdown"
+    if not set_levels and (not any(own.outer for own in plan.dimensions) or math.prod(plan.shape) > MAX_DENSE):
         return None
-    none, costs = np.zeros(plan.shape), plan.shares(plan.weights)
+    none, costs = np.zeros(plan.shape), plan.shares(plan.weights if set_levels else [1.0] * len(plan.nesting.sizes))
     model = NestedModel(plan.nested, plan.nesting, none, none, costs, plan.unit.distance)
     chosen: list[list[IntArray | None]] = [[None] * len(plan.shape)]
     if rolled is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -87,8 +88,7 @@ def table(rows: int = 3000) -> pd.DataFrame:
 
 
 def released(frame: pd.DataFrame, epsilon: float = 1.0, seed: int = 1, **how: Any) -> Any:
-    plan = plan_cube([COUNTY, YEAR], epsilon, PrivacyUnit(), report_share=0.0, **how)
-    assert plan.method == how.get("method", "topdown")
+    plan = plan_cube([COUNTY, YEAR], epsilon, PrivacyUnit(), report_share=0.0, **({"method": "topdown"} | how))
     return release_cube(frame, plan, ledger=None, noise=SeededNoise(seed))
 
 
@@ -150,6 +150,19 @@ def test_intervals_cover_and_outer_levels_have_less_noise_than_sums_of_cells() -
     assert spread["topdown"] < spread["cells"] / 2
 
 
+@pytest.mark.parametrize(("states", "counties", "chosen"), [(3, 6, "cells"), (2, 60, "topdown"), (50, 63, "topdown")])
+def test_the_nearer_of_levels_and_cells_is_chosen(states: int, counties: int, chosen: str) -> None:
+    """By the geometric mean of what is forecast of the levels; shares of levels ask for them."""
+    tree = {str(s): [f"{s}-{n}" for n in range(counties)] for s in range(states)}
+    dimensions = [declare("place", {"tree": tree, "within": ["state"]}), YEAR]
+    plan = plan_cube(dimensions, 1.0, PrivacyUnit(), report_share=0.0)
+    assert plan.method == chosen
+    lines = [line for line in forecast(plan) if line.slice in ("state", "place", "year")]
+    errors = {own: math.prod(line.per_cell for line in lines if line.method == own) for own in ("topdown", "cells")}
+    assert chosen == min(errors, key=errors.__getitem__)
+    assert plan_cube(dimensions, 1.0, PrivacyUnit(), level_shares={"state": 2.0}).method == "topdown"
+
+
 def test_the_forecast_and_shares_of_levels() -> None:
     plan = plan_cube([COUNTY, YEAR], 0.5, PrivacyUnit(), report_share=0.0, nonnegative=False)
     for method in ("topdown", "cells"):
@@ -203,7 +216,7 @@ def test_a_row_more_moves_each_level_by_one() -> None:
     seen = []
     for rows in (table(50), pd.concat([table(50), table(51).iloc[50:]])):
         noise = RecordingNoise(1)
-        plan = plan_cube([COUNTY, YEAR], 0.8, PrivacyUnit(), report_share=0.0)
+        plan = plan_cube([COUNTY, YEAR], 0.8, PrivacyUnit(), method="topdown", report_share=0.0)
         release_cube(rows, plan, ledger=None, noise=noise)
         seen.append(noise.entered)
     moved = [np.abs(a[1] - b[1]).sum() / a[2] * a[3] for a, b in zip(*seen, strict=True)]
