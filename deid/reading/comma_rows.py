@@ -1,4 +1,4 @@
-"""Rows of values between commas or semicolons, as exports leave them in notes.
+"""Rows of values between commas, semicolons or any other sign, as exports and typists leave them in notes.
 
 *Orme,48291735,2024-03-14,True* is, to a pattern, one number of too many digits. The commas that part the values of
 such a row become tabs: the same length, and what every later reader knows as columns.
@@ -26,6 +26,17 @@ _BETWEEN_FIGURES = regex.compile(r"\d,\d")
 _FIGURE_AT_ALL = regex.compile(r"\d")
 _COLUMNS = regex.compile(r"\S {2,}\S|\t")
 _FEW, _MANY = 2, 3
+_TOP = regex.compile(r"(?m)^(?=[^\d\n]{5,300}+\n[^\n]*\d[^\n]*\n[^\n]*\d)[^\n]*\p{L}[^\n]*")
+"""A line without a figure over two with figures: what may be the head of a table."""
+_SIGN = regex.compile(r" *(?:[^\w\s'\"()\[\]{}<>]|[_<>\x01-\x08\x1c-\x1f])+ *| {2,}")
+"""What may part columns; quotes and brackets do not."""
+_OF_VALUES = frozenset(".,:/-'")
+"""Signs that numbers, days and times have inside."""
+_IN_NUMBER = regex.compile(r"(?<=\d)[.,:/-](?=\d)")
+_KNOWN = frozenset("\t|")
+"""Signs that every reader knows as columns."""
+_LONGEST_CELL, _MOST_WORDS = 40, 4
+"""Characters and words of a head of a column."""
 _OPENED = regex.compile(r'(?<![^,])"(?:[^"]|"")*+\Z')
 _LONGEST_VALUE = 20
 """Lines that a value in quotes goes over at most."""
@@ -37,8 +48,9 @@ def parted(text: str) -> str:
     A row is a line of two and more commas without blanks beside them around a telling value, or of three and more
     around any figure. Lines beside it that have as many, and those beside them, are rows of its table, whose commas all
     part values; a row alone is parted beside its figures. Under a head (words between commas, and rows with as many)
-    commas between figures part values too, and semicolons do as commas. Commas in quotes and, elsewhere, within
-    numbers and days part nothing.
+    commas between figures part values too, and semicolons do as commas. Any other sign, and these with blanks beside
+    them, part values under a head of few words in two rows and more that have it as often, and figures in one column.
+    Commas in quotes and, elsewhere, within numbers and days part nothing.
 
     Args:
         text: the text, its line ends line feeds.
@@ -46,6 +58,7 @@ def parted(text: str) -> str:
     Returns:
         A text of the same length.
     """
+    text = _between_signs(text)
     if text.count(";") - text.count("; ") - text.count(";\n") >= _FEW:
         text = _under_heads(text)
     if text.count(",") - text.count(", ") - text.count(",\n") < _FEW:
@@ -64,6 +77,52 @@ def parted(text: str) -> str:
             lines[at] = _with_tabs(lines[at], commas[at], whole)
             changed = True
     return "\n".join(lines) if changed else text
+
+
+def _between_signs(text: str) -> str:
+    """Return the text with tabs for the signs that part the columns of tables with a head, whatever they are."""
+    pieces: list[str] = []
+    done = 0
+    for top in _TOP.finditer(text):
+        if top.start() < done:
+            continue
+        for sign in dict.fromkeys(_SIGN.findall(top[0].strip())):
+            stop = _stop(text, top, sign)
+            if stop > top.end():
+                tabs = "\t".ljust(len(sign.strip() or sign))
+                tabs = sign.replace(sign.strip(), tabs) if sign.strip() else tabs
+                pieces += [text[done : top.start()], text[top.start() : stop].replace(sign, tabs)]
+                done = stop
+                break
+    return "".join((*pieces, text[done:])) if pieces else text
+
+
+def _stop(text: str, top: regex.Match[str], sign: str) -> int:
+    """Return where the table ends whose columns a sign parts below a head; its end where it is none."""
+    bare = sign.strip()
+    heads = top[0].split(sign)
+    if len(heads) <= _FEW or not _KNOWN.isdisjoint(bare):
+        return top.end()
+    if not all(0 < len(cell.strip()) <= _LONGEST_CELL and len(cell.split()) <= _MOST_WORDS for cell in heads):
+        return top.end()
+    rows: list[list[str]] = []
+    at = top.end()
+    while at < len(text):
+        end = text.find("\n", at + 1)
+        end = len(text) if end < 0 else end
+        cells = text[at + 1 : end].split(sign)
+        if len(cells) != len(heads) or not _FIGURE_AT_ALL.search(text, at, end):
+            break
+        if (
+            bare == sign
+            and bare in _OF_VALUES
+            and any(found[0] == sign for found in _IN_NUMBER.finditer(text, at, end))
+        ):
+            break  # *Orme/Dale/Vann* over *3/4/2019*
+        rows.append(cells)
+        at = end
+    told = any(all(map(_FIGURE_AT_ALL.search, column)) for column in zip(*rows, strict=True))
+    return at if len(rows) > 1 and told else top.end()
 
 
 def _under_heads(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import string
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -223,6 +224,31 @@ def test_a_column_of_names_is_left_by_no_policy(name: str, sign: str, heads: tup
         assert not [person for person in TOWNS if person in left]
         if policy.rule("CITY", {}).operator == "keep":  # and writes no towns of its own
             assert not [word for person in TOWNS for word in person.split() if word in left]
+
+
+SIGNS = st.tuples(
+    st.sampled_from(["", " "]),
+    st.sampled_from(
+        [*sorted(set(string.punctuation) - set("'\"()[]{}|")), "\u00b7", "\u2022", "\u2502", "\x1f", "\u2192"]
+    ),
+    st.integers(1, 3),
+    st.sampled_from(["", " ", "  "]),
+).map(lambda parts: parts[0] + parts[1] * parts[2] + parts[3])
+"""What parts columns: any sign, some times, with blanks or without."""
+
+
+@settings(max_examples=60)
+@given(
+    sign=SIGNS | st.just("  "),
+    heads=st.sampled_from([("name", "ward", "bed"), ("mrn", "name", "ward"), ("mrn", "ward", "name")]),
+    people=st.permutations(TOWNS),
+)
+def test_a_column_of_names_is_left_between_no_signs(sign: str, heads: tuple[str, ...], people: list[str]) -> None:
+    others = {"ward": "4W", "bed": "12", "mrn": "77120"}
+    rows = [[person if head == "name" else others[head] for head in heads] for person in people]
+    text = "Seen today:\n\n" + "".join(sign.join(row) + "\n" for row in (heads, *rows)) + "\nAll are well."
+    left = Pipeline(build_recognizer(), POLICIES["limited-data-set"], KEY)(Document("n", text)).document.text
+    assert not [word for person in TOWNS for word in person.split() if word in left]
 
 
 NOTES = (

@@ -20,6 +20,21 @@ from deid.reading.normalize import normalize
             "lungs clear;heart regular;no edema\nno pain;no rash;well",
         ),
         ("seen; well; home\nBP 120; HR 80; RR 12", "seen; well; home\nBP 120; HR 80; RR 12"),
+        ("id, age, name\n1, 45, Orme\n2, 7, Dale", "id\t age\t name\n1\t 45\t Orme\n2\t 7\t Dale"),
+        ("id -- name\n1 -- Orme\n2 -- Dale", "id -- name\n1 -- Orme\n2 -- Dale"),
+        (
+            "id -- age -- name\n1 -- 4 -- Orme\n2 -- 7 -- Dale",
+            "id \t  age \t  name\n1 \t  4 \t  Orme\n2 \t  7 \t  Dale",
+        ),
+        (
+            "skin warm, dry, whole\nBP 120, up, well\nno pain 2, calm",
+            "skin warm, dry, whole\nBP 120, up, well\nno pain 2, calm",
+        ),
+        (
+            "lungs, heart, skin\nclear 1, whole, dry\nclear, 2, dry",
+            "lungs, heart, skin\nclear 1, whole, dry\nclear, 2, dry",
+        ),
+        ("Orme/Dale/Vann\n3/4/2019\n5/6/2019", "Orme/Dale/Vann\n3/4/2019\n5/6/2019"),
         ("id,age,name\n1,45,Orme\n2,7,Dale", "id\tage\tname\n1\t45\tOrme\n2\t7\tDale"),
         ("a,b,c\nOrme,x,y\nDale,x,7\nVann,4411203,z", "a\tb\tc\nOrme\tx\ty\nDale\tx\t7\nVann\t4411203\tz"),
         ("no fever,chills,cough\nno pain,edema,rash", "no fever,chills,cough\nno pain,edema,rash"),
