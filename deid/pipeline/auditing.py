@@ -10,6 +10,7 @@ in independent trials", 1956), and what rounding adds to some types is put on th
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import math
 from collections import Counter
@@ -31,7 +32,7 @@ from deid.reading.tokenization import tokenize
 
 FOLDER = "folder"
 """In place of a field: the first folder of a note's path."""
-_COLUMNS = ("note", "type", "leaks", "words", "text")
+_COLUMNS = ("note", "type", "leaks", "words", "digest", "text")
 _TYPES = 20
 """Types that are drawn from separately; the smaller ones are drawn from together."""
 _OTHERS = "(others)"
@@ -66,6 +67,8 @@ class ReaderMark:
     """Identifiers that were missed, whole or in part."""
     words: int | None = None
     """Words of them; None when nobody counted."""
+    digest: str | None = None
+    """Of the text that was read, as `text_digest` writes it; None where nobody says which it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,11 @@ class Audit:
             "words_bound": self.words_bound,
             "sentences": self.sentences(),
         }
+
+
+def text_digest(text: str) -> str:
+    """Return by what a note is known again; no program for tables takes it for a number."""
+    return f"sha256:{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 
 def draw_notes(source: Source, sample: int, *, by: str | None = None, seed: int = 0) -> Draw:
@@ -175,7 +183,9 @@ def _type_of(key: str, document: Document, by: str | None) -> str:
 
 
 def write_sheet(path: Path, source: Source, draw: Draw) -> None:
-    """Write the sheet that a reader fills in: CSV with ``note``, ``type``, ``leaks``, ``words``, ``text``; mode 0600.
+    """Write the sheet that a reader fills in: CSV with ``note``, ``type``, ``leaks``, ``words``, ``digest``, ``text``.
+
+    Its mode is 0600.
 
     Parameters
     ----------
@@ -196,7 +206,7 @@ def write_sheet(path: Path, source: Source, draw: Draw) -> None:
     writer.writerow(_COLUMNS)
     for key, item in keyed_documents(source):
         if isinstance(item, Document) and key in draw.notes:
-            writer.writerow((key, draw.notes[key], "", "", item.text))
+            writer.writerow((key, draw.notes[key], "", "", text_digest(item.text), item.text))
     write_bytes(path, stream.getvalue().encode("utf-8", "surrogatepass"))
 
 
@@ -213,7 +223,7 @@ def read_marks(path: Path) -> dict[str, ReaderMark]:
         text = path.read_bytes().decode("utf-8-sig")
         rows = csv.reader(io.StringIO(text, newline=""))
         header = next(rows, [])
-        places = [header.index(name) for name in ("note", "leaks", "words")]
+        places = [header.index(name) for name in ("note", "leaks", "words", "digest")]
     except (OSError, UnicodeDecodeError, ValueError, csv.Error):
         raise FormatError("the marks cannot be read", hint) from None
     marks: dict[str, ReaderMark] = {}
@@ -223,8 +233,8 @@ def read_marks(path: Path) -> dict[str, ReaderMark]:
             continue
         where = f"row {number}"
         try:
-            key, leaks, words = (row[place].strip() for place in places)
-            mark = ReaderMark(int(leaks), int(words) if words else None)
+            key, leaks, words, digest = (row[place].strip() for place in places)
+            mark = ReaderMark(int(leaks), int(words) if words else None, digest)
         except (IndexError, ValueError):
             what = "leaks is no number" if len(row) > max(places) else "columns are missing"
             raise FormatError(what, "write how many identifiers were missed, 0 for none", position=where) from None
@@ -252,7 +262,8 @@ def bound_leaks(source: Source, draw: Draw, marks: Mapping[str, ReaderMark], con
     Raises
     ------
     ConfigError
-        When the marks are not of exactly these notes: a draw of which notes are left out or exchanged bounds nothing.
+        When the marks are not of exactly these notes, or of other texts: a draw of which notes are left out,
+        exchanged or changed bounds nothing.
     """
     require(0.5 <= confidence < 1, "the confidence must be 0.5 to below 1", "0.95 is usual")
     if marks.keys() != draw.notes.keys():
@@ -261,11 +272,17 @@ def bound_leaks(source: Source, draw: Draw, marks: Mapping[str, ReaderMark], con
             f"the marks are not of this draw: {missing} of its notes are not marked, {other} others are",
             "give --sample, --strata and --seed as for the sheet, and mark every row",
         )
-    lengths = {
-        key: int((~tokenize(item.text).spaces).sum())
-        for key, item in keyed_documents(source)
-        if isinstance(item, Document) and key in marks
-    }
+    lengths: dict[str, int] = {}
+    changed = 0
+    for key, item in keyed_documents(source):
+        if isinstance(item, Document) and key in marks:
+            lengths[key] = int((~tokenize(item.text).spaces).sum())
+            changed += marks[key].digest not in (None, text_digest(item.text))
+    require(
+        not changed,
+        f"{changed} of the notes that were read are no longer what they were: marks of other texts bound nothing",
+        "write a sheet of the notes as they are now",
+    )
     drawn = draw.drawn
     leaking = Counter(draw.notes[key] for key, mark in marks.items() if mark.leaks)
     types = {}

@@ -42,6 +42,12 @@ _OFTEN = 0.5
 """Seconds between looks at whether a job is to be cancelled."""
 
 
+_ALL_FAILED = {
+    "detail": "none of the documents could be processed, and none was written",
+    "hint": "errors tells the kinds: look at format and text_field, then submit the job with another target",
+}
+
+
 class _Cancelled(Exception):
     """Whoever asked for a job wants it no more."""
 
@@ -102,7 +108,9 @@ class JobWorker:
         try:
             rows = self._said.places.table(job.asked.source, new=False) is not None
             with self._said.vault() as vault:
-                self._store.end(id, DONE, self._rows(job, vault) if rows else self._files(job, vault))
+                told = self._rows(job, vault) if rows else self._files(job, vault)
+            nothing = told["failed"] and not told["documents"] and not told.get("there")
+            self._store.end(id, FAILED, told | _ALL_FAILED) if nothing else self._store.end(id, DONE, told)
         except _Cancelled:
             self._store.end(id, CANCELLED)
         except DeidError as error:

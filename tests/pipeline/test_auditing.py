@@ -135,12 +135,13 @@ def test_marks_of_another_draw_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("row", "message"),
-    [("n1,t,,,x", "no number"), ("n1,t,-1,,x", "cannot be"), ("n1,t,0,3,x", "cannot be"), ("n1,t,2,0,x", "cannot be"),
-     ("n1,t,yes,,x", "no number"), ("n1", "missing"), ("n0,t,0,,x", "twice")],
+    [("n1,t,,,d,x", "no number"), ("n1,t,-1,,d,x", "cannot be"), ("n1,t,0,3,d,x", "cannot be"),
+     ("n1,t,2,0,d,x", "cannot be"),
+     ("n1,t,yes,,d,x", "no number"), ("n1", "missing"), ("n0,t,0,,d,x", "twice")],
 )  # fmt: skip
 def test_rows_that_are_not_marked_are_told_by_number(row: str, message: str, tmp_path: Path) -> None:
     sheet = tmp_path / "sheet.csv"
-    sheet.write_text(f"note,type,leaks,words,text\nn0,t,0,,x\n{row}\n")
+    sheet.write_text(f"note,type,leaks,words,digest,text\nn0,t,0,,d,x\n{row}\n")
     with pytest.raises(FormatError, match=message) as raised:
         read_marks(sheet)
     assert "row 3" in str(raised.value)
@@ -198,6 +199,14 @@ def test_drawing_and_stating_are_proved_and_stand_on_the_page(tmp_path: Path) ->
     assert "of the notes hold a leak, with 95% confidence" in said
     assert _call("audit", out, "--sample", 10, "--marks", sheet, "--seed", 1)[0] == 2
     assert _call("audit", out)[0] == 2
+    read = out / rows[0]["note"]
+    note = next(path for path in (read, read.with_name(read.name + ".txt")) if path.exists())
+    was = note.read_bytes()
+    note.write_bytes(was + b"and Dr. Alice Baker")  # since it was read
+    status, said = _call("audit", out, *options, "--marks", sheet)
+    assert status == 2
+    assert "1 of the notes that were read are no longer what they were" in said
+    note.write_bytes(was)
     manifests = [read_manifest(path) for _, path in log_of(manifest_path(out))]
     assert [m.run["command"] for m in manifests] == ["scrub", "verify", "audit", "audit"]
     assert manifests[-1].run["results"]["leaking"] == 1
@@ -215,7 +224,9 @@ def test_drawing_and_stating_are_proved_and_stand_on_the_page(tmp_path: Path) ->
     assert "what follows is not proved" in page.read_text()
 
 
-@pytest.mark.parametrize("content", [None, b"", b"note,words\nn0,1\n", b"note,leaks,w\xff\n"])
+@pytest.mark.parametrize(
+    "content", [None, b"", b"note,words\nn0,1\n", b"note,leaks,words\nn0,0,\n", b"note,leaks,w\xff\n"]
+)
 def test_what_is_no_sheet_is_refused(content: bytes | None, tmp_path: Path) -> None:
     if content is not None:
         (tmp_path / "sheet.csv").write_bytes(content)

@@ -217,8 +217,28 @@ def test_jobs_stay_below_the_named_folders(tmp_path: Path) -> None:
     assert not (data / "out").exists()
 
 
-def test_a_job_is_cancelled_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_job_that_could_process_nothing_has_failed(tmp_path: Path) -> None:
+    """One of which some documents failed is done, and tells how many."""
     arguments = options(tmp_path)
+    source, data = notes(tmp_path, 2), tmp_path / "data"
+    for path in source.iterdir():
+        path.write_bytes(NOTE.encode() + b" \xff\xfe")
+    with serving(tmp_path, *arguments, roles=ROLES) as one, one.client("night") as client:
+        id = submitted(client, source, data / "none")
+        assert over(client, id)["state"] == "failed"
+        result = client.get(f"/jobs/{id}/result")
+        assert (result.json()["documents"], result.json()["failed"]) == (0, 2)
+        assert result.json()["detail"].startswith("none of the documents")
+        assert "Quartermain" not in result.text
+        (source / "good.txt").write_text(NOTE)
+        id = submitted(client, source, data / "some")
+        assert over(client, id)["state"] == "done"
+        assert client.get(f"/jobs/{id}/result").json()["failed"] == 2
+
+
+def test_a_job_is_cancelled_and_leaves_nothing_but_what_the_vault_has(tmp_path: Path) -> None:
+    Vault.create(tmp_path / "vault", KEY, who="test").close()
+    arguments = (*options(tmp_path), "--vault", "vault")
     source, data = notes(tmp_path, 300, 10), tmp_path / "data"
     with serving(tmp_path, *arguments, roles=ROLES) as one, one.client("night") as client:
         first, second = submitted(client, source, data / "one"), submitted(client, source, data / "two")
@@ -229,6 +249,7 @@ def test_a_job_is_cancelled_and_leaves_nothing(tmp_path: Path) -> None:
         assert over(client, first)["state"] == "cancelled"
         assert not (data / "one").exists()
         assert not (data / "two").exists()
+        assert entries(tmp_path / "vault") > 0  # other jobs may have written the same
         assert over(client, submitted(client, source / "note0001.txt", data / "three.txt"))["state"] == "done"
 
 
