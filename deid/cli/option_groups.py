@@ -171,7 +171,7 @@ class TableOutputOptions:
 
     output: Path | str = option(
         ...,
-        "New .csv, .tsv, .parquet or .xlsx, or table: sqlite:///FILE.db/NAME, postgresql://USER@HOST/DATABASE/NAME.",
+        "New .csv, .tsv, .parquet, .xlsx, .xpt, .dta or .sav, or table: sqlite:///FILE.db/NAME, postgresql://USER@HOST/DATABASE/NAME.",
         "--output",
         "-o",
         metavar="F",

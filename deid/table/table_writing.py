@@ -1,4 +1,4 @@
-"""Tables of rows into files and databases: CSV, Parquet, Excel, SQL."""
+"""Tables of rows into files and databases: CSV, Parquet, Excel, SAS, Stata, SPSS, SQL."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from typing import BinaryIO
 from deid.base.errors import OutputError
 from deid.base.files import atomic_files, check_new_file
 from deid.base.late import pd
-from deid.table import workbook
+from deid.table import statistics_files, workbook
 from deid.table.database_tables import check_new_rows, shown_table, write_rows
 from deid.table.table_files import PARQUET
 
-_WRITTEN = (".csv", ".tsv", *PARQUET, workbook.SUFFIXES[0])
+_IN_BATCHES = (".csv", ".tsv", *PARQUET)
+_WRITTEN = (*_IN_BATCHES, workbook.SUFFIXES[0], *statistics_files.WRITTEN)
 
 
 def check_new_table(place: Path | str, source: str | Path | None = None) -> None:
@@ -49,7 +50,7 @@ def shown_place(place: Path | str) -> Path:
 
 
 def write_table(frame: pd.DataFrame, place: Path | str, *, replace: bool = False) -> None:
-    """Write a table as CSV, Parquet or a workbook of Excel, by the file's suffix, or into a new table of a database.
+    """Write a table as CSV, Parquet, Excel, SAS, Stata or SPSS, by the suffix, or into a new table of a database.
 
     Files are written atomically, with mode 0600, tables in one transaction. Missing values become empty cells. Nothing
     but the rows is written: categories that no row has any more, as those of suppressed rows, would stand in Parquet's
@@ -81,6 +82,8 @@ def write_table(frame: pd.DataFrame, place: Path | str, *, replace: bool = False
             frame.to_parquet(stream, index=False)
         elif suffix in workbook.SUFFIXES:
             workbook.write_workbook(frame, stream)
+        elif suffix in statistics_files.WRITTEN:
+            statistics_files.write_statistics(frame, stream, suffix)
         else:
             _write_csv([frame], stream, suffix)
 
@@ -93,7 +96,7 @@ def write_batches(frames: Iterable[pd.DataFrame], path: Path) -> None:
     frames : iterable of pandas.DataFrame
         At least one, all with the same columns: texts, whole numbers or floats; texts where the first has no value.
     path : Path
-        CSV and Parquet are written frame by frame; a workbook is held in memory.
+        CSV and Parquet are written frame by frame; all else is held in memory.
 
     Raises
     ------
@@ -101,7 +104,7 @@ def write_batches(frames: Iterable[pd.DataFrame], path: Path) -> None:
         See `write_table`.
     """
     suffix = path.suffix.lower()
-    if suffix not in _WRITTEN or suffix in workbook.SUFFIXES:
+    if suffix not in _IN_BATCHES:
         write_table(pd.concat(frames, ignore_index=True), path)
         return
     with atomic_files([path]) as (stream,):

@@ -65,7 +65,7 @@ READ: dict[str, Callable[[pd.DataFrame, Path], str]] = {
     "db": sqlite,
 }
 """No program here writes .sas7bdat, and .por has names in capitals: `test_statistics_files` reads them."""
-WRITTEN = ["csv", "tsv", "parquet", "xlsx", "db", "postgresql"]
+WRITTEN = ["csv", "tsv", "parquet", "xlsx", "xpt", "dta", "sav", "zsav", "db", "postgresql"]
 
 DOMAINS = ["--domain", "sex=F,M", "--domain", "age=20..59"]
 NOISE = ["--epsilon", "5", "--not-private-seed", "1"]
@@ -159,6 +159,11 @@ def test_a_command_writes_the_same_rows_as_every_kind_of_table(
         place = f"{head}/rows?{tail}" if tail else f"{head}/rows"
     source = file(FRAME, Path("table.csv"))
     words = READERS.get(name, ["-o", "NEW.csv"])
+    if name == "link encode" and kind in ("xpt", "dta", "sav", "zsav"):
+        # the column of filters says in its name how they were made, with signs that these files have in none
+        with pytest.raises(AssertionError, match=r"the name of the column 'clk-.* is none"):
+            run(name, source, words, **{"NEW.csv": place, "IDS.csv": "ids.csv"})
+        return
     if name == "synthesize":
         release_cube()
         source = "cube.json"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import datetime
 import sys
+import time
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from deid.base.errors import ConfigError, FormatError, InputError
+from deid.base.errors import ConfigError, FormatError, InputError, OutputError
 from deid.table.table_files import read_table
+from deid.table.table_writing import write_table
 
 FRAME = pd.DataFrame(
     {
@@ -54,6 +56,31 @@ def test_what_is_none_is_refused_without_its_content(tmp_path: Path, kind: str) 
     with pytest.raises(FormatError, match=f"no .{kind} file") as caught:
         read_table(path)
     assert "Zebed" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["xpt", "dta", "sav", "zsav"])
+def test_what_is_written_is_read_again_and_hangs_on_no_day(tmp_path: Path, kind: str) -> None:
+    pytest.importorskip("pyreadstat")
+    frame = pd.DataFrame(
+        {"sex": ["F", None, "M"], "age": ["[30-39]", "*", "\u00e9{a,b}"], "n": [1, 2, 3], "w": [0.5, None, 2]}
+    )
+    written = []
+    for number in range(2):
+        write_table(frame.assign(sex=frame["sex"].astype("category")), tmp_path / f"{number}.{kind}")
+        written.append((tmp_path / f"{number}.{kind}").read_bytes())
+        time.sleep(1.1)
+    assert written[0] == written[1]
+    found = read_table(tmp_path / f"0.{kind}", exact=True)
+    assert list(found.columns) == ["sex", "age", "n", "w"]
+    assert found.astype(object).where(found.notna(), None).to_numpy().tolist() == [
+        ["F", "[30-39]", 1, 0.5], [None, "*", 2, None], ["M", "\u00e9{a,b}", 3, 2]
+    ]  # fmt: skip
+    # what the format would change, such as blanks at the end that SPSS and SAS cut, is refused and not quoted
+    for bad in ({"two words": ["x"]}, *([{"name": ["Zebedee "]}] if kind != "dta" else [])):
+        with pytest.raises(OutputError, match=f" a .{kind} file can hold") as caught:
+            write_table(pd.DataFrame(bad), tmp_path / f"bad.{kind}")
+        assert "Zebedee" not in str(caught.value)
+        assert not (tmp_path / f"bad.{kind}").exists()
 
 
 def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
