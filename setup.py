@@ -13,11 +13,13 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 GRAMMAR = (
+    *("deid.reading.view", "deid.reading.casing", "deid.rules.patterns", "deid.rules.fields"),
     *("deid.rules.word_classes", "deid.rules.scene", "deid.rules.person_words", "deid.rules.evidence"),
     *("deid.rules.names", "deid.rules.places", "deid.rules.institutions", "deid.rules.professions"),
     *("deid.rules.layouts", "deid.rules.rules"),
     *("deid.detection.numbers", "deid.detection.alone", "deid.detection.find_again", "deid.detection.overlaps"),
-    *("deid.detection.edges", "deid.detection.whose", "deid.detection.ensemble"),
+    *("deid.detection.edges", "deid.detection.whose", "deid.detection.joining", "deid.detection.columns"),
+    *("deid.detection.legends", "deid.detection.ensemble"),
     *("deid.replacement.permutation", "deid.replacement.names"),
     *("deid.replacement.places", "deid.replacement.institutions"),
 )

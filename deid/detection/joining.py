@@ -14,10 +14,8 @@ import functools
 import json
 import math
 from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
@@ -32,23 +30,24 @@ from deid.reading.lexicon import CLASSES
 from deid.reading.view import NUMBER, SIGN
 from deid.rules.scene import Scene
 
-JOINING_FILE = "joining.json"
+JOINING_FILE: Final = "joining.json"
 """Name of the file of weights in a model's folder."""
-_KINDS = ("sign", "number", "small", "Capital", "CAPITALS", "mIxed")
-_NEAR = 200
+_KINDS: Final = ("sign", "number", "small", "Capital", "CAPITALS", "mIxed")
+_NEAR: Final = 200
 """Characters on either side in which other spans are counted."""
-_MOST_NEAR = 20
-_LONG = 100
+_MOST_NEAR: Final = 20
+_LONG: Final = 100
 """Characters of the spans beside which others are looked for in a wider stretch."""
-_FIRST: Final = itemgetter(0)
-_WIDEST = 6.0
+_WIDEST: Final = 6.0
 """Logits beyond this say no more."""
 
 Evidence = dict[str, float]
 """Name of what is known -> how much of it there is."""
 
 
-MODEL, RULE, POSSIBLE = "model", "rule", "possible"
+MODEL: Final = "model"
+RULE: Final = "rule"
+POSSIBLE: Final = "possible"
 """Of a model alone; of a rule alone, which is not sure; of a rule alone, below the threshold."""
 
 
@@ -56,7 +55,7 @@ MODEL, RULE, POSSIBLE = "model", "rule", "possible"
 class JoiningWeights:
     """Weights of what is known of spans of one kind."""
 
-    weights: Mapping[str, float] = field(repr=False)
+    weights: dict[str, float] = field(repr=False)
     least: float
     """Probability from which a span counts."""
 
@@ -67,8 +66,8 @@ class JoiningWeights:
 
     def judge(self, evidence: Evidence) -> float:
         """Return how likely it is that the words of a span are PHI."""
-        weight = self.weights.get
-        logit = math.fsum([weight(name, 0.0) * value for name, value in evidence.items()])
+        weights = self.weights
+        logit = math.fsum([weights[name] * value for name, value in evidence.items() if name in weights])
         return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, logit))))
 
 
@@ -122,6 +121,26 @@ def joining_of_folder(model: str | Path | None) -> Joining:
     return joining
 
 
+class _Held:
+    """Some of the candidates, by where they start."""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+        self.starts: list[int] = []
+        self.longest = 0
+
+    def add(self, number: int, start: int, end: int) -> None:
+        self.numbers.append(number)
+        self.starts.append(start)
+        if end - start > self.longest:
+            self.longest = end - start
+
+    def before(self, span: Span) -> list[int]:
+        """Return those that start before the end of a span, and may reach into it."""
+        starts = self.starts
+        return self.numbers[bisect_left(starts, span.start - self.longest) : bisect_left(starts, span.end)]
+
+
 class Surroundings:
     """What was proposed in a text, for asking what speaks for and against one span.
 
@@ -132,29 +151,32 @@ class Surroundings:
         As `deid.detection.overlaps.corroborate` returns them.
     """
 
-    def __init__(self, scene: Scene, candidates: Sequence[tuple[int, Span]], scores: Sequence[float | None]) -> None:
+    def __init__(self, scene: Scene, candidates: list[tuple[int, Span]], scores: list[float | None]) -> None:
         self._scene = scene
         self._candidates = candidates
-        spans = [(span.start, rank, span) for rank, span in candidates]
+        self._sure: list[int] = []
+        """Where what is likely was proposed."""
+        self._places: dict[str, dict[int, tuple[int, int]]] = {}
+        """Words -> who proposed them, where first and where last."""
         # a long span covers many others: it would make each of them ask all that stands before
-        self._held = [[p for p in spans if (len(p[2]) > _LONG) is long] for long in (False, True)]
-        self._longest = [max((len(span) for _, _, span in held), default=0) for held in self._held]
-        starts = zip((start for start, _, _ in spans), scores, strict=True)
-        self._sure = [start for start, score in starts if score is None or score >= 0.5]
-        self._places: defaultdict[str, Counter[int]] = defaultdict(Counter)
-        self._at: defaultdict[tuple[str, int], Counter[int]] = defaultdict(Counter)
-        for start, rank, span in spans:
-            words = self._words(span)
-            self._places[words][rank] += 1
-            self._at[words, start][rank] += 1
+        self._short, self._long = _Held(), _Held()
+        text, places, sure = scene.text, self._places, self._sure
+        for number, (rank, span) in enumerate(candidates):
+            start, end, score = span.start, span.end, scores[number]
+            if score is None or score >= 0.5:
+                sure.append(start)
+            (self._long if end - start > _LONG else self._short).add(number, start, end)
+            words = text[start:end].casefold()
+            found = places.get(words)
+            if found is None:
+                places[words] = {rank: (start, start)}
+            else:
+                found[rank] = found[rank][0] if rank in found else start, start
 
     def weigh(self, number: int, chance: float, kind: str, weights: JoiningWeights) -> Weighed:
         """Weigh one of the candidates, of which a model is so sure."""
         evidence = self.evidence(number, chance)
         return Weighed(kind, chance, weights.judge(evidence), evidence, weights)
-
-    def _words(self, span: Span) -> str:
-        return self._scene.text[span.start : span.end].casefold()
 
     def evidence(self, number: int, chance: float) -> Evidence:
         """Return what is known of one of the candidates, of which a model is so sure."""
@@ -176,10 +198,14 @@ class Surroundings:
         if certainty < 1.0:
             told["certainty"] = _logit(certainty)
             told[f"by {span.source}"] = 1.0
-        own = self._words(span)
-        elsewhere = self._places[own] - self._at[own, span.start]  # by recognizer
-        told["elsewhere"] = float(bool(elsewhere))
-        told["elsewhere by another"] = float(any(other != rank for other in elsewhere))
+        elsewhere = another = 0.0
+        for other, (first_of, last_of) in self._places[scene.text[span.start : span.end].casefold()].items():
+            if first_of != span.start or last_of != span.start:
+                elsewhere = 1.0
+                if other != rank:
+                    another = 1.0
+        told["elsewhere"] = elsewhere
+        told["elsewhere by another"] = another
         share = 1.0 / (last - first + 1)
         for index in range(first, last + 1):
             for name in self._named(index)[0]:
@@ -207,9 +233,9 @@ class Surroundings:
         """Return the largest certainty with which another recognizer took the place for another kind of PHI."""
         rank, span = self._candidates[number]
         most = 0.0
-        for held, longest in zip(self._held, self._longest, strict=True):
-            low = bisect_left(held, span.start - longest, key=_FIRST)
-            for _, by, other in held[low : bisect_left(held, span.end, key=_FIRST)]:
+        for held in (self._short, self._long):
+            for i in held.before(span):
+                by, other = self._candidates[i]
                 if by != rank and other.end > span.start and group(other.category) != kind:
                     most = max(most, score_of(other))
         return most

@@ -16,3 +16,5 @@ passages      a long text in pieces
 centuries     years that are written with two digits
 identity      the forms of a person's names, dates and numbers
 """
+
+import deid.base.compiled  # before a compiled module could stand in for an edited source

@@ -216,6 +216,7 @@ class LabelFinder:
         phrases += [Dictionary(name, ()) for name in CUES if name not in {c.name for c in cues}]
         self._marks = tuple(d.name for d in phrases[len(self._rules) :])
         self._matcher = PhraseMatcher(phrases, _undotted_words)
+        self._fits: Any = None
 
     def find(self, view: View) -> Scan:
         """Return the labelled values, items of lists, labels of persons and cues in the words of a text."""
@@ -261,11 +262,12 @@ class LabelFinder:
         """Tell of rules whether a value may stand behind a label that ends at a place; most places have none."""
         if native is None:
             return b"\1" * len(rules)
+        if self._fits is None:
+            self._fits = self._made_fits()
         return self._fits.may(text, rules, places)
 
-    @functools.cached_property
-    def _fits(self) -> Any:
-        """What the compiled module tells by: a program a rule."""
+    def _made_fits(self) -> Any:
+        """Return what the compiled module tells by: a program a rule."""
         separator = self._separator.pattern
         wholes = [f"(?:{separator})(?:{r.expression})" if isinstance(r, Field) else "" for r in self._rules]
 
