@@ -4,14 +4,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SYMBOLS = 131, BLOCK = 4, MOST_WORDS = 64, HEADS = 1024, FARTHEST = 63 };
+enum { SYMBOLS = 131, BLOCK = 4, MOST_WORDS = 64, HEADS = 1024, MARKS = 4, DISTANCES = 64 };
+
+/* As deid.rules.expressions has them. */
+static const char *const MARK[MARKS] = {"0123456789", ":", "@[(", ","};
+
+/* The number of a distance: each up to 31 has its own, of longer ones those between two multiples of 16 share one. */
+static inline int32_t rank_of(int32_t distance)
+{
+    const int32_t rank = distance < 32 ? distance : 30 + distance / 16;
+    return rank < DISTANCES ? rank : DISTANCES - 1;
+}
+
+/* The least distance that has a number. */
+static inline int32_t least_of(int32_t rank)
+{
+    return rank < 32 ? rank : 16 * (rank - 30);
+}
 
 typedef struct {
     PyObject_HEAD
     uint64_t *allowed;  /* per offset and symbol `words` words, whole blocks, one bit a line */
-    int32_t (*line)[2]; /* its pattern, by which they are sorted; a digit stands within so many characters, 0: need not */
+    int32_t (*line)[1 + MARKS]; /* its pattern, by which they are sorted; each mark stands so near, 0: need not */
     uint16_t *pair;     /* for each two symbols a bit for each block that has lines which begin between them */
-    uint64_t *near;     /* for each distance of the next digit the lines to which that is near enough */
+    uint64_t *near;     /* for each mark and distance of the next one the lines to which that is near enough */
     Programs programs;
     PyObject *needs;     /* strings of which texts must hold one, for one pattern or some */
     int32_t (*user)[2];  /* number of a string, and of a pattern that needs it */
@@ -182,7 +198,7 @@ static int want(const Sieve *self, PyObject *folded, uint64_t *wanted)
 }
 
 /* Tell whether each pattern has a line, and lines are sorted. */
-static int lines_sound(int32_t (*line)[2], Py_ssize_t lines, Py_ssize_t patterns)
+static int lines_sound(int32_t (*line)[1 + MARKS], Py_ssize_t lines, Py_ssize_t patterns)
 {
     int32_t last = -1;
     for (Py_ssize_t l = 0; l < lines; l++) {
@@ -193,13 +209,13 @@ static int lines_sound(int32_t (*line)[2], Py_ssize_t lines, Py_ssize_t patterns
     return last + 1 == patterns;
 }
 
-/* Note which blocks two neighbours leave something in, and which lines a distance of the next digit; -1 with an
+/* Note which blocks two neighbours leave something in, and which lines a distance of the next mark; -1 with an
  * exception when that fails. */
 static int take_neighbours(Sieve *self)
 {
     const Py_ssize_t words = self->words;
     self->pair = calloc(SYMBOLS * SYMBOLS, sizeof(uint16_t));
-    self->near = calloc((size_t)((FARTHEST + 1) * words), sizeof(uint64_t));
+    self->near = calloc((size_t)(MARKS * DISTANCES * words), sizeof(uint64_t));
     if (!self->pair || !self->near) {
         PyErr_NoMemory();
         return -1;
@@ -211,10 +227,12 @@ static int take_neighbours(Sieve *self)
             for (Py_ssize_t w = 0; w < words; w++)
                 self->pair[a * SYMBOLS + b] |= (uint16_t)((last[w] & first[w]) != 0) << (w / BLOCK);
         }
-    for (Py_ssize_t d = 0; d <= FARTHEST; d++)
-        for (Py_ssize_t l = 0; l < self->lines; l++)
-            if (!self->line[l][1] || self->line[l][1] > d)
-                self->near[d * words + l / 64] |= UINT64_C(1) << (l % 64);
+    for (int32_t n = 0; n < MARKS * DISTANCES; n++)
+        for (Py_ssize_t l = 0; l < self->lines; l++) {
+            const int32_t within = self->line[l][1 + n / DISTANCES];
+            if (!within || within > least_of(n % DISTANCES))
+                self->near[n * words + l / 64] |= UINT64_C(1) << (l % 64);
+        }
     return 0;
 }
 
@@ -228,13 +246,13 @@ static int sieve_init(PyObject *object, PyObject *args, PyObject *named)
     if (!PyArg_ParseTupleAndKeywords(args, named, "y*y*y*y*y*O!y*nn", names, &rows, &line, &code, &start, &set,
                                      &PyTuple_Type, &needs, &user, &before, &after))
         return -1;
-    const Py_ssize_t lines = line.len / 8, words = (lines + 64 * BLOCK - 1) / (64 * BLOCK) * BLOCK,
+    const Py_ssize_t lines = line.len / (4 * (1 + MARKS)), words = (lines + 64 * BLOCK - 1) / (64 * BLOCK) * BLOCK,
                      patterns = start.len / 4 - 1;
     int ok = 0;
     if (self->allowed || self->line)
         PyErr_SetString(PyExc_RuntimeError, "made already");
     else if (lines < 1 || words > MOST_WORDS || patterns < 1 || before < 1 || before > 64 ||
-             after < 2 || after > 64 || line.len % 8 || user.len % 8 ||
+             after < 2 || after > 64 || line.len % (4 * (1 + MARKS)) || user.len % 8 ||
              rows.len != (before + after) * SYMBOLS * words * 8)
         PyErr_SetString(PyExc_ValueError, "the table does not have the size announced");
     else
@@ -266,8 +284,8 @@ typedef struct {
     int32_t place;
 } Found;
 
-/* Read a text as symbols with a margin of "outside" on both sides, and where the next digit stands. */
-static void read_symbols(const Sieve *self, PyObject *text, uint8_t *symbol, int32_t *next_digit)
+/* Read a text as symbols with a margin of "outside" on both sides, and how far the next marks stand. */
+static void read_symbols(const Sieve *self, PyObject *text, uint8_t *symbol, uint8_t (*far)[MARKS])
 {
     const Py_ssize_t size = PyUnicode_GET_LENGTH(text);
     const int kind = PyUnicode_KIND(text);
@@ -280,16 +298,23 @@ static void read_symbols(const Sieve *self, PyObject *text, uint8_t *symbol, int
     else
         for (Py_ssize_t i = 0; i < size; i++)
             symbol[i] = symbol_of(PyUnicode_READ(kind, data, i));
-    int32_t next = INT32_MAX;
-    for (Py_ssize_t i = size - 1; i >= 0; i--) {
-        if ((symbol[i] >= '0' && symbol[i] <= '9') || symbol[i] == WILD)
-            next = (int32_t)i;
-        next_digit[i] = next;
+    int32_t is[SYMBOLS][MARKS] = {{0}}, next[MARKS];
+    for (int m = 0; m < MARKS; m++) {
+        for (const char *c = MARK[m]; *c; c++)
+            is[(uint8_t)*c][m] = -1;
+        is[WILD][m] = -1;
+        next[m] = INT32_MAX;
     }
+    for (int32_t i = (int32_t)size - 1; i >= 0; i--) /* without branches: all marks at once */
+        for (int m = 0; m < MARKS; m++) {
+            const int32_t mask = is[symbol[i]][m];
+            next[m] = (i & mask) | (next[m] & ~mask);
+            far[i][m] = (uint8_t)rank_of(next[m] - i);
+        }
 }
 
 /* Tell which lines of a block may match at a place, as far as the sets know; 0 when none. */
-static inline uint64_t through(const Sieve *self, const uint64_t *wanted, const uint64_t *near, const uint8_t *here,
+static inline uint64_t through(const Sieve *self, const uint64_t *wanted, const uint8_t far[MARKS], const uint8_t *here,
                                Py_ssize_t block, uint64_t left[BLOCK])
 {
     const Py_ssize_t words = self->words, before = self->before, width = before + self->after;
@@ -300,7 +325,13 @@ static inline uint64_t through(const Sieve *self, const uint64_t *wanted, const 
     const uint64_t *next = allowed + ((before + 1) * SYMBOLS + here[before + 1]) * words;
     uint64_t any = 0;
     for (int w = 0; w < BLOCK; w++)
-        any |= left[w] = wanted[block + w] & near[block + w] & first[w] & last[w] & next[w];
+        any |= left[w] = wanted[block + w] & first[w] & last[w] & next[w];
+    for (Py_ssize_t m = 0; any && m < MARKS; m++) {
+        const uint64_t *near = self->near + (m * DISTANCES + far[m]) * words + block;
+        any = 0;
+        for (int w = 0; w < BLOCK; w++)
+            any |= left[w] &= near[w];
+    }
     for (Py_ssize_t o = before + 2; any && o < width; o++) {
         const uint64_t *row = allowed + (o * SYMBOLS + here[o]) * words;
         any = 0;
@@ -316,27 +347,25 @@ static inline uint64_t through(const Sieve *self, const uint64_t *wanted, const 
     return any;
 }
 
-WIDE static Py_ssize_t sift(const Sieve *self, const uint64_t *wanted, const uint8_t *symbol, const int32_t *next_digit,
+WIDE static Py_ssize_t sift(const Sieve *self, const uint64_t *wanted, const uint8_t *symbol, uint8_t (*far)[MARKS],
                             Py_ssize_t at, Py_ssize_t size, Found *found, Py_ssize_t room, Py_ssize_t *stopped)
 {
     Py_ssize_t count = 0;
     for (; at < size && count + self->patterns <= room; at++) {
         const uint8_t *here = symbol + at;
         unsigned blocks = self->pair[here[self->before - 1] * SYMBOLS + here[self->before]];
-        const int32_t far = next_digit[at] - (int32_t)at;
-        const uint64_t *near = self->near + (far < FARTHEST ? far : FARTHEST) * self->words;
         int32_t tried = -1;
         for (; blocks; blocks &= blocks - 1) {
             const Py_ssize_t block = BLOCK * __builtin_ctz(blocks);
             uint64_t left[BLOCK];
-            if (!through(self, wanted, near, here, block, left))
+            if (!through(self, wanted, far[at], here, block, left))
                 continue;
             for (int w = 0; w < BLOCK; w++)
                 for (uint64_t rest = left[w]; rest; rest &= rest - 1) {
-                    const int32_t *line = self->line[64 * (block + w) + __builtin_ctzll(rest)];
-                    if (line[0] == tried || (line[1] && far >= line[1]))
+                    const int32_t pattern = self->line[64 * (block + w) + __builtin_ctzll(rest)][0];
+                    if (pattern == tried)
                         continue;
-                    tried = line[0];
+                    tried = pattern;
                     if (programs_accept(&self->programs, tried, symbol + self->before, (int32_t)at))
                         found[count++] = (Found){tried, (int32_t)at};
                 }
@@ -361,16 +390,16 @@ static PyObject *sieve_places(PyObject *object, PyObject *args)
         return NULL;
     const Py_ssize_t size = PyUnicode_GET_LENGTH(text), room = 4096 + self->patterns;
     uint8_t *symbol = malloc((size_t)(size + self->before + self->after));
-    int32_t *next_digit = malloc((size_t)(size + 1) * sizeof(int32_t));
+    uint8_t(*far)[MARKS] = malloc((size_t)(size + 1) * MARKS);
     Found *found = malloc((size_t)room * sizeof(Found));
     PyObject **lists = calloc((size_t)self->patterns, sizeof(PyObject *)), *result = NULL;
-    int failed = !symbol || !next_digit || !found || !lists;
+    int failed = !symbol || !far || !found || !lists;
     if (failed)
         PyErr_NoMemory();
     else
-        read_symbols(self, text, symbol, next_digit);
+        read_symbols(self, text, symbol, far);
     for (Py_ssize_t at = 0; !failed && at < size;) {
-        const Py_ssize_t count = sift(self, wanted, symbol, next_digit, at, size, found, room, &at);
+        const Py_ssize_t count = sift(self, wanted, symbol, far, at, size, found, room, &at);
         for (Py_ssize_t i = 0; !failed && i < count; i++) {
             PyObject **list = lists + found[i].pattern, *place = PyLong_FromLong(found[i].place);
             failed = !place || (!*list && !(*list = PyList_New(0))) || PyList_Append(*list, place);
@@ -388,7 +417,7 @@ static PyObject *sieve_places(PyObject *object, PyObject *args)
     }
     free(lists);
     free(found);
-    free(next_digit);
+    free(far);
     free(symbol);
     return result;
 }

@@ -45,6 +45,10 @@ _ALIKE = _bits("kKsSiI")
 """What `_ODD` are without case: in a set that names one of those these may be too, or be left out."""
 _UPPER, _LOWER, _DIGIT = _range("A", "Z"), _range("a", "z"), _range("0", "9")
 WORD = _UPPER | _LOWER | _DIGIT | _bits("_") | OTHER
+MARKS = (_DIGIT, _bits(":"), _bits("@[("), _bits(","))
+"""Characters that are rare: where a match reads one of such a set, the next one must be near; ``deid/csrc/sieve.c`` has
+the same."""
+_NO_MARKS = (0,) * len(MARKS)
 _BLANK = _bits("\t\n\x0b\x0c\r ") | _range("\x1c", "\x1f") | OTHER
 _SURELY_BLANK = _bits("\t\n\x0b\x0c\r ")
 _ESCAPES = {
@@ -131,8 +135,8 @@ class Node:
     """The same from its end to its start."""
     longest: int = 0
     """Most characters that it reads."""
-    digit: int = 0
-    """Within so many characters from its start it reads a digit, in every match; 0 when it need not."""
+    marks: tuple[int, ...] = _NO_MARKS
+    """Within how many characters from its start it reads one of each of `MARKS`, in every match; 0 when it need not."""
     around: Callable[[], Sets] | None = None
     """For an assertion: what it allows at offsets -BEFORE to AFTER - 1 when nothing was read before."""
     reads: int | None = None
@@ -169,7 +173,8 @@ def _one(allowed: int, surely: int = _SURE) -> Node:
             left &= left - 1
         return ((places << 1) & (2 * BEYOND - 1)) | (places & BEYOND)
 
-    return Node(walk, walk, 1, 0 if allowed & ~_DIGIT else 1, reads=allowed, piece=One(allowed, allowed & surely))
+    marks = tuple(int(not allowed & ~mark) for mark in MARKS)
+    return Node(walk, walk, 1, marks, reads=allowed, piece=One(allowed, allowed & surely))
 
 
 def _assertion(around: Callable[[], Sets], piece: Piece) -> Node:
@@ -218,27 +223,30 @@ def _repeat(node: Node, least: int, most: int | None, *, possessive: bool) -> No
         branches = tuple((node,) * count for count in range(least, most + 1))
     walks = (_repeated(node.walk, least, most), _repeated(node.turned, least, most))
     piece = Repeat(node, least, most, possessive)
-    return Node(*walks, longest, node.digit if least else 0, branches=branches, piece=piece)
+    return Node(*walks, longest, node.marks if least else _NO_MARKS, branches=branches, piece=piece)
 
 
-def digit_of(nodes: Sequence[Node]) -> int:
-    """Return within how many characters a sequence reads a digit; 0 when it need not, or may do so very late."""
-    read, least = 0, 0
+def marks_of(nodes: Sequence[Node]) -> tuple[int, ...]:
+    """Return within how many characters a sequence reads one of each of `MARKS`; 0 when it need not, or very late."""
+    read, least = 0, [_ENDLESS] * len(MARKS)
     for node in nodes:
-        if node.digit and (not least or read + node.digit < least):
-            least = read + node.digit
+        least = [min(held, read + within) if within else held for held, within in zip(least, node.marks, strict=True)]
         read += node.longest
-    return least if least < _ENDLESS else 0
+    return tuple(held if held < _ENDLESS else 0 for held in least)
+
+
+def latest(marks: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """Return within how many characters one of several sequences reads each of `MARKS`, whichever it is."""
+    return tuple(max(held) if all(held) else 0 for held in zip(*marks, strict=True))
 
 
 def whole(branches: Sequence[Sequence[Node]], *, atomic: bool = False) -> Node:
     """Return the group of some alternatives."""
-    digits = [digit_of(b) for b in branches]
     return Node(
         _either([_chain([n.walk for n in b]) for b in branches]),
         _either([_chain([n.turned for n in reversed(b)]) for b in branches]),
         min(_ENDLESS, max(sum(n.longest for n in b) for b in branches)),
-        max(digits) if all(digits) else 0,
+        latest([marks_of(b) for b in branches]),
         reads=branches[0][0].reads if len(branches) == 1 and len(branches[0]) == 1 else None,
         branches=tuple(map(tuple, branches)),
         piece=Group(tuple(map(tuple, branches)), atomic),
@@ -255,7 +263,7 @@ def _look(branches: Sequence[Sequence[Node]], *, behind: bool = False, negated: 
 
 def _ahead(branches: Sequence[Sequence[Node]]) -> Node:
     piece = _look(branches)
-    return Node(stay, stay, digit=whole(branches).digit, ahead=piece.branches, piece=piece)
+    return Node(stay, stay, marks=whole(branches).marks, ahead=piece.branches, piece=piece)
 
 
 def _not_ahead(branches: Sequence[Sequence[Node]]) -> Node:

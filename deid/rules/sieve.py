@@ -4,10 +4,10 @@ From each expression the sieve takes what the characters around the start of a m
 -6 to 9 a set of ASCII characters, "some other character", "outside the text". A place survives for a pattern when the
 characters around it lie in all its sets; the compiled loop (``deid._native.Sieve``) tests all patterns at once with one
 bit each, and with more where a pattern begins in ways that a single set blurs; an expression whose matches must hold a
-digit also says how near. Where a bit is left, the program of the pattern runs (`deid.rules.programs`), and only
-where that accepts the expression itself is tried. The sets are supersets by
-construction (what is not understood allows everything), so that no match is lost: the method of literal
-pre-filters (Navarro and Raffinot, *Flexible pattern matching in strings*, 2002, section 4.2), with sets for literals.
+digit, or a colon and its like, also says how near. Where a bit is left, the program of the pattern runs
+(`deid.rules.programs`), and only where that accepts the expression itself is tried. The sets are supersets by
+construction (what is not understood allows everything), so that no match is lost: the method of literal pre-filters
+(Navarro and Raffinot, *Flexible pattern matching in strings*, 2002, section 4.2), with sets for literals.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from deid.rules.expressions import (
     ALL,
     BEFORE,
     BEYOND,
+    MARKS,
     OTHER,
     SYMBOLS,
     WILD,
@@ -32,7 +33,8 @@ from deid.rules.expressions import (
     Node,
     Sets,
     behind_of,
-    digit_of,
+    latest,
+    marks_of,
     parse,
     whole,
 )
@@ -42,6 +44,8 @@ __all__ = ["AFTER", "BEFORE", "SYMBOLS", "needs_tables", "sieve_tables"]
 
 _BLOCK = 4
 """Words of bits that the compiled loop takes at once."""
+_MANY = 200
+"""Patterns for which another block of lines pays."""
 _SHARE = np.full(SYMBOLS, 0.05 / SYMBOLS)
 """About how often each symbol is met in notes."""
 for _met, _often in (
@@ -52,8 +56,8 @@ for _met, _often in (
     ("\n.,", 0.05),
 ):
     _SHARE[list(map(ord, _met))] += _often / len(_met)
-_MOST_WAYS, _MOST_BEHIND = 32, 16
-"""Ways to begin that are told apart."""
+_MOST_WAYS, _MOST_BEHIND = 64, (64, 32, 16)
+"""Ways to begin that are told apart, and to stand behind something: as many as there is room for."""
 
 
 def _before(node: Node, places: int) -> Sets:
@@ -127,7 +131,10 @@ def _spread(branches: Sequence[tuple[Node, ...]], most: int, *, back: bool = Fal
         node, others = rest[0], rest[1:]
         choices = [tuple(reversed(b)) if back else b for b in node.branches]
         if node.behind and not back:
-            choices = [(behind_of((way,)),) for way in _spread(node.behind, _MOST_BEHIND, back=True)]
+            for limit in _MOST_BEHIND:
+                choices = [(behind_of((way,)),) for way in _spread(node.behind, limit, back=True)]
+                if len(done) + len(waiting) + len(choices) <= most:
+                    break
         if len(choices) > 1 and len(done) + len(waiting) + len(choices) <= most:
             settled = not node.branches
             waiting += [((*passed, *c), others) if settled else (passed, (*c, *others)) for c in choices]
@@ -144,8 +151,8 @@ class Start:
 
     sets: tuple[int, ...]
     """For each offset from -BEFORE to AFTER - 1 a set of symbols, one bit each."""
-    digit: int = 0
-    """A digit stands among so many first characters; 0 when that need not be."""
+    marks: tuple[int, ...] = (0,) * len(MARKS)
+    """Among so many first characters stands one of each of `MARKS`; 0 when that need not be."""
 
 
 _ANYWHERE = Start((ALL,) * (BEFORE + AFTER))
@@ -154,7 +161,7 @@ _ANYWHERE = Start((ALL,) * (BEFORE + AFTER))
 def starts_of(branches: Sequence[Sequence[Node]]) -> list[Start]:
     """Return what may stand around the start of a match of a parsed expression: it begins in one of these ways."""
     ways = _spread(list(map(tuple, branches)), _MOST_WAYS)
-    return [Start(tuple(_limits(way)), digit_of(way)) for way in ways]
+    return [Start(tuple(_limits(way)), marks_of(way)) for way in ways]
 
 
 def _passes(sets: np.ndarray) -> np.ndarray:
@@ -197,7 +204,7 @@ def _lines(patterns: Sequence[Sequence[Start]]) -> list[tuple[int, list[int]]]:
     """Return a pattern and some of its ways for each line, as many lines as the compiled loop takes at once."""
     choices = [_joined(starts) for starts in patterns]
     counts = [1] * len(patterns)
-    free = -len(patterns) % (64 * _BLOCK)
+    free = -len(patterns) % (64 * _BLOCK) + 64 * _BLOCK * (len(patterns) >= _MANY)
 
     def next_best(number: int) -> tuple[float, int, int]:
         """Return what more lines of a pattern gain each, as a negative number, the pattern, and how many they are."""
@@ -234,8 +241,8 @@ def sieve_tables(expressions: Sequence[tuple[str, bool]]) -> tuple[bytes, ...]:
         For each offset and symbol a row of bits, one for each line, in 64-bit words. A line is a pattern, or some ways
         in which its matches begin.
     lines : bytes
-        For each line two 32-bit integers: its pattern, and within how many characters a digit stands; 0 when that need
-        not be.
+        For each line 32-bit integers: its pattern, and within how many characters one of each of `MARKS` stands; 0 when
+        that need not be.
     code, starts, sets : bytes
         See `Programs.tables`.
     """
@@ -252,7 +259,7 @@ def sieve_tables(expressions: Sequence[tuple[str, bool]]) -> tuple[bytes, ...]:
     for number, ways in _lines(patterns):
         starts = [patterns[number][way] for way in ways]
         sets.append(_union([list(s.sets) for s in starts]))
-        told.append((number, max(s.digit for s in starts) if all(s.digit for s in starts) else 0))
+        told.append((number, *latest([s.marks for s in starts])))
     return _columns(sets), np.array(told, dtype=np.int32).tobytes(), *programs.tables()
 
 
