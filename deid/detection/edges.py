@@ -6,7 +6,8 @@ between them, and *Kirkbride. Femi* where a sentence does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Sequence
 from typing import Final
 
 import regex
@@ -48,6 +49,8 @@ _JOINS: Final = {
 }
 _BOUND: Final = regex.compile(r"[ \u00a0]*(?:\t|[ \u00a0]{3}|\n\s*\n)\s*|\n[ ]*|[ ]{2}|(?<=\p{Ll}{3})\.[ ](?=\p{Lu})")
 """What may part the columns of a line, passages, rows, sentences."""
+_MAY_PART: Final = re.compile(r"[\t\n\u00a0]|  |\. ")
+"""What all of it has; found sooner."""
 _ABBREVIATED: Final = regex.compile(
     r"(?<![A-Za-z])(?:[Pp]rof|[Cc]apt|[Ss]gt|[Mm]rs|[Ss]rta|[Dd]ept|[Uu]niv|[Hh]osp|[Bb]ros|[Jj]ohs|[Cc]hr|[Aa]lex)\Z"
 )
@@ -59,8 +62,8 @@ _SHORT: Final = 50
 """Characters of a line that is shorter than lines that are wrapped."""
 
 
-def pieces(text: str, span: Span) -> Iterator[Span]:
-    """Yield what a model found in one column, one row and one sentence: what stands in the next is something else.
+def pieces(text: str, span: Span) -> list[Span]:
+    """Return what a model found in one column, one row and one sentence: what stands in the next is something else.
 
     Parameters
     ----------
@@ -68,17 +71,20 @@ def pieces(text: str, span: Span) -> Iterator[Span]:
     span : Span
         A name, a place or an occupation.
 
-    Yields
-    ------
-    Span
+    Returns
+    -------
+    list of Span
         The span itself, where nothing parts it.
     """
+    if not _MAY_PART.search(text, span.start, span.end):
+        return [span]
+    found = []
     start = span.start
     for gap in _BOUND.finditer(text, span.start, span.end):
         if gap.start() > start and _parts(text, gap.start(), gap.end(), span.category in PEOPLE):
-            yield span.moved(start, gap.start())
+            found.append(span.moved(start, gap.start()))
             start = gap.end()
-    yield span if start == span.start else span.moved(start, span.end)
+    return [*found, span if start == span.start else span.moved(start, span.end)]
 
 
 def _parts(text: str, start: int, end: int, person: bool) -> bool:

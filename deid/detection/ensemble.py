@@ -112,6 +112,8 @@ _DECIDES: Final = 0.85
 _DOUBTS: Final = 0.4
 """From which certainty on a name that does not count makes a place doubtful that stands there."""
 _LONGEST_WORD: Final = 64
+_TWO_DATES: Final = 9
+"""Characters of two years with something between them."""
 _PEOPLE: Final = frozenset(("PATIENT", "DOCTOR"))
 _DEPARTMENT: Final = "consistency:rule:department.field"
 
@@ -496,7 +498,7 @@ class Ensemble:
             return (span,)
         if names_nobody(scene, span):
             return ()
-        if proposed and span.category == "DATE":
+        if proposed and span.category == "DATE" and span.end - span.start >= _TWO_DATES:
             dates = list(_dates(scene, span))
             parts = [numbers.read(within(scene, date)) for date in dates]
             if len(dates) > 1 and any(parts):
@@ -504,7 +506,7 @@ class Ensemble:
         if not named or GROUP[span.category] not in GRAMMATICAL:
             # digits with wide gaps are one number
             return numbers.read(within(scene, span) if proposed else span)
-        cells = list(pieces(scene.text, span))
+        cells = pieces(scene.text, span)
         if proposed:
             cells = [part for cell in cells for part in in_capitals(scene, cell)]
         if len(cells) == 1:

@@ -188,10 +188,13 @@ def in_its_place(span: Span) -> Span:
 
 def told_apart(spans: Sequence[Span], accepted: Sequence[Span]) -> list[Span]:
     """Tell each span what else it was taken for."""
-    return [
-        span.read_as({category for other in others for category in (other.category, *other.also)})
-        for span, others in zip(spans, overlapping(spans, accepted), strict=True)
-    ]
+    told = []
+    for span, others in zip(spans, overlapping(spans, accepted), strict=True):
+        if len(others) == 1 and not others[0].also and not span.also and others[0].category == span.category:
+            told.append(span)  # as nearly always
+        else:
+            told.append(span.read_as({category for other in others for category in (other.category, *other.also)}))
+    return told
 
 
 def may_be_names(spans: Sequence[Span], doubts: Sequence[Span]) -> list[Span]:
