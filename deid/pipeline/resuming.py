@@ -100,11 +100,16 @@ class RunNote:
         ------
         ConfigError
             When no run is there to go on with, or it had other options.
+        OutputError
+            When another run is at work in the folder, or has been since it was found to be empty.
         """
         digest = hashlib.sha256(self.options.encode()).hexdigest()
         if not self.resume:
             make_folder(self.target)
             write_bytes(self.target / _NOTE, f"{digest}\n".encode())
+            if any(path.name != _NOTE for path in self.target.iterdir()):
+                self.end()  # it is this run's: that of the other one is gone
+                raise OutputError("another run has written into the output", "name a new folder")
             return 0
         try:
             before = (self.target / _NOTE).read_text().strip()

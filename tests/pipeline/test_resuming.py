@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, OutputError
 from deid.base.files import atomic_files, clear_leftovers
 from deid.base.resources import resource_folder
 from deid.cli.main import app
 from deid.io import scan
-from deid.pipeline.resuming import fingerprint, list_line, select_files
+from deid.pipeline.resuming import RunNote, fingerprint, list_line, select_files
 
 TEXT = "Seen by Dr. Alice Baker on 3 May 2019.\n"
 RULES = ("--model", "none", "--policy", "redact")
@@ -99,6 +99,29 @@ def test_another_run_does_not_go_on(notes: Path, key: Path, tmp_path: Path) -> N
     status, said = run("scrub", notes, tmp_path / "none", *RULES, "--key-file", key, "--resume")
     assert status != 0
     assert "no interrupted run" in said
+
+
+def test_of_two_runs_into_one_folder_the_second_touches_nothing(
+    notes: Path, key: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one began, or began and ended, when this one had already found the folder to be free."""
+    out = tmp_path / "out"
+    begin = RunNote.begin
+    for ended in (False, True):
+
+        def late(self: RunNote, ended: bool = ended) -> int:
+            monkeypatch.setattr(RunNote, "begin", begin)
+            out.mkdir()
+            (out / ("note.txt" if ended else ".deid-run")).write_text("of another")
+            return self.begin()
+
+        monkeypatch.setattr(RunNote, "begin", late)
+        with pytest.raises(OutputError):
+            app(["scrub", str(notes), str(out), "--model", "none", "--key-file", str(key)], standalone_mode=False)
+        assert [path.read_text() for path in out.iterdir()] == ["of another"]
+        assert not out.with_name("out.failed").exists()
+        assert not out.with_name("out.manifest.json").exists()
+        shutil.rmtree(out)
 
 
 def test_a_run_with_other_numbers_does_not_go_on(notes: Path, key: Path, tmp_path: Path) -> None:
