@@ -13,6 +13,7 @@
     │   ├── LabelError            a label outside the label set
     │   └── DuplicateError        two documents with one id
     ├── OutputError               something that cannot be written as asked
+    │   ├── TakenError            something that came to the place of a new file meanwhile
     │   └── ReceiverRefused           (streaming) a message that its receiver did not accept
     ├── ConfigError               options, policies, patterns, keys: what the user configured
     │   ├── ExpressionError           (rules) a pattern that the compiler of expressions does not understand
@@ -125,6 +126,10 @@ class DuplicateError(InputError):
 
 class OutputError(DeidError):
     """Something that cannot be written as asked."""
+
+
+class TakenError(OutputError):
+    """Something is at the place of a new file, perhaps since a moment ago."""
 
 
 class ConfigError(DeidError):

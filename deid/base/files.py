@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from deid.base.errors import ConfigError, DeidError, OutputError
+from deid.base.errors import ConfigError, DeidError, OutputError, TakenError
 
 try:
     import fcntl
@@ -20,8 +20,7 @@ except ImportError:  # not a system with such locks: part files stay until someb
     fcntl = None  # type: ignore[assignment]
 
 _PREFIX = ".deid-part-"  # hidden, so that what a killed process leaves behind is never read as a document
-
-
+_EXISTS = ("the file to write exists already", "name a new file or an empty folder")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What the system says where there is no room."""
 
@@ -157,7 +156,7 @@ def atomic_files(
     moved: list[Path] = []
     try:
         if not replace and any(os.path.lexists(path) for path in paths):
-            raise OutputError("the file to write exists already", "name a new file or an empty folder")
+            raise TakenError(*_EXISTS)
         with ExitStack() as stack:
             streams = []
             for path in paths:
@@ -173,7 +172,7 @@ def atomic_files(
         for part, path in zip(temporary, paths, strict=True):
             if not private:
                 part.chmod(0o666 & ~_umask())
-            part.replace(path)
+            _appear(part, path, replace)
             moved.append(path)
     except BaseException as error:
         for leftover in (*temporary, *moved):
@@ -181,6 +180,22 @@ def atomic_files(
         if isinstance(error, OSError):
             raise output_error(error).at(str(paths[0]) if durable else "") from None
         raise
+
+
+def _appear(part: Path, path: Path, replace: bool) -> None:
+    """Give a part file its name; without ``replace`` what came there since it was begun stays, and is an error."""
+    if not replace:
+        try:
+            os.link(part, path)
+        except FileExistsError:
+            raise TakenError(*_EXISTS) from None
+        except OSError:  # a file system without links
+            if os.path.lexists(path):
+                raise TakenError(*_EXISTS) from None
+        else:
+            part.unlink()
+            return
+    part.replace(path)
 
 
 @contextmanager

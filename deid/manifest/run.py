@@ -160,14 +160,21 @@ class ManifestRun:
             "failures": sorted((self._failure(f, root) for f in failures), key=lambda told: told["file"]),
             **facts,
         }
-        before, lost = _followed(self.end, log)
         ended = datetime.datetime.now(datetime.UTC)
         # two equal runs in one second have manifests, and chains, of their own
         made = {"began": _moment(self.began), "ended": _moment(ended), "run": secrets.token_hex(8)}
-        unsigned = Manifest(plain(run), made, before.number + 1, before.digest, self.signing_key.public)
-        signed = replace(unsigned, signature=self.signing_key.sign(unsigned.unsigned()))
-        place = numbered(self.first, signed.number)
-        write_bytes(place, signed.to_bytes(), private=False)
+        while True:
+            before, lost = _followed(self.end, log)
+            unsigned = Manifest(plain(run), made, before.number + 1, before.digest, self.signing_key.public)
+            signed = replace(unsigned, signature=self.signing_key.sign(unsigned.unsigned()))
+            place = numbered(self.first, signed.number)
+            try:
+                write_bytes(place, signed.to_bytes(), private=False)
+                break
+            except OutputError:  # another run wrote its own meanwhile: this one follows that
+                known, log = log, log_of(self.first)
+                if len(log) <= len(known):
+                    raise
         note_signed(Signed(before.begin, signed.number, signed.digest()))
         self.end = ChainEnd(signed.number, signed.digest(), before.begin or signed.digest())
         self.lost = _LOST if lost else ""

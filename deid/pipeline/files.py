@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from deid.base.errors import ConfigError, DeidError
+from deid.base.errors import ConfigError, DeidError, TakenError
 from deid.base.safe_names import safe_name
 from deid.document import Document, Failure, Span
 from deid.io import CollectionFormat, Format, Options, Source, Writer, open_writer
@@ -252,6 +252,7 @@ class Output:
         self._stack = ExitStack()
         self._writer: Writer | None = None
         self._drop_spans = self._any_label = False
+        self._taken: TakenError | None = None
 
     def key(self, group: str, document_id: str) -> str:
         """Return the key of a written document, as `keyed_documents` has it for the output."""
@@ -275,7 +276,11 @@ class Output:
         fields = dict(document.metadata)
         if not isinstance(self.format, CollectionFormat):
             fields = {name: value for name, value in fields.items() if value is not None}  # emptied: only tables care
-        self._writer.write(replace(document, spans=spans, metadata=fields))
+        try:
+            self._writer.write(replace(document, spans=spans, metadata=fields))
+        except TakenError as error:
+            self._take(error)
+            raise
         self._written += 1
         return 0 if self._drop_spans else len(document.spans) - len(spans)
 
@@ -301,11 +306,18 @@ class Output:
         try:
             self._stack.close()
         except DeidError as error:
+            if isinstance(error, TakenError):
+                self._take(error)
             # the collection could not be completed, so nothing of it is there
             name = safe_name(self._group or "the output")
             self.failures.append(Failure(name, error.at(name), None, self._group or ""))
             self.lost += self._written
         self._writer = None
+
+    def _take(self, error: TakenError) -> None:
+        """Note that another run wrote OUT, where that is one file: no manifest of this run may speak of it."""
+        if not self._group and (self.source.single or isinstance(self.format, CollectionFormat)):
+            self._taken = TakenError(error.what, error.hint)
 
     def __enter__(self) -> Output:
         return self
@@ -313,6 +325,8 @@ class Output:
     def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> None:
         if kind is None:
             self._close()
+            if self._taken is not None:
+                raise self._taken
         else:
             self._stack.__exit__(kind, *rest)
 

@@ -12,10 +12,11 @@ from commands import attempt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import deid.manifest.run
 from deid.base.errors import ConfigError, DeidError
 from deid.base.keys import Key
 from deid.manifest import begin_run, check_manifests
-from deid.manifest.content import Manifest
+from deid.manifest.content import Manifest, log_of, manifest_path
 from deid.streaming.proof import Proof
 from deid.streaming.totals import Totals
 
@@ -213,6 +214,24 @@ def test_another_run_on_the_same_output_may_come_between(tmp_path: Path) -> None
             run.finish(out)
         assert not any(run.lost for run in runs)
         assert not faults(out, tmp_path / "out.txt.manifest.json")
+
+
+def test_another_run_may_write_its_manifest_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever was at that place when this one looked, the chain has both."""
+    out = tmp_path / "out.txt"
+    out.write_text("x")
+    runs = [begin_run("convert", out, version="1", key=KEY) for _ in range(3)]
+    write_one, others = deid.manifest.run.write_bytes, runs[1:]
+
+    def late(path: Path, data: bytes, **options: bool) -> None:
+        if others:
+            others.pop().finish(out)
+        write_one(path, data, **options)
+
+    monkeypatch.setattr(deid.manifest.run, "write_bytes", late)
+    runs[0].finish(out)
+    assert len(log_of(manifest_path(out))) == 3
+    assert not faults(out, tmp_path / "out.txt.manifest.json")
 
 
 def test_a_command_whose_manifests_are_taken_away_meanwhile_fails(
