@@ -159,51 +159,53 @@ class KnownRecognizer:
     def find(self, document: Document) -> list[Span]:
         """Return the known identifiers of a document as spans, sorted by position; they may overlap."""
         key = self.id_of(document)
-        known = list(self.identifiers.get(key, ())) if key is not None else []
+        known = [(item.category, item.value) for item in self.identifiers.get(key, ())] if key is not None else []
         for name, category in self.fields.items():
             value = document.metadata.get(name)
             if isinstance(value, str | int | float) and str(value).strip():
-                known.append(Known(category, str(value).strip()))
+                known.append((category, str(value).strip()))
         if document.record is not None:
-            known += [Known(*pair) for pair in document.record.known]
-            others = dict.fromkeys(other for other in document.record.owners if other not in (None, key))
-            known += [item for other in others for item in self.identifiers.get(other or "", ())]
+            known += document.record.known
+            for other in dict.fromkeys(document.record.owners):
+                if other not in (None, key):
+                    known += [(item.category, item.value) for item in self.identifiers.get(other or "", ())]
         if not known:
             return []
         words = _Words(view_of(document.text), load_lexicon(self.language, self.folders))
-        spans = []
-        for item in dict.fromkeys(known):
-            found = self._find(words, item)
-            spans += found
-            spans += [span.named(other) for other in doubts(item.category, item.value) for span in found]
-        return sorted(set(spans))
+        spans: set[Span] = set()
+        for category, value in dict.fromkeys(known):
+            found = self._find(words, category, value)
+            if found:
+                spans.update(found)
+                spans.update([span.named(other) for other in doubts(category, value) for span in found])
+        return sorted(spans)
 
-    def _find(self, words: _Words, item: Known) -> list[Span]:
-        sought = _sought(item.category, item.value)
+    def _find(self, words: _Words, category: str, value: str) -> list[Span]:
+        sought = _sought(category, value)
         if sought.coarse == "NAME":
-            return _names(words, item, self.alike)
+            return _names(words, category, value, self.alike)
         view, vocabulary = words.view, load_vocabulary(self.language, self.folders)
         if sought.date is not None:
             if f"{sought.date.day}" not in view.text:
                 return []  # to compile an expression takes longer than all else
-            return _matches(view.text, _date_expression(sought.date, vocabulary), item.category, _W["date"])
-        if item.category == "AGE" and item.value.isdecimal():
-            expression = rf"(?<![0-9.,/]){item.value}(?=[ -]?{vocabulary.years}\b)"
-            return _matches(view.text, expression, item.category, _W["age"])
+            return _matches(view.text, _date_expression(sought.date, vocabulary), category, _W["date"])
+        if category == "AGE" and value.isdecimal():
+            expression = rf"(?<![0-9.,/]){value}(?=[ -]?{vocabulary.years}\b)"
+            return _matches(view.text, expression, category, _W["age"])
         characters = sought.characters
         if sought.number:
-            ending = _ending(view.text, characters, item.category, vocabulary)
+            ending = _ending(view.text, characters, category, vocabulary)
             if len(characters) < 4 or not _may_hold(view.text, characters.lstrip("0"), _SEPARATORS):
                 return ending
             expression = _number_expression(characters, r"\(?" if sought.coarse == "CONTACT" else "")
-            return [*_matches(view.text, expression, item.category, _W["number"]), *ending]
-        if not all(_may_hold(view.text, word) for word in item.value.split()):
+            return [*_matches(view.text, expression, category, _W["number"]), *ending]
+        if not all(_may_hold(view.text, word) for word in value.split()):
             return []
-        parts = [regex.escape(word, special_only=True) for word in item.value.split()]
+        parts = [regex.escape(word, special_only=True) for word in value.split()]
         body = r"\W{1,3}".join(parts)
-        if item.category == "STREET" and not any(map(str.isdigit, item.value)):  # its house stands in another field
+        if category == "STREET" and not any(map(str.isdigit, value)):  # its house stands in another field
             body = rf"(?:[0-9]{{1,5}}[A-Za-z]?,? )?{body}(?:,? [0-9]{{1,4}}[A-Za-z]?(?!\w))?"
-        return _matches(view.text, rf"(?<!\w){body}(?!\w)", item.category, _W["words"])
+        return _matches(view.text, rf"(?<!\w){body}(?!\w)", category, _W["words"])
 
 
 class _Sought(NamedTuple):
@@ -372,9 +374,9 @@ class _Name:
 _taken_apart = functools.lru_cache(maxsize=1024)(_Name)
 
 
-def _names(words: _Words, item: Known, alike: Callable[[str, str], bool]) -> list[Span]:
+def _names(words: _Words, category: str, value: str, alike: Callable[[str, str], bool]) -> list[Span]:
     """Find the words of a name, initials beside them, and misspellings."""
-    name, view = _taken_apart(item.value), words.view
+    name, view = _taken_apart(value), words.view
     hits = {index: _W["name_word"] for index in words.small(name.keys) if not words.ordinary(index)}
     for index in words.like(name, by_sound=alike is misspelt):
         if score := _name_score(words, index, words.keys[index], name, alike):
@@ -387,9 +389,7 @@ def _names(words: _Words, item: Known, alike: Callable[[str, str], bool]) -> lis
     spans = []
     for index in sorted(hits):
         first, end = _with_initials(view, index, name.initials)
-        spans.append(
-            Span(view.starts[first], view.ends[end - 1], item.category, source="known:name", score=hits[index])
-        )
+        spans.append(Span(view.starts[first], view.ends[end - 1], category, source="known:name", score=hits[index]))
     return spans + _user_names(words, name)
 
 
