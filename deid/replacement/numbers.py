@@ -24,6 +24,8 @@ from deid.replacement.pools import words
 
 _UNICODE = unicodedata.ucd_3_2_0  # the same in every version of Python
 _FIRST = "123456789"
+_ANY_DIGIT = str.maketrans("123456789", "000000000")
+"""Table that leaves of each digit only that it is one."""
 _JOINED = re.compile(r"(?![^\W\d_]\d{9}(?!\w))[^\W\d_]+(?=[^\W\d_]*\d)")
 """Letters before digits; one before nine digits is part of the number of a person who is insured in Germany."""
 _UUID = re.compile(r"[0-9A-F]{8}(?:-[0-9A-F]{4}){3}-[0-9A-F]{12}", re.IGNORECASE)
@@ -68,24 +70,35 @@ def _alphabet(char: str) -> str:
 @functools.lru_cache(maxsize=_REMEMBERED)
 def _read(text: str) -> tuple[Sequence[int], str, int]:
     """Return the places of a number's characters in ``text``, its characters folded, and how many lead as zeros."""
-    if text.isascii() and text.isdecimal():
-        return range(len(text)), text, min(len(text) - len(text.lstrip("0")), len(text) - 1)
-    start = label_end(text)
-    if start < len(text):  # "MRN4711203": a label that nothing parts from the digits, where no other letter is
-        joined = _JOINED.match(text, start)
-        if joined and label_end(f"{joined.group()} 0") and not any(map(str.isalpha, text[joined.end() :])):
-            start = joined.end()
     if text.isascii():
-        places = [place for place in range(start, len(text)) if text[place].isalnum()]
-        code = "".join(filter(str.isalnum, text[start:])).upper()
+        if text.isdecimal():
+            return range(len(text)), text, min(len(text) - len(text.lstrip("0")), len(text) - 1)
+        places = _places(text.translate(_ANY_DIGIT))
+        code = "".join([text[place] for place in places]).upper()
     else:
-        folded = [*map(_folded, text)]
+        folded, start = [*map(_folded, text)], _begin(text)
         places = [place for place in range(start, len(text)) if folded[place]]
         code = "".join(folded[start:])
     zeros = 0
     if code.isdecimal():
         zeros = min(len(code) - len(code.lstrip("0")), len(code) - 1)
     return places, code, zeros
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
+def _places(text: str) -> Sequence[int]:
+    """Return the places of a number's characters in a text of ASCII; whichever digits stand there does not count."""
+    return [place for place in range(_begin(text), len(text)) if text[place].isalnum()]
+
+
+def _begin(text: str) -> int:
+    """Return where a number begins behind what only says what it is."""
+    start = label_end(text)
+    if start < len(text):  # "MRN4711203": a label that nothing parts from the digits, where no other letter is
+        joined = _JOINED.match(text, start)
+        if joined and label_end(f"{joined.group()} 0") and not any(map(str.isalpha, text[joined.end() :])):
+            start = joined.end()
+    return start
 
 
 def normal_form(text: str) -> str:
@@ -141,6 +154,17 @@ def _written(text: str, places: Sequence[int], new: str) -> str:
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)
+def _plan(code: str) -> tuple[list[str], str, list[tuple[int, int]]]:
+    """Return of codes with the same letters the characters that may stand at each place, the name of their form, and
+    the pieces that are permuted; whichever digits of ASCII stand there does not count.
+    """
+    alphabets = [*map(_alphabet, code)]
+    if len(code) > 1 and code.isdecimal():
+        alphabets[0] = _FIRST
+    return alphabets, "".join([alphabet[0] for alphabet in alphabets]), pieces(alphabets)
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
 def _surrogate(keyed: Keyed, code: str) -> str:
     """Return the surrogate of a normal form; empty when it has none."""
     if not code:
@@ -169,10 +193,7 @@ def _surrogate(keyed: Keyed, code: str) -> str:
             return alike and not national_kinds(candidate)
 
         return _next(keyed, form, "".join([code[i] for i in free]), alphabets, complete, alike)
-    alphabets = [*map(_alphabet, code)]
-    if len(code) > 1 and code.isdecimal():
-        alphabets[0] = _FIRST
-    form = "".join([alphabet[0] for alphabet in alphabets])
+    alphabets, form, parts = _plan(code.translate(_ANY_DIGIT))
     leads = _leads(code)
 
     def plain(candidate: str) -> bool:
@@ -180,7 +201,7 @@ def _surrogate(keyed: Keyed, code: str) -> str:
 
     out = []
     before = ""
-    for begin, end in pieces(alphabets):
+    for begin, end in parts:
         part = code[begin:end]
         if begin == 0 and end == len(code):
             new = _next(keyed, form, part, alphabets, str, plain)
