@@ -18,7 +18,9 @@ from typing import Any
 
 from deid.base.errors import ConfigError
 from deid.detection import Ensemble, Recognizer, RuleRecognizer
+from deid.detection.alone import within
 from deid.detection.dial import Dial, dial_of_folder, fingerprint, parse_dial
+from deid.detection.edges import PEOPLE, pieces
 from deid.detection.ensemble import Candidate, Trace
 from deid.detection.explanation import Explanation, explain
 from deid.detection.joining import joining_of_folder
@@ -40,6 +42,8 @@ from deid.reading.vocabulary import languages, load_vocabulary
 _RULE_LABELS = "i2b2-2014"
 _FILLS = 0.8
 """Certainty from which rules fill what a model leaves; at .6 they find more, and half as many again that is none."""
+_ADDRESSES = frozenset(("EMAIL", "URL"))
+"""What is whole where the rules have it: a model may take a part of one for a name."""
 _EDGES = " \t\r\n.,;:()-/"
 
 
@@ -152,6 +156,7 @@ class LazyRecognizer:
         wish, first = self.options, self._ensemble or self._alone
         if wish.model is not None or wish.language is None or wish.rules is not None or self._rule_languages:
             return first
+        first = _Alone(self._members[0], self.language, trims=True) if self._ensemble is None else first
         return _Filled(first, Ensemble((RuleRecognizer.load(wish.language),), wish.language), self._labels)
 
     @property
@@ -345,6 +350,8 @@ class _Alone:
 
     recognizer: Recognizer
     language: str
+    trims: bool = False
+    """Whether names lose titles, roles and ordinary words at their edges, which rules know."""
 
     @property
     def categories(self) -> frozenset[str]:
@@ -358,9 +365,12 @@ class _Alone:
             spans = list(self.recognizer.find(here))
             for again, passage in second_readings(here, lexicon):
                 spans += filter(None, map(passage.back, self.recognizer.find(again)))
-            numbers = Numbers(plain_scene(here.text, lexicon)) if spans else None
+            scene = plain_scene(here.text, lexicon) if spans else None
+            numbers = Numbers(scene) if scene is not None else None
             for span in spans:
                 parts = () if numbers is None else numbers.read(span)
+                if self.trims and scene is not None and canonical(span.category) in PEOPLE:
+                    parts = tuple(within(scene, name) for part in parts for name in pieces(scene.text, part))
                 found += filter(None, map(part.back, parts))
                 if candidates is not None and (back := part.back(span)) is not None:
                     fate = "accepted" if parts else "unreadable"
@@ -406,14 +416,17 @@ class _Filled:
     def _joined(self, text: str, first: Sequence[Span], more: Sequence[Span]) -> list[Span]:
         """Return all of the first, what the rules have beside it, and the numbers that they have beyond it.
 
-        Where one of the rules begins before spans of the same category with further numbers, it is one with them.
+        An address of the web or of mail goes before its parts. Where one of the rules begins before spans of the same category with further numbers, it is one with them.
         """
         own = list(first)
         for span in more:
             if score_of(span) < _FILLS:
                 continue
             inside = [one for one in own if span.overlaps(one)]
-            if all(
+            if canonical(span.category) in _ADDRESSES:
+                if all(span.start <= one.start and one.end <= span.end for one in inside):
+                    own = [*(one for one in own if one not in inside), span]
+            elif all(
                 one.category == self.labels.of(span.category)
                 and span.start < one.start
                 and any(map(str.isdecimal, text[span.start : one.start]))

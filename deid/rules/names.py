@@ -263,8 +263,8 @@ def _titled(scene: Scene) -> Iterator[Span]:
             continue
         run = read_run(scene, at, relaxed=True)
         if run is None:
-            if not (is_initial(scene, at) and scene.capital(at)):
-                continue
+            if not (is_initial(scene, at) and scene.capital(at)) or scene.word(at + 1) == "°":
+                continue  # "DR I°": how far a perineum is torn
             run = Run(at, at + 1, [at], [])
         elif scene.kinds[run.names[0]] == LOWER and not scene.lowercase_text and not clear(scene, run.names[0]):
             continue

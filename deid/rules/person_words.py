@@ -29,6 +29,7 @@ from deid.rules.word_classes import (
     SECTION,
     STREET_PREFIX,
     SUFFIX,
+    TITLES,
 )
 
 __all__ = [
@@ -173,6 +174,8 @@ def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
     # told without a run for most words: no name begins with them
     if not (scene.classes[index] & PARTICLE or name_word(scene, index, relaxed) or is_initial(scene, index)):
         return None
+    if not relaxed and scene.has(index, TITLES) and is_initial(scene, index):
+        return None  # "M. Dupont": Monsieur, as "D. Juan" is Don
     run = Run(index, index, [], [])
     at = index
     while at < scene.count and len(run.names) < _MAX_WORDS:

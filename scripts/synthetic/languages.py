@@ -30,11 +30,13 @@ from synthetic.template import Choice, Node, Slot, parse
 
 _MARK = re.compile(r"\[\[([A-Z-]+):([^\]\n]+)\]\]")
 _WIDE = frozenset(("address", "associations", "endings", "hospitals", "kin", "medical_titles", "namesakes", "patients"))
-_WIDE |= {"staff", "trades"}
+_WIDE |= {"nouns", "staff", "trades"}
 """Lists that the rules alone read."""
 _TODAY = date(2024, 6, 30)
 _DAYS = 365 * 6
 _LIFE = 365 * 50
+_UNLISTED = 0.12
+"""How many names and towns no list has: a model that sees only listed ones learns that others are none."""
 
 
 def learnt_from(names: Iterable[str]) -> Iterator[str]:
@@ -73,6 +75,8 @@ class Language:
     last: list[str] = field(repr=False, default_factory=list)
     cities: list[str] = field(repr=False, default_factory=list)
     words: list[str] = field(repr=False, default_factory=list)
+    foreign: list[list[str]] = field(repr=False, default_factory=list)
+    """Given and family names of elsewhere."""
 
 
 def load(code: str, root: Path) -> Language:
@@ -86,16 +90,31 @@ def load(code: str, root: Path) -> Language:
         texts = body.strip("\n").split("\n") if kind in ("said", "clinical") else [body.strip("\n")]
         parts.setdefault(kind, []).extend(parse(text, where) for text in texts if text.strip())
     filling = tomllib.loads((folder / "pools.toml").read_text(encoding="utf-8"))
-    lists = ("clinical/eponyms", "names/given", "names/last", "places/cities", "common/words")
-    eponyms, given, last, cities, words = (
-        (root / "dictionaries" / f"{name}_{code}" / "items.txt").read_text(encoding="utf-8").splitlines()
-        for name in lists
+    own = ("clinical/eponyms", "names/given", "names/last", "places/cities", "common/words")
+    lists = (*(f"{name}_{code}" for name in own), "names/given_recent", "names/last_origins")
+    eponyms, given, last, cities, words, *foreign = (
+        (root / "dictionaries" / name / "items.txt").read_text(encoding="utf-8").splitlines() for name in lists
     )
+    doubtful = root / "dictionaries" / f"places/cities_ambig_{code}" / "items.txt"
+    if doubtful.is_file():
+        cities += doubtful.read_text(encoding="utf-8").splitlines()
     plain, shapes = filling.get("plain", {}), filling.get("shapes", {})
     second = filling.get("people", {}).get("second", 0.0)
     long = [word for word in words if len(word) > 6]
     return Language(
-        code, parts, filling["pools"], filling["forms"], plain, shapes, second, eponyms, given, last, cities, long
+        code,
+        parts,
+        filling["pools"],
+        filling["forms"],
+        plain,
+        shapes,
+        second,
+        eponyms,
+        given,
+        last,
+        cities,
+        long,
+        foreign,
     )
 
 
@@ -133,13 +152,15 @@ class _Note:
         if entity not in self.people:
             if entity.startswith("kin"):
                 last = self._person("patient")[1]
-                self.people[entity] = (_capital(self._pool("given")), last)
+                self.people[entity] = (_capital(self._given()), last)
                 return self.people[entity]
             draw, own = self.draw, self.language.pools
-            given = draw.choice(own["given"] if draw.random() < 0.4 else self.language.given)
+            given = self._given()
             last = draw.choice(own["last"] if draw.random() < 0.5 else self.language.last)
-            if draw.random() < 0.2:
-                last = self._made_up()
+            if draw.random() < _UNLISTED:
+                last = draw.choice(self.language.foreign[1])
+            elif draw.random() < 0.2:
+                last = self._made_up(self.language.last)
             elif draw.random() < 0.07:
                 last = f"{last}-{draw.choice(own['last'])}"
             if draw.random() < 0.04:
@@ -155,10 +176,31 @@ class _Note:
             self.people[entity] = (_capital(given), _capital(last))
         return self.people[entity]
 
-    def _made_up(self) -> str:
-        """Return a family name that nobody has: the beginning of one, the end of another."""
-        first, second = self.draw.choice(self.language.last), self.draw.choice(self.language.last)
+    def _given(self) -> str:
+        """Return a given name: of the pool, the lists, of elsewhere, or one that nobody has."""
+        draw, own = self.draw, self.language
+        if draw.random() < _UNLISTED:
+            return draw.choice(own.foreign[0]) if draw.random() < 0.5 else self._made_up(own.given)
+        return draw.choice(own.pools["given"] if draw.random() < 0.4 else own.given)
+
+    def _made_up(self, names: list[str]) -> str:
+        """Return a name that nobody has: the beginning of one, the end of another."""
+        first, second = self.draw.choice(names), self.draw.choice(names)
         return first[: max(2, len(first) // 2)] + second[len(second) // 2 :]
+
+    def _town(self) -> str:
+        """Return a town as it is written, or one that is nowhere."""
+        draw, own = self.draw, self.language
+        if draw.random() < _UNLISTED:
+            return _capital(self._made_up(own.cities))
+        return _capital(draw.choice(own.pools["city"] if draw.random() < 0.4 else own.cities))
+
+    def _surname(self) -> str:
+        """Return the name of somebody after whom a house, a street or a firm is called."""
+        draw, own = self.draw, self.language
+        if draw.random() < _UNLISTED:
+            return _capital(self._made_up(own.last))
+        return _capital(draw.choice(own.pools["last"] + own.last))
 
     def _slot(self, slot: Slot) -> None:
         if slot.literal:
@@ -181,8 +223,7 @@ class _Note:
         elif kind == "age":
             self._add("AGE", str(self._within(slot, 1, 98)))
         elif kind == "city":
-            own = self.language
-            self._add("CITY", _capital(self.draw.choice(own.pools["city"] if self.draw.random() < 0.4 else own.cities)))
+            self._add("CITY", self._town())
         elif kind == "email":
             given, last = self.people.get("patient", (self._pool("given"), self._pool("last")))
             user = self.draw.choice(
@@ -205,8 +246,7 @@ class _Note:
         own, draw = self.language, self.draw
         if "%E" in text:
             text = text.replace("%E", _capital(draw.choice(own.eponyms)))
-        text = text.replace("%C", _capital(draw.choice(own.pools["city"] + own.cities)))
-        text = text.replace("%L", _capital(draw.choice(own.pools["last"] + own.last)))
+        text = text.replace("%C", self._town()).replace("%L", self._surname())
         text = text.replace("%G", _capital(draw.choice(own.pools["given"])))
         return text.replace("%N", str(draw.randint(1, 180)))
 
@@ -333,9 +373,11 @@ def _dated(form: str, day: date, words: dict[str, list[str]]) -> str:
     return re.sub(r"\{(\w+)\}", lambda mark: told[mark[1]], form)
 
 
-def documents(code: str, count: int, root: Path, seed: int = 1) -> Iterator[Document]:
-    """Write notes of a language; the same seed gives the same notes."""
+def documents(code: str, count: int, root: Path, seed: int = 1, half: int | None = None) -> Iterator[Document]:
+    """Write notes of a language, or of each second of its parts; the same seed gives the same notes."""
     language = load(code, root)
+    if half is not None:
+        language.parts = {kind: parts[half::2] for kind, parts in language.parts.items()}
     for number in range(count):
         draw = random.Random(f"{seed} {code} {number}")
         note = _Note(language, draw)

@@ -23,6 +23,7 @@ LISTS = {
     "places/cities": "linz",
     "common/words": "verlaufskontrolle",
 }
+FOREIGN = {"names/given_recent": "yuki", "names/last_origins": "okafor"}
 POOLS = """
 [pools]
 given = ["Rosa"]
@@ -43,18 +44,20 @@ sign = ["%E-Zeichen", "Morbus %E"]
 """
 
 
-def notes(tmp_path: Path, whole: str, count: int = 40) -> list[Document]:
+def notes(tmp_path: Path, whole: str, count: int = 40, half: int | None = None) -> list[Document]:
     """Return notes of one text; those where other parts were drawn are left out."""
     folder = tmp_path / "corpora" / "synthetic-xx"
     folder.mkdir(parents=True)
     (folder / "pools.toml").write_text(POOLS, encoding="utf-8")
-    (folder / "notes.txt").write_text("== said\n-\n== clinical\n-\n== head\n-\n== foot\n-\n", encoding="utf-8")
+    (folder / "notes.txt").write_text(
+        "== said\n-\n-\n== clinical\n-\n-\n== head\n-\n== head\n-\n== foot\n-\n== foot\n-\n", encoding="utf-8"
+    )
     (folder / "more.txt").write_text(f"== whole\n{whole}\n", encoding="utf-8")
-    for name, item in LISTS.items():
-        place = tmp_path / "dictionaries" / f"{name}_xx"
+    for name, item in {**{f"{name}_xx": item for name, item in LISTS.items()}, **FOREIGN}.items():
+        place = tmp_path / "dictionaries" / name
         place.mkdir(parents=True)
         (place / "items.txt").write_text(f"{item}\n", encoding="utf-8")
-    return [note for note in documents("xx", count, tmp_path) if not note.text.startswith("-")]
+    return [note for note in documents("xx", count, tmp_path, half=half) if not note.text.startswith("-")]
 
 
 def fillings(note: Document) -> list[tuple[str, str]]:
@@ -65,7 +68,20 @@ def test_a_relative_can_have_the_family_name_of_the_patient(tmp_path: Path) -> N
     for note in notes(tmp_path, "{{patient.last}}/{{kin.full}}"):
         (_, patient), (category, kin) = fillings(note)
         assert category == "PATIENT"
-        assert kin == f"Rosa {patient}"
+        assert kin.endswith(f" {patient}")
+
+
+def test_some_names_are_of_elsewhere(tmp_path: Path) -> None:
+    """A model of notes in which all names are listed learns that others are none."""
+    found = [fillings(note)[0][1].split() for note in notes(tmp_path, "{{patient.full}}", 2000)]
+    assert 0.02 < sum(name[0] == "Yuki" for name in found) / len(found) < 0.12
+    assert 0.06 < sum(name[-1] == "Okafor" for name in found) / len(found) < 0.2
+    assert sum(name[0] in ("Rosa", "Anna") for name in found) > len(found) / 2
+
+
+def test_halves_have_no_part_in_common(tmp_path: Path) -> None:
+    texts = [{note.text for note in notes(tmp_path / str(half), "a\n== whole\nb", half=half)} for half in (0, 1)]
+    assert texts == [{"a\n"}, {"b\n"}]
 
 
 def test_letters_that_sign_are_the_doctors(tmp_path: Path) -> None:

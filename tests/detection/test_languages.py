@@ -126,8 +126,29 @@ def test_an_unknown_language_is_refused_with_the_list() -> None:
         ("Vorstellung bei Dr. Meyer-Bontrup zur Portimplantation erbeten.", ["Meyer-Bontrup"]),
         ("Heute war Karl vom Stein da.", ["Karl vom Stein"]),
         ("Sehr geehrte Damen und Herren,", []),
+        ("Rücksprache mit Fr. Doz. Salzer", ["Salzer"]),
+        ("Stationsärztin Fr. Al-Masri kommt", ["Al-Masri"]),
+        ("Dammriss versorgt, DR I° genäht", []),
     ],
 )
 def test_german_names_end_where_they_end(text: str, hidden: list[str]) -> None:
     recognizer = build_recognizer(RecognizerOptions(model="none", language="de"))
     assert [text[s.start : s.end] for s in recognizer.find(Document("n", text))] == hidden
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("Übelkeit nach dem Essen, Sturz auf dem Hof, seit Mitte der Woche an der Stelle Schmerzen.", []),
+        ("Sie wohnt in Essen, er lebt in Stelle, die Tochter lebt in Hof.", ["Essen", "Stelle", "Hof"]),
+    ],
+)
+def test_german_nouns_that_are_towns_are_towns_where_something_tells(text: str, hidden: list[str]) -> None:
+    recognizer = build_recognizer(RecognizerOptions(model="none", language="de"))
+    assert [text[s.start : s.end] for s in recognizer.find(Document("n", text))] == hidden
+
+
+def test_the_letter_of_a_french_title_is_no_initial() -> None:
+    text = "Sonde à changer : M. Lenoir ce matin, puis M. Da Costa."
+    recognizer = build_recognizer(RecognizerOptions(model="none", language="fr"))
+    assert [text[s.start : s.end] for s in recognizer.find(Document("n", text))] == ["Lenoir", "Da Costa"]

@@ -224,6 +224,7 @@ def test_the_notice_of_every_source_that_wants_one_goes_with_the_lists() -> None
         "Faker": "Daniele Faraglia",
         "wordfreq": "Robyn Speer",
         "Leipzig": "corpora.uni-leipzig.de",
+        "Wiktionary": "de.wiktionary.org",
     }
     none = ("Apache-2.0", "public domain")
     met = set()
