@@ -178,11 +178,12 @@ def test_what_cannot_be_done_is_refused_before_anything_is_written(
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_lists_of_the_site_and_what_they_did(notes: Path, tmp_path: Path, jobs: int) -> None:
     (tmp_path / "deny.txt").write_text("[DOCTOR]\nSEEN\n")
-    (tmp_path / "allow.txt").write_text("Quartermain\n")
+    (tmp_path / "allow.txt").write_text("Quartermain\nSEEN\n")
     lists = ("--deny", tmp_path / "deny.txt", "--allow", tmp_path / "allow.txt", "--jobs", jobs)
     said = run("scrub", notes, tmp_path / "out", *lists, "--policy", "tag", *RULES, "--json", tmp_path / "s.json")
     assert "deny list of 1 terms: 2 spans added" in said
-    assert "allow list of 1 terms: 2 spans taken out" in said
+    assert "allow list of 2 terms: 2 spans taken out" in said
+    assert "1 terms stand in both lists; they count as denied" in said
     counted = json.loads((tmp_path / "s.json").read_text())["site_lists"]
     assert counted == {"denied": 2, "recategorized": 0, "allowed": 2, "refused": 0}
     texts = [p.read_text() for p in (tmp_path / "out").rglob("*.txt")]

@@ -139,6 +139,16 @@ def test_what_is_missing_is_said(site: Path) -> None:
         assert run("forget", *arguments)[0] != 0
 
 
+def test_a_view_of_damaged_provenance_stays_as_it_is(site: Path) -> None:
+    assert run("extract", "in", "view.csv", "--model", "none", "--patients", "patients.csv")[0] == 0
+    before, places = Path("view.csv").read_text(), Path("view.provenance.csv")
+    places.write_text(places.read_text().replace("row", "line", 1))
+    status, said = run("forget", "4711203", "--in-view", "view.csv")
+    assert status != 0
+    assert "Hint:" in said  # an error of deid, and no crash
+    assert Path("view.csv").read_text() == before
+
+
 def test_a_vault_of_a_later_version_is_refused(tmp_path: Path) -> None:
     place = tmp_path / "vault.db"
     Vault.create(place, Key(b"k" * 32), who="me").close()

@@ -235,6 +235,7 @@ def test_a_note_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "notes" / "n5.txt").write_bytes(b"\xff\xfe\xff")
     result = CliRunner().invoke(app, ["release", str(plan), str(tmp_path / "out"), "--key-file", str(tmp_path / "key")])
     assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit)  # it was told, and is no crash
     assert "nothing was written" in result.output
     assert not (tmp_path / "out").exists()
     assert not list(tmp_path.glob(".deid-part-*"))

@@ -80,3 +80,11 @@ def test_words_keep_their_inner_signs_and_know_their_lines():
 
 def test_nothing_is_seen_in_nothing():
     assert view_of("").strings == view_of(" \n").strings == []
+
+
+@pytest.mark.parametrize("end", ["", ",", "-", *".:;!?"])
+def test_a_line_goes_on_in_the_next_where_it_is_long_and_its_sentence_does_not_end(end: str) -> None:
+    line = "the patient was seen in clinic and reports that the left knee pain" + end
+    found = view_of(f"{line}\nImproved after rest")
+    assert found.wrapped[found.strings.index("Improved")] == (end not in tuple(".:;!?"))
+    assert not any(view_of(f"short line{end}\nImproved").wrapped)
