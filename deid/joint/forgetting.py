@@ -7,7 +7,7 @@ house, so they are only named.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -98,18 +98,19 @@ def forget_in_project(path: Path, person: str, documents: Mapping[str, str]) -> 
         notes = [
             numbers[note.id]
             for note in project.documents(None)
-            if documents.get(note.id) == person or person in map(str, note.metadata.values())
+            if documents.get(note.id) == person or person in _values(note.metadata)
         ]
         items = [item.id for item in project.items.all() if person in _values(item.content)]
         return (project.remove(notes) if notes else 0) + (project.items.remove(items) if items else 0)
 
 
-def _values(content: Mapping[str, Any]) -> Iterator[str]:
-    for value in content.values():
-        if isinstance(value, Mapping):
+def _values(content: Mapping[str, Any] | Sequence[Any]) -> Iterator[str]:
+    """Yield the values of a record and of what it holds, without blanks around them."""
+    for value in content.values() if isinstance(content, Mapping) else content:
+        if isinstance(value, Mapping | list | tuple):
             yield from _values(value)
         else:
-            yield str(value)
+            yield str(value).strip()
 
 
 def check_key(release: Path, key: Key) -> None:
@@ -161,6 +162,6 @@ def documents_of(person: str, release: Path, key: Key, documents: Mapping[str, s
     pseudonym = key.pseudonym("patient", person)
     for item in scan(release).documents():
         if isinstance(item, Document) and (
-            item.id in names or any(value in (pseudonym, person) for value in item.metadata.values())
+            item.id in names or not {pseudonym, person}.isdisjoint(_values(item.metadata))
         ):
             yield item.id

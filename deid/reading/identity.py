@@ -146,7 +146,7 @@ def canonical_given(key: str, known: Iterable[str] = ()) -> str:
     return next((name for name in full if name in known), full[0])
 
 
-@functools.lru_cache(maxsize=1 << 17)
+@functools.lru_cache(maxsize=_REMEMBERED)
 def sound(key: str, size: int = 6) -> str:
     """Return how a name sounds, roughly: Soundex (Russell 1918), a letter and digits; empty when it has no letters.
 

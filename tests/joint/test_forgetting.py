@@ -11,9 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from deid.annotation.project import Project
 from deid.base.errors import ConfigError, StoreError
 from deid.base.keys import Key
 from deid.cli.main import app
+from deid.document import Document
+from deid.joint.forgetting import forget_in_project
 from deid.replacement.vault import Entry, Vault
 
 NOTES = {
@@ -147,6 +150,35 @@ def test_a_view_of_damaged_provenance_stays_as_it_is(site: Path) -> None:
     assert status != 0
     assert "Hint:" in said  # an error of deid, and no crash
     assert Path("view.csv").read_text() == before
+
+
+def records() -> st.SearchStrategy[object]:
+    """What a field of a note may hold, somebody's number deep in it."""
+    value = st.sampled_from(["4711", " 4711 ", 4711, "4712", "47", 1.5, None, True])
+    return st.recursive(value, lambda held: st.lists(held, max_size=3) | st.dictionaries(st.sampled_from("ab"), held))
+
+
+def holds(value: object) -> bool:
+    if isinstance(value, dict | list):
+        return any(map(holds, value.values() if isinstance(value, dict) else value))
+    return str(value).strip() == "4711"
+
+
+@settings(max_examples=15)
+@given(fields=st.lists(records(), min_size=1, max_size=5))
+def test_a_person_is_forgotten_wherever_in_the_fields_of_a_note_he_stands(
+    tmp_path_factory: pytest.TempPathFactory, fields: list[object]
+) -> None:
+    place = tmp_path_factory.mktemp("p") / "project"
+    with Project.create(place, ["NAME"]) as project:
+        for n, value in enumerate(fields):
+            project.add([Document(f"n{n}", f"Words of note {n}.", metadata={"of": value})])
+    gone = [f"n{n}" for n, value in enumerate(fields) if holds(value)]
+    assert forget_in_project(place, "4711", {}) == len(gone)
+    with Project.open(place) as project:
+        assert [name for _, name in project.names()] == [f"n{n}" for n in range(len(fields)) if f"n{n}" not in gone]
+    content = b"".join(path.read_bytes() for path in place.parent.iterdir())
+    assert [f"n{n}" for n in range(len(fields)) if f"Words of note {n}.".encode() in content and f"n{n}" in gone] == []
 
 
 def test_a_vault_of_a_later_version_is_refused(tmp_path: Path) -> None:
