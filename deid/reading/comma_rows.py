@@ -6,6 +6,7 @@ such a row become tabs: the same length, and what every later reader knows as co
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 import regex
@@ -28,6 +29,8 @@ _COLUMNS = regex.compile(r"\S {2,}\S|\t")
 _FEW, _MANY = 2, 3
 _TOP = regex.compile(r"(?m)^(?=[^\d\n]{5,300}+\n[^\n]*\d[^\n]*\n[^\n]*\d)[^\n]*\p{L}[^\n]*")
 """A line without a figure over two with figures: what may be the head of a table."""
+_FIGURED = re.compile(r"\d[^\n]*")
+"""The rest of a line from its first figure on."""
 _SIGN = regex.compile(r" *(?:[^\w\s'\"()\[\]{}<>]|[_<>\x01-\x08\x1c-\x1f])+ *| {2,}")
 """What may part columns; quotes and brackets do not."""
 _OF_VALUES = frozenset(".,:/-'")
@@ -83,7 +86,7 @@ def _between_signs(text: str) -> str:
     """Return the text with tabs for the signs that part the columns of tables with a head, whatever they are."""
     pieces: list[str] = []
     done = 0
-    for top in _TOP.finditer(text):
+    for top in _tops(text):
         if top.start() < done:
             continue
         for sign in dict.fromkeys(_SIGN.findall(top[0].strip())):
@@ -95,6 +98,19 @@ def _between_signs(text: str) -> str:
                 done = stop
                 break
     return "".join((*pieces, text[done:])) if pieces else text
+
+
+def _tops(text: str) -> Iterator[regex.Match[str]]:
+    """Yield what `_TOP` finds: it is tried above two lines with figures that follow a line without."""
+    before, start, end = -1, 0, -1  # the ends of the last two lines with figures, and where the last one begins
+    for figured in _FIGURED.finditer(text):
+        last, end = end, figured.end()
+        first, start = start, text.rfind("\n", 0, figured.start()) + 1
+        if start == last + 1 and first > 0 and first != before + 1:
+            top = _TOP.match(text, text.rfind("\n", 0, first - 1) + 1)
+            if top is not None:
+                yield top
+        before = last
 
 
 def _stop(text: str, top: regex.Match[str], sign: str) -> int:
