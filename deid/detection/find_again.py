@@ -23,7 +23,7 @@ from deid.detection.whose import HEADER_FIELDS, PEOPLE, words_of_name
 from deid.document import Span, by_position
 from deid.phi import GROUP
 from deid.reading.lexicon import classes_of
-from deid.reading.view import LOWER, MIXED, NUMBER, TITLE, UPPER, View
+from deid.reading.view import LOWER, MIXED, TITLE, UPPER, View
 from deid.rules.certainties import certainties
 from deid.rules.person_words import clear
 from deid.rules.scene import Scene
@@ -57,9 +57,8 @@ _SHAPE: Final = bytes(
 ) + bytes(128)
 """What a character is to `_SPELT_OUT`: between letters, a letter, of a word, none."""
 _BEYOND: Final = re.compile(r"[^\x00-\x7f]")
+_THREE_LETTERS: Final = (b"a a a ", b"a a a!", b"a  a  a ", b"a  a  a!")
 _SPELLING: Final = re.compile(rb"a (?=a a[ !])|a  (?=a  a[ !])")
-_HYPHENED: Final = 5
-"""Characters of three letters between hyphens."""
 _NOT_AGAIN: Final = frozenset(("AGE", "DATE", "STATE", "COUNTRY", "ROOM", "PROFESSION", "OTHER"))
 
 
@@ -380,7 +379,7 @@ def _misspelt(scene: Scene, seeds: Seeds, odd: list[int]) -> Iterator[Span]:
 
 def _spelt_out(scene: Scene, spans: Sequence[Span]) -> Iterator[Span]:
     """Find names that were found and are spelt letter by letter: *that's L-I-N-D-G-R-E-N*."""
-    letters = _spelt(scene.text) if _may_spell(scene) else []
+    letters = _spelt(scene.text)
     if not letters:
         return
     known = {word: span for span in spans if span.category in PEOPLE for word in words_of_name(scene, span)}
@@ -396,28 +395,17 @@ def _like(found: re.Match[str]) -> str:
     return "0" if found[0].isdecimal() else "a" if found[0].isalnum() else "!"
 
 
-def _may_spell(scene: Scene) -> bool:
-    """Tell whether a text has three letters that stand alone, as words or between hyphens; most have not."""
-    single = 0
-    for kind, word in zip(scene.kinds, scene.strings, strict=True):
-        if kind > NUMBER:
-            if len(word) == 1:
-                single += 1
-            elif len(word) >= _HYPHENED and "-" in word and word.count("-") > 1:
-                return True
-    return single > 2
-
-
 def _spelt(text: str) -> list[re.Match[str]]:
     """Return where letters stand alone behind each other in a text, with the same between them."""
     plain = text if text.isascii() else _BEYOND.sub(_like, text)
     shape = plain.encode("ascii").translate(_SHAPE) + b"!"
     found: list[re.Match[str]] = []
-    for place in _SPELLING.finditer(shape):
-        start = place.start()
-        spelt = _SPELT_OUT.match(text, start) if not found or start >= found[-1].end() else None
-        if spelt is not None:
-            found.append(spelt)
+    if any(letters in shape for letters in _THREE_LETTERS):
+        for place in _SPELLING.finditer(shape):
+            start = place.start()
+            spelt = _SPELT_OUT.match(text, start) if not found or start >= found[-1].end() else None
+            if spelt is not None:
+                found.append(spelt)
     return found
 
 
