@@ -29,6 +29,8 @@ _BEHIND: Final = regex.compile(
 )
 _ALONE_BEFORE: Final = regex.compile(r"(?:^|[\n\t|]|[ ]{2})[ ]*\Z")
 _ALONE_BEHIND: Final = regex.compile(r"[ ]*(?:[\n\t|=]|[ ]{2}|\Z)")
+_PARTING: Final = frozenset("=:\u2013\u2014-|")
+"""Signs between initials and a name; two blanks and a tab part them too."""
 _WIDEST: Final = 48
 _NEVER: Final = TITLES | CREDENTIAL
 
@@ -56,7 +58,10 @@ def explained(scene: Scene, spans: Sequence[Span]) -> list[Span]:
         words = scene.inside(span.start, span.end)
         if not 1 < len(words) < 8:
             continue
-        before = _BEFORE.search(text, max(0, span.start - _WIDEST), span.start)
+        head = text[max(0, span.start - _WIDEST) : span.start]
+        bare = head.rstrip(" \t")
+        apart = len(head) - len(bare) > 1 or head[-1:] == "\t" or bare[-1:] in _PARTING
+        before = _BEFORE.search(text, max(0, span.start - _WIDEST), span.start) if apart else None
         behind = _BEHIND.match(text, span.end)
         for legend in (before, behind):
             if legend is not None and _is_of(legend[1], scene, words):
