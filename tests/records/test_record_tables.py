@@ -29,6 +29,25 @@ def test_a_sites_lines_stand_over_the_shipped_ones(tmp_path: Path) -> None:
     assert found["NTE-3"] == ("PATIENT", "Ann")  # a name of the message is not kept even so
 
 
+def test_a_type_that_a_site_keeps_is_kept_where_a_field_says_it(tmp_path: Path) -> None:
+    site = tmp_path / "ours.toml"
+    site.write_text('[types.ZX]\nALL = ["keep", "colours"]\n')
+    table = load_table("hl7v2", site)
+    found = places(read(message(PID, "OBX|1|ZX|1^x^L||green", "OBX|2|ZY|1^x^L||green", "OBX|3|ST|1^x^L||green"), table))
+    assert "OBX-5" not in found
+    assert found["OBX[2]-5"][0] == "blocked"
+    assert found["OBX[3]-5"] == ("text", "green")
+
+
+def test_a_field_that_came_before_stands_at_its_own_place() -> None:
+    text = message(PID, "NK1|1|Smith^Ann", "NK1|2|Smith^Ann", "GT1|1||Smith^Ann").decode()
+    record = read(text.encode(), load_table("hl7v2"))
+    found = [place for place in record.places if place.text == "Smith^Ann"]
+    assert [place.path for place in found] == ["NK1-2.1", "NK1[2]-2.1", "GT1-3.1"]
+    assert all(text[place.start : place.end] == "Smith^Ann" for place in found)
+    assert len({place.start for place in found}) == len(found)
+
+
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
