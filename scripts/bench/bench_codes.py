@@ -35,7 +35,7 @@ from build_tables import code_levels, visits_of
 from deid.table.hierarchy import Hierarchy, hierarchy_from_rows
 from deid.transactions.constrained import cba, ugaclip
 from deid.transactions.km import apriori_cut
-from deid.transactions.measures import certainty_penalty, code_loss, utility_loss
+from deid.transactions.measures import certainty_penalty, utility_loss
 from deid.transactions.methods import METHODS, Asked
 from deid.transactions.policies import maximal_sets
 from deid.transactions.reading import CodedRecords, parse_published
