@@ -19,7 +19,7 @@ from deid.reading.view import LOWER, NUMBER, TITLE, UPPER
 from deid.rules.institutions import is_general
 from deid.rules.person_words import PERSON
 from deid.rules.scene import Scene
-from deid.rules.word_classes import EPONYM_HEAD, ORDINARY, PARTICLE, cues_of
+from deid.rules.word_classes import CREDENTIAL, EPONYM_HEAD, ORDINARY, PARTICLE, ROLE, TITLES, cues_of
 
 ALONE: Final = 0.95
 """Probability from which a model needs nobody else."""
@@ -67,6 +67,7 @@ _SEEN: Final = regex.compile(
     r"(?<![A-Za-z])(?:VA|V/A|VAR|VAL|PH|[Aa]cuity|[Ss]nellen|LogMAR|[Uu]naided|[Aa]ided)(?![A-Za-z])"
 )
 _LINE: Final = 80
+_STAFF: Final = CREDENTIAL | ROLE | TITLES
 _CLOCK: Final = regex.compile(r"(?:[01][0-9]|2[0-3])[0-5][0-9]")
 _BEHIND_DATE: Final = regex.compile(r"[0-9][/.-][0-9]{1,2}[/.-](?:[0-9]{2}){1,2},?[ ]{1,3}\Z")
 _FULL_DATE: Final = regex.compile(r"[0-9]{1,4}[/.-][0-9]{1,2}[/.-][0-9]{2,4}")
@@ -106,7 +107,21 @@ def stands_alone(scene: Scene, span: Span) -> bool:
     if GROUP[category] == "NAME" and words and scene.word(words[-1] + 1) == ":" and _labels_value(scene, words):
         return False
     named = GROUP[category] == "NAME" or (GROUP[category] == "LOCATION" and category != "STREET")
-    return not named or len(span) < _INITIALS or not is_clinical(scene, span)
+    if not named or not is_clinical(scene, span):
+        return True
+    return len(span) < _INITIALS and not _in_clinical_row(scene, words)
+
+
+def _in_clinical_row(scene: Scene, words: list[int]) -> bool:
+    """Tell whether small letters stand beside a clinical word, as one of several: *htn and dm*."""
+    if len(words) != 1 or scene.kinds[words[0]] != LOWER:
+        return False
+    for step in (-1, 1):
+        link, other = words[0] + step, words[0] + 2 * step
+        joined = scene.says(link, "and") or scene.word(link) in (",", "/")
+        if joined and scene.is_word(other) and _clinical(scene, other) and not scene.has(other, _STAFF):
+            return True
+    return False
 
 
 def _is_form_label(scene: Scene, span: Span, words: list[int]) -> bool:
@@ -371,6 +386,8 @@ def names_nobody(scene: Scene, span: Span) -> bool:
         named = span.source.startswith(("rule:name.title", "consistency:"))
         if len(words) == 1 and not named and (scene.says(words[0], "answer") or _names_a_field(scene, words[0])):
             return True
+        if len(words) == 1 and not named and scene.kinds[words[0]] == LOWER and scene.says(words[0], "age_label"):
+            return True  # "in 65 year olds"
         titled = category in ("DATE", "DEPARTMENT") or not span.source.startswith(_UNTITLED)
         if (
             words

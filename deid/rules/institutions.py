@@ -34,6 +34,7 @@ from deid.rules.word_classes import (
     PERSON,
     PERSON_VERB,
     RELATION,
+    ROLE,
     SECTION,
     STATE,
     STREET_DIRECTION,
@@ -103,6 +104,8 @@ def _institution(scene: Scene, first: int, end: int, classes: int) -> Span | Non
     start = _name_before(scene, first)
     if start == first and kind == LOWER:
         return None
+    if not classes & STRONG_HEAD and start < first and (_title_before(scene, start) or scene.has(end, ROLE)):
+        return None  # "Dr Marsh Radiology", "Kim Neurology resident": a person and where he works
     specific = _specific(scene, start, first, kind) if start < first else 0
     end = _grow(scene, end, kind)
     behind = _name_behind(scene, end) if kind != LOWER else end
