@@ -11,7 +11,7 @@ import dataclasses
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from sklearn.feature_extraction import DictVectorizer
@@ -58,10 +58,10 @@ def _evidence(tagger: Tagger, language: str, documents: Sequence[Document]) -> I
                 yield candidate.weighed.kind, candidate.weighed.evidence, right, len(words) - right
 
 
-def write_weights(folder: Path, told: Sequence[Weighed], origin: str) -> None:
+def write_weights(folder: Path, told: Sequence[Weighed], origin: str, leasts: Mapping[str, float] = LEAST) -> None:
     """Learn the weights of each kind, and write them into the folder of a model."""
     kinds = {}
-    for kind, least in LEAST.items():
+    for kind, least in leasts.items():
         own = [w for w in told if w[0] == kind]
         kinds[kind] = {"spans": len(own), "least": least, "weights": _learn(own)}
     content = {"origin": origin, "kinds": kinds}

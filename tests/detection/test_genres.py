@@ -21,7 +21,7 @@ from deid.reading.lexicon import load_lexicon
 from tests.rules.marked import notes, tokens, unmark
 
 HERE = Path(__file__).parent
-RECALL, PRECISION, TOUCHED = 0.9, 0.95, 1
+RECALL, PRECISION, TOUCHED = 0.955, 0.95, 1
 NOTES = notes(HERE / "genres.txt")
 CONTEXTS = notes(HERE / "contexts" / "en.txt")
 LAYOUTS = notes(HERE / "contexts" / "layouts.txt")
@@ -58,8 +58,8 @@ def test_notes_of_six_genres_are_read(half: int) -> None:
 
 def test_rare_names_are_read_in_the_contexts_of_many_genres() -> None:
     recall, precision = score(CONTEXTS)
-    assert recall >= 0.94
-    assert precision >= 0.94
+    assert recall >= 0.965
+    assert precision >= 0.93
     recall, precision = score([c for c in CONTEXTS if int(c.id.split()[0]) > 200])
     assert recall >= 0.915
     assert precision >= 0.96
@@ -144,6 +144,10 @@ def test_a_name_in_a_table_ends_with_its_row() -> None:
         ("Yeah, I've been tired. Um, I think it's my back.", []),
         ("berlin criteria ards pf ratio 150", []),
         ("Fundal height 28 30 32", []),
+        ("chads vasc for a man with htn and dm", []),
+        ("murphy sign sensitivity in 65 year olds", ["65"]),
+        ("pt seen, plan per dm", ["dm"]),
+        ("note by dm/rn", ["dm"]),
     ],
 )
 def test_what_stands_beside_a_name_or_is_none_stays(text: str, hidden: list[str]) -> None:
@@ -153,9 +157,9 @@ def test_what_stands_beside_a_name_or_is_none_stays(text: str, hidden: list[str]
 @pytest.mark.parametrize(
     ("written", "looked_at", "scored"),
     [
-        (LAYOUTS, (0.925, 0.945), (0.905, 0.925)),
-        (ORIGINS, (0.95, 0.94), (0.895, 0.91)),
-        (SHEETS, (0.925, 0.93), (0.895, 0.87)),
+        (LAYOUTS, (0.945, 0.935), (0.92, 0.93)),
+        (ORIGINS, (0.97, 0.94), (0.915, 0.91)),
+        (SHEETS, (0.935, 0.905), (0.91, 0.86)),
     ],
     ids=["layouts", "origins", "sheets"],
 )
