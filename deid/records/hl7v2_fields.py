@@ -56,7 +56,7 @@ Found = tuple[tuple[Place, ...], Mapping[tuple[str, str], None]]
 """Places of a field, counted from where it begins, and the identifiers in them that may stand elsewhere as well."""
 
 
-class Fields:
+class FieldReader:
     """What the fields of all messages are that have the same separators and character set.
 
     Parameters
@@ -313,9 +313,9 @@ class Fields:
 
 
 @functools.lru_cache(maxsize=64)
-def fields_of(table: Table, sep: str, signs: str, charset: str) -> Fields:
+def fields_of(table: Table, sep: str, signs: str, charset: str) -> FieldReader:
     """Return how fields are read: by the table, the separator of fields and the four signs inside of them."""
-    return Fields(table, codec_of(sep, signs, charset))
+    return FieldReader(table, codec_of(sep, signs, charset))
 
 
 def field_of(path: str) -> str:

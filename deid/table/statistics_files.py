@@ -8,13 +8,13 @@ of SAS and Stata, those of SPSS) are missing. Written are texts and numbers, wit
 from __future__ import annotations
 
 import re
-import tempfile
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from deid.base.errors import ConfigError, FormatError, InputError, OutputError
 from deid.base.files import os_reason
 from deid.base.late import pd
+from deid.base.private_folder import PrivateFolder
 
 _READERS = {
     ".sas7bdat": "read_sas7bdat",
@@ -106,7 +106,7 @@ def write_statistics(frame: pd.DataFrame, stream: BinaryIO, suffix: str) -> None
         else column.astype(object).where(column.notna(), "").map(str)
         for name, column in frame.items()
     }
-    with tempfile.TemporaryDirectory() as folder:
+    with PrivateFolder() as folder:
         path = Path(folder) / f"table{suffix}"
         more = {"compress": True} if suffix == ".zsav" else {}
         try:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import deid
+from deid.reading.view import View
 
 PERSONAL = frozenset(
     {
@@ -99,6 +100,10 @@ def personal_classes() -> Iterator[Any]:
 @pytest.mark.parametrize("made", [*personal_classes()])
 def test_no_repr_shows_what_is_personal(made: type[Any]) -> None:
     if hasattr(made.__repr__, "__wrapped__") or made.__repr__ is object.__repr__:  # others are made by hand
+        shown = [field.name for field in dataclasses.fields(made) if field.repr]
+        if issubclass(made, View):  # compiled, where it is: its fields take values of their own types alone
+            assert not PERSONAL.intersection(shown)
+            return
         empty = object.__new__(made)
         for field in dataclasses.fields(made):
             personal = field.name in PERSONAL and _TEXT.search(str(field.type))
