@@ -416,7 +416,8 @@ class _Filled:
     def _joined(self, text: str, first: Sequence[Span], more: Sequence[Span]) -> list[Span]:
         """Return all of the first, what the rules have beside it, and the numbers that they have beyond it.
 
-        An address of the web or of mail goes before its parts. Where one of the rules begins before spans of the same category with further numbers, it is one with them.
+        An address of the web or of mail goes before its parts. Where one of the rules begins before spans of the same
+        category with further numbers, it is one with them; so is a list of days of which a part was taken for an age.
         """
         own = list(first)
         for span in more:
@@ -426,17 +427,22 @@ class _Filled:
             if canonical(span.category) in _ADDRESSES:
                 if all(span.start <= one.start and one.end <= span.end for one in inside):
                     own = [*(one for one in own if one not in inside), span]
-            elif all(
-                one.category == self.labels.of(span.category)
-                and span.start < one.start
-                and any(map(str.isdecimal, text[span.start : one.start]))
-                for one in inside
-            ):
+            elif self._continues(text, span, inside):
                 whole = dataclasses.replace(span, end=max([span.end, *(one.end for one in inside)]))
                 own = [*(one for one in own if one not in inside), whole]
             else:
                 own += _numbers_beyond(text, span, inside)
         return sorted(own, key=by_position)
+
+    def _continues(self, text: str, span: Span, inside: Sequence[Span]) -> bool:
+        """Tell whether a span of the rules is one with all that others have of it."""
+        own = self.labels.of(span.category)
+        listed = canonical(span.category) == "DATE" and any(one.category == own for one in inside[1:])
+        return all(
+            (one.category == own and span.start < one.start and any(map(str.isdecimal, text[span.start : one.start])))
+            or (listed and one.category != own and span.start <= one.start and one.end <= span.end)
+            for one in inside
+        )
 
 
 def _numbers_beyond(text: str, span: Span, inside: Sequence[Span]) -> Iterator[Span]:
