@@ -162,6 +162,9 @@ class Numbers:
             return (span,)
         kind, test, own = _reading(span.category)
         ruled = span.source.startswith("rule:")
+        if kind == "ID" and not ruled:
+            span = _behind_label(scene, span)
+            start = span.start
         if test is None or (ruled and (kind == "AGE" or figures is None)):  # rules for ages ask for words of age
             return (span,)
         text = whole[start:end]
@@ -426,6 +429,15 @@ _READERS: dict[str, Callable[[Scene, Span, str, int], bool]] = {
 _FORM: Final = {"PHONE": "PHONE", "FAX": "PHONE", "ZIP": "ZIP"}
 _LANGUAGE_FORM: Final = {"DATE": "date_form", "PHONE": "phone_form", "ZIP": "zip_form"}
 """Kind of number -> the expression of the language that says how it is written there."""
+
+
+def _behind_label(scene: Scene, span: Span) -> Span:
+    """Return a number without the label that somebody took along: *GDC 290417*."""
+    number = scene.at(span.start) + 1
+    if number >= len(scene) or scene.starts[number] >= span.end or scene.kinds[number] != NUMBER:
+        return span
+    led = scene.says(number - 1, "number_label") and scene.starts[number] > scene.ends[number - 1]
+    return span.moved(scene.starts[number], span.end) if led else span
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)
