@@ -104,7 +104,8 @@ def _institution(scene: Scene, first: int, end: int, classes: int) -> Span | Non
     start = _name_before(scene, first)
     if start == first and kind == LOWER:
         return None
-    if not classes & STRONG_HEAD and start < first and (_title_before(scene, start) or scene.has(end, ROLE)):
+    employed = start == first - 1 and scene.has(start, PERSON) and scene.has(end, ROLE)
+    if not classes & STRONG_HEAD and start < first and (employed or _title_before(scene, start)):
         return None  # "Dr Marsh Radiology", "Kim Neurology resident": a person and where he works
     specific = _specific(scene, start, first, kind) if start < first else 0
     end = _grow(scene, end, kind)
