@@ -36,6 +36,7 @@ _DAYS = {
 }
 """What a file's head says of when it was written, and what stands in its place: equal runs write equal files."""
 _HEAD = 640
+_LARGEST = 1 << 53
 
 
 def read_statistics(path: Path) -> tuple[list[str], list[list[Any]]]:
@@ -83,7 +84,8 @@ def write_statistics(frame: pd.DataFrame, stream: BinaryIO, suffix: str) -> None
     Parameters
     ----------
     frame : pandas.DataFrame
-        Texts and numbers; a column of both is written as texts.
+        Texts and numbers; a column of both is written as texts, and so is one of whole numbers beyond 2^53, which these
+        formats would round.
     stream : binary file
     suffix : str
         One of `WRITTEN`.
@@ -102,7 +104,7 @@ def write_statistics(frame: pd.DataFrame, stream: BinaryIO, suffix: str) -> None
             raise OutputError(f"the name of the column {name!r} is none that a {suffix} file can hold", hint)
     columns = {
         str(name): column.astype(float)
-        if column.dtype.kind in "iuf"
+        if _is_exact(column)
         else column.astype(object).where(column.notna(), "").map(str)
         for name, column in frame.items()
     }
@@ -123,6 +125,12 @@ def write_statistics(frame: pd.DataFrame, stream: BinaryIO, suffix: str) -> None
         written = path.read_bytes()
     pattern, instead = _DAYS[".sav" if suffix == ".zsav" else suffix]
     stream.write(re.sub(pattern, instead, written[:_HEAD], flags=re.DOTALL) + written[_HEAD:])
+
+
+def _is_exact(column: pd.Series) -> bool:
+    """Return whether the numbers of a column are the same as 64-bit floats, which is all that these formats have."""
+    whole = column.dtype.kind in "iu"
+    return column.dtype.kind == "f" or (whole and bool(column.dropna().between(-_LARGEST, _LARGEST).all()))
 
 
 def _library(path: str = "") -> Any:

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from deid.base.errors import ConfigError, FormatError, InputError, OutputError
+from deid.table.statistics_files import WRITTEN
 from deid.table.table_files import read_table
 from deid.table.table_writing import write_table
 
@@ -88,3 +89,14 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (tmp_path / "t.sav").write_bytes(b"$FL2")
     with pytest.raises(ConfigError, match=r"clinical-deid\[statistics\]"):
         read_table(tmp_path / "t.sav")
+
+
+@pytest.mark.parametrize("suffix", WRITTEN)
+def test_whole_numbers_stay_exact(suffix: str, tmp_path: Path) -> None:
+    """The formats have floats: what these would round is written as text."""
+    pytest.importorskip("pyreadstat")
+    ids, few = [2**53 + 1, -(2**60) - 3, 7], [2**53, -5, 7]
+    write_table(pd.DataFrame({"id": ids, "n": few}), tmp_path / f"t{suffix}")
+    read = read_table(tmp_path / f"t{suffix}")
+    assert [int(cell) for cell in read["id"]] == ids
+    assert [int(cell) for cell in read["n"]] == few
