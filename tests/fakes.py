@@ -7,6 +7,7 @@ import re
 import signal
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from deid.base.errors import DetectionError
 from deid.document import Document, Span
@@ -40,6 +41,12 @@ class WordRecognizer:
             raise ValueError(f"unexpected {text}")
         if "KILL" in text:
             os.kill(os.getpid(), signal.SIGKILL)
+        if "TWICE" in text:  # as when somebody kills two workers that had it in hand, one after the other
+            with Path(text.partition("TWICE ")[2].split()[0]).open("ab") as deaths:
+                deaths.write(b".")
+                twice = deaths.tell() > 2
+            if not twice:
+                os.kill(os.getpid(), signal.SIGKILL)
         if "SLOW" in text:
             time.sleep(3600)
         found = [

@@ -189,12 +189,14 @@ class Pool(Generic[Q, A]):
         parts : callable
             Cuts a request during which a worker died; each part is tried by itself, and answered by itself.
         killed : callable
-            Returns the answer for a request that cannot be cut; by default there is none, and the run ends.
+            Returns the answer for a request that cannot be cut and of which a second worker died, for somebody may have
+            killed the first; by default there is none, and the run ends.
         """
         self.wait_ready()
         under_way: list[Q] = []  # in order
         answers: dict[int, A] = {}
         again: deque[Q] = deque()
+        once: set[int] = set()
         more = True
         while more or under_way:
             while self.room() and (again or (more and len(under_way) < _WAITING * self.jobs)):
@@ -210,14 +212,20 @@ class Pool(Generic[Q, A]):
             for ready in wait(list(calls)) if under_way else ():
                 found = calls[ready]()  # type: ignore[index]  # a file descriptor, as given
                 if isinstance(found, Done):
+                    once.discard(id(found.request))
                     answers[id(found.request)] = found.answer
                 elif isinstance(found, Died):
                     again.extendleft(reversed(found.waiting))
                     if found.during is None:
                         continue
                     pieces = parts(found.during)
-                    if len(pieces) == 1:
+                    if len(pieces) == 1 and id(found.during) in once:
+                        once.remove(id(found.during))
                         answers[id(found.during)] = killed(found.during)
+                        continue
+                    if len(pieces) == 1:
+                        once.add(id(found.during))
+                        again.appendleft(found.during)
                         continue
                     place = next(i for i, request in enumerate(under_way) if request is found.during)
                     under_way[place : place + 1] = pieces

@@ -35,6 +35,8 @@ from deid.streaming.writing import FeedSink, append_private, is_file, new_output
 
 _UNDER_WAY = 4
 """Stretches a worker that may be under way, or wait for their turn to be written."""
+_DEATHS = 2
+"""Workers that may die with one record alone in hand until it is left out."""
 _BEGINNING = 1 << 16
 """Bytes of an input that are looked at to tell what it is."""
 
@@ -299,7 +301,10 @@ class _Run:
                 raise BrokenPipeError
 
     def _bury(self, died: Died[Request], reader: Reader, window: list[Stretch]) -> None:
-        """Try again what a dead worker had in hand, record by record; leave out the one that kills it then too."""
+        """Try again what a dead worker had in hand, record by record; leave out the one that kills two more alone.
+
+        Two, because somebody may kill all workers, one after the other: the second death is then none of its doing.
+        """
         self.totals.restarts = self.crew.restarts
         for request in reversed(died.waiting):
             self._again.appendleft(self._asked.pop(request.number))
@@ -315,6 +320,10 @@ class _Run:
                 self._again.extendleft(reversed(pieces))
                 return
             stretch = pieces[0]
+        stretch.deaths += 1
+        if stretch.deaths < _DEATHS and not died.timed_out:
+            self._again.appendleft(stretch)
+            return
         start, end, _ = next(iter(self.shape.framing.split(data)))
         mac = self.mac.copy()
         mac.update(data[start:end])

@@ -49,6 +49,8 @@ class Stretch:
     """See `deid.streaming.work.Request.before`."""
     single: bool = False
     """Whether it is one record, cut out because a worker did not survive its neighbourhood."""
+    deaths: int = 0
+    """Workers that died with it alone in hand; one of them may have been killed for another reason."""
 
     def request(self, number: int, content: str, place: FilePlace | None) -> Request:
         """Return what a worker is asked.

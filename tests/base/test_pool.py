@@ -33,8 +33,27 @@ def test_answers_come_in_order_and_a_deadly_request_is_cut_until_it_is_found() -
     with Pool(Doubling, 2) as pool:
         found = list(pool.in_order(iter(requests), lambda numbers: [[n] for n in numbers], lambda numbers: numbers))
         assert pool.notes == ("ready to double",)
-        assert pool.restarts == 2
+        assert pool.restarts == 3
     assert [n for numbers in found for n in numbers] == [n if n < 0 else 2 * n for own in requests for n in own]
+
+
+class DiesOnce:
+    """Doubles a number; the first worker that is asked is killed, as somebody might kill it."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+
+    def __call__(self, number: int) -> int:
+        if number == 3 and not self.place.exists():
+            self.place.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return 2 * number
+
+
+def test_a_request_whose_worker_somebody_killed_is_answered_by_another(tmp_path: Path) -> None:
+    with Pool(partial(DiesOnce, tmp_path / "killed"), 2) as pool:
+        assert list(pool.in_order(iter(range(8)))) == [2 * n for n in range(8)]
+        assert pool.restarts == 1
 
 
 def test_a_request_that_cannot_be_cut_ends_the_run() -> None:
