@@ -47,6 +47,8 @@ _MARK = re.compile(r"\[([A-Z]+-\d+)(?:: [^\[\]\n]*)?\]\Z")
 _BRACKETS = re.compile(r"[\[\]\n\r]")
 _DATED = frozenset({"DATE", "AGE"})
 _APOSTROPHES = ("'", "’")
+_QUOTE = re.compile(r"(?P<opens>(?<!\w)['‘](?=\w))|(?<=\S)['’](?!\w)")
+"""The beginning of a quotation, or an end of one."""
 _OTHER = "OTHER"
 
 
@@ -206,12 +208,11 @@ class Substitutes:
         for start, end, original in self._find(text):
             parts += (text[read:start], original)
             read = end
-            if text[end : end + 1] in _APOSTROPHES and text[end - 1] in "sS" and original[-1] not in "sS":
+            s_apart = text[end - 1] in "sS" and original[-1] not in "sS" and not text[end + 1 : end + 2].isalnum()
+            if text[end : end + 1] in _APOSTROPHES and s_apart and not _quotes(text[: start + 1]):
                 # the possessive of a name that ends in s, when its writer has closed no quotation with it
-                opened = text[:start].count(text[end]) if text[end] == "'" else text[:start].count("‘")
-                if not opened and not text[end + 1 : end + 2].isalnum():
-                    parts.append(text[end] + ("S" if original.isupper() and len(original) > 1 else "s"))
-                    read = end + 1
+                parts.append(text[end] + ("S" if original.isupper() and len(original) > 1 else "s"))
+                read = end + 1
         return "".join((*parts, text[read:]))
 
     # ------------------------------------------------------------------------------------------------ writing
@@ -265,7 +266,7 @@ class Substitutes:
 
     def _fits(self, made: Substitute) -> bool:
         """Tell whether a surrogate can be told from all else, and from what stands for others."""
-        if made.written in self._originals or _BRACKETS.search(made.written) or not self._distinct(made.written):
+        if made.written in self._originals or _BRACKETS.search(made.written):
             return False
         for form, original in _forms(group(made.category), made.written, made.original):
             if {word.casefold() for word in _WORD.findall(form)} <= self._seen:
@@ -355,6 +356,14 @@ def _forms(kind: str, written: str, original: str) -> Iterator[tuple[str, str]]:
     yield from ((a, b) for a, b in zip(new, old, strict=True) if a != b)
     if "," not in written and "," not in original:
         yield f"{new[0][0]}. {new[-1]}", f"{old[0][0]}. {old[-1]}"
+
+
+def _quotes(text: str) -> bool:
+    """Tell whether a quotation that began in a text goes on at its end."""
+    opened = 0
+    for sign in _QUOTE.finditer(text):
+        opened = opened + 1 if sign["opens"] else max(0, opened - 1)
+    return opened > 0
 
 
 def _folded(text: str) -> str:

@@ -87,8 +87,9 @@ def patient_of(document_id: str, table: Mapping[str, str]) -> str | None:
 
 
 def _stem(name: str) -> str:
-    """Return a path without its suffix: users list files, documents are named by stems."""
-    return str(PurePosixPath(name).with_suffix("")) if "." in name[1:] else name
+    """Return a path without its suffix: users list files, documents are named by stems; digits are no suffix."""
+    path = PurePosixPath(name)
+    return name if path.suffix[1:].isdecimal() or not path.suffix else str(path.with_suffix(""))
 
 
 def read_patients(path: Path) -> dict[str, str]:

@@ -141,3 +141,25 @@ def test_a_doubtful_name_is_not_made_sure_by_a_surer_part_of_it() -> None:
     ]
     unsure = note_facts(Document("n", text), spans[:1], known=spans)
     assert [(f.value, f.confidence) for f in unsure if f.column == "name"] == [("Zelda Quarymanne", 0.72)]
+
+
+def test_what_a_table_says_of_a_patient_is_looked_for_in_what_is_linked_to_a_note_of_his(tmp_path: Path) -> None:
+    """A note whose patient nobody named is his by its number; by itself it does not tell that *oddname* is a name."""
+    (tmp_path / "notes").mkdir()
+    text = {"a": "Patient: Zelda Quarrymane\nMRN: 5512345\nShe is well.\n", "b": "MRN: 5512345\nSaid oddname again.\n"}
+    for name, content in text.items():
+        (tmp_path / "notes" / f"{name}.txt").write_text(content)
+    (tmp_path / "patients.csv").write_text("document,patient\na,7\n")
+    (tmp_path / "known.csv").write_text("id,maiden\n7,Oddname\n8,Nobody\n")
+    said = NoteOptions(
+        model="none",
+        patients=tmp_path / "patients.csv",
+        known=tmp_path / "known.csv",
+        known_column=("maiden=PATIENT",),
+    )
+    found = [extract_files(scan(tmp_path / "notes"), said, rounds=n).view.provenance for n in (1, 2)]
+    names = [
+        {text["b"][int(a) : int(b)] for a, b in zip(own["start"], own["end"], strict=True)}
+        for own in (p[(p["document"] == "b") & (p["column"] == "name")] for p in found)
+    ]
+    assert names == [set(), {"oddname"}]

@@ -16,8 +16,9 @@ from deid.cli.main import app
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.privacy import k_anonymity
 from deid.joint.plan import read_plan
-from deid.joint.release import JointReport, release_jointly
+from deid.joint.release import JointReport, _withholding, release_jointly
 from deid.joint.view import load_table, verify_join
+from deid.replacement.policy import load_policy
 from deid.table.microdata import Microdata
 
 PLAN = """model = "none"
@@ -131,6 +132,22 @@ def test_k_holds_on_the_join_and_not_only_in_each_table(released: Path) -> None:
     for note in (released / "notes").iterdir():  # what the tables generalize, the notes do not tell
         assert "is a [AGE]-year-old" in note.read_text()
     assert released.stat().st_mode & 0o777 == 0o700
+
+
+def test_what_tables_generalize_no_note_tells_whatever_a_policy_says_of_some_notes(tmp_path: Path) -> None:
+    own = (
+        'allow = ["AGE"]\n[default]\noperator = "surrogate"\n[[when]]\nfield = "filename"\nvalues = ["n0", "n0.txt"]\n'
+    )
+    (tmp_path / "own.toml").write_text(f'{own}[when.categories.AGE]\noperator = "keep"\n')
+    plan = write_case(tmp_path, f'policy = "{tmp_path}/own.toml"\n{PLAN}')
+    policy = load_policy(str(tmp_path / "own.toml"))
+    withheld = _withholding(policy, {"AGE"})
+    for name in ("n0", "n1"):
+        assert withheld.rule("AGE", {"filename": name}).operator == "redact"
+        assert withheld.rule("DATE", {"filename": name}) == policy.rule("DATE", {"filename": name})
+    assert policy.rule("AGE", {"filename": "n0"}).operator == "keep"
+    release_jointly(read_plan(plan), tmp_path / "out", KEY)
+    assert all("[AGE]-year-old" in note.read_text() for note in (tmp_path / "out" / "notes").iterdir())
 
 
 def test_separate_releases_would_not_protect_the_join(tmp_path: Path) -> None:

@@ -39,6 +39,11 @@ def test_the_originals_own_annotations_decide_where_several_places_fit() -> None
     found = align_by_annotations(old, new, [Span(2, 5, "X")], [Span(2, 3, "X")])
     assert found is not None
     assert (found[0].start, found[0].end) == (2, 3)
+    old, new = "A 1 B 2 B 3 C", "A [X] B [Y] C"
+    spans = [Span(2, 7, "X"), Span(10, 11, "Y")]
+    found = align_by_annotations(old, new, [Span(2, 5, "X"), Span(8, 11, "Y")], spans)
+    assert found is not None
+    assert [(s.start, s.end) for s in found] == [(2, 7), (10, 11)]
 
 
 @given(_WORDS, st.data())

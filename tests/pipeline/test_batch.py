@@ -17,6 +17,7 @@ from deid.io import FORMATS, Options, read, scan
 from deid.pipeline import Pipeline, Report, Settings, scrub_files, tag_files
 from deid.pipeline.edit_log import read_edit_log
 from deid.pipeline.naming import pseudonym_of_id
+from deid.pipeline.patients import Patients
 from deid.replacement.policy import load_policy
 
 KEY = Key(b"k" * 32)
@@ -245,6 +246,14 @@ def test_a_field_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -
         with pytest.raises(ConfigError, match=f"--keep {field}") as refused:
             scrub_files(scan(tmp_path / name), tmp_path / "out", pipeline)
         assert refused.value.hint == hint
+
+
+def test_where_nothing_can_be_read_no_field_and_no_table_is_blamed(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text("{\n")
+    settings = Settings(keep_fields=frozenset({"ward"}), patients=Patients({"n": "1"}))
+    pipeline = Pipeline(WordRecognizer(), load_policy("redact"), KEY, settings)
+    report = scrub_files(scan(tmp_path / "in.jsonl"), tmp_path / "out", pipeline)
+    assert (report.documents, len(report.failures)) == (0, 1)
 
 
 def test_a_file_of_notes_that_cannot_be_completed_is_told_and_its_notes_do_not_count(tmp_path: Path) -> None:

@@ -78,6 +78,8 @@ def test_the_user_can_name_columns(tmp_path: Path) -> None:
     assert sets(people) == {"1": {Known("PATIENT", "Anna")}}
     assert people.names("1") == ("Anna",)
     assert people.names("2") == people.names(None) == ()
+    path = table(tmp_path, "id,nr,vorname\nx,1,Anna\n", "second.csv")  # whatever a column before it is called
+    assert sets(read_known_people(path, {"nr": "id", "vorname": "given"})) == {"1": {Known("PATIENT", "Anna")}}
 
 
 def test_full_names_are_keys_without_short_forms(tmp_path: Path) -> None:

@@ -143,7 +143,29 @@ def test_a_name_that_ends_in_s_keeps_its_possessive() -> None:
     known = Substitutes()
     masked = known.replace("Ann Baker came.", [Piece(0, 9, "PATIENT", "Zoe Rivas", natural=True)])
     assert masked == "Zoe Rivas came."
-    assert known.restore("Rivas' cough, Zoe Rivas’ age, 'by Rivas'") == "Baker's cough, Ann Baker’s age, 'by Baker'"
+    for answer, restored in (
+        ("Rivas' cough, Zoe Rivas’ age, 'by Rivas'", "Baker's cough, Ann Baker’s age, 'by Baker'"),
+        ("‘seen by Rivas’, Rivas’ age", "‘seen by Baker’, Baker’s age"),
+        ("RIVAS' COUGH", "BAKER'S COUGH"),
+        ("Rivas'x", "Baker'x"),
+        ("Rivas's", "Baker's"),
+    ):
+        assert known.restore(answer) == restored
+
+
+@pytest.mark.parametrize("behind", ["' came", "’ came", "'s came", "'", "' and 'Ann Baker'"])
+@pytest.mark.parametrize("before", ["", "'", "‘", "seen by '"])
+@pytest.mark.parametrize(
+    ("original", "written"), [("Ann Baker", "Zoe Rivas"), ("Ann Davis", "Zoe Rivers"), ("ANN", "ZOES")]
+)
+def test_an_apostrophe_behind_a_name_comes_back_as_it_was(
+    original: str, written: str, before: str, behind: str
+) -> None:
+    known, text = Substitutes(), f"{before}{original}{behind}."
+    start = len(before)
+    masked = known.replace(text, [Piece(start, start + len(original), "PATIENT", written, natural=True)])
+    assert original not in masked.replace(behind, "")
+    assert known.restore(masked) == text
 
 
 def test_marks_are_found_as_models_write_them() -> None:
@@ -235,7 +257,7 @@ def test_what_a_policy_leaves_of_an_original_is_shown_in_its_mark() -> None:
 def test_a_surrogate_stands_for_its_original_only_where_it_can_be_told_from_all_else() -> None:
     name = ("Quill", "DOCTOR")
     assert masked("Dr. Quill came.", (*name, "Ostrava", True, False)) == "Dr. Ostrava came."
-    for ordinary in ("the", "Pain", "[x]", "the pain", "was seen"):
+    for ordinary in ("the", "Pain", "[x]", "[Ostrava]", "the pain", "was seen"):
         assert masked("Dr. Quill came.", (*name, ordinary, True, False)) == "Dr. [NAME-1] came."
     assert masked("Dr. Quill came.", (*name, "Ostrava Pain", True, False)) == "Dr. Ostrava Pain came."
     # it stands in the text already, or for somebody else

@@ -64,6 +64,18 @@ def test_listed_documents_are_met_by_name_with_or_without_suffix() -> None:
     assert listed.missing() == 1
     listed.met("c")
     assert listed.missing() == 0
+    listed = Listed(Patients(table={"a.b.txt": "1", "a.b": "1"}))
+    listed.met("a.b")
+    assert listed.missing() == 0
+
+
+def test_ids_with_dots_are_of_their_own_patients(tmp_path: Path) -> None:
+    """What stands behind the last dot of an id is a suffix only where it can be one; whole names go before."""
+    patients = Patients(read_patients(table(tmp_path, "document,patient\n2.16.1,p1\n2.16.2,p2\nn.a,p3\n")))
+    assert [patients.of(Document(name, "")) for name in ("2.16.1", "2.16.2", "2.16.3", "2.16", "n.a")] == [
+        *("p1", "p2"), None, None, "p3"]  # fmt: skip
+    patients = Patients({"n": "p1", "n.a": "p2"})
+    assert patients.of(Document("n.a", "")) == "p2"
 
 
 @pytest.mark.parametrize("line", [",7", "a.txt,", "  ,7", "a.txt,  "])

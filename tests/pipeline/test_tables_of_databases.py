@@ -105,6 +105,21 @@ class Places:
             connection.execute(sql.text(statement))
         engine.dispose()
 
+    def inspected(self, name: str | None = None) -> tuple[sql.Inspector, str | None]:
+        """Return the database of a new table, or of the source, and the schema there."""
+        engine = self.engine(self.source if self._url or name is None else f"sqlite:///{self.folder / name}.db")
+        return sql.inspect(engine), None if name is None else self.schema(name)
+
+    def tables(self, name: str | None = None) -> list[str]:
+        """Return the names of the tables beside a new table, or beside the source."""
+        found, schema = self.inspected(name)
+        return sorted(found.get_table_names(schema))
+
+    def types(self, name: str | None = None) -> dict[str, str]:
+        """Return the types of the columns of a new table, or of the source."""
+        found, schema = self.inspected(name)
+        return {column["name"]: str(column["type"]) for column in found.get_columns("note", schema)}
+
     def read(self, name: str = "scrubbed", table: str = "note") -> list[dict[str, Any]]:
         """Return the rows of a new table in the order of their ids, and see that no note of a run is left."""
         schema = self.schema(name)
@@ -189,8 +204,11 @@ def test_a_run_that_is_killed_goes_on_where_it_was(places: Places, monkeypatch: 
     places.fill(rows(500))
     before = (places.folder / "in.db").read_bytes() if "sqlite" in places.source else None
     assert scrubbed(places, "whole").documents == 500
+    beside = places.tables()
     for seed in range(4):
         killed(places, "killed", seed)
+    # the note of the run lies beside its table, and nowhere else
+    assert (len(places.tables("killed")), places.tables()) == (2, beside)
     report = scrubbed(places, "killed")
     assert report.there + report.documents == 500
     assert report.failures == []
@@ -302,6 +320,19 @@ def test_what_failed_is_listed_for_the_user_alone(lite: Places) -> None:
     for command in (("scrub", "--output", lite.target("more")), ("tag", "out"), ("extract", "view.csv")):
         result = run(command[0], lite.source, *command[1:], *COLUMNS[:-2], "--files-from", str(listed))
         assert "with --resume" in str(result.exception)
+
+
+def test_rows_without_an_id_stand_aside_and_those_behind_them_do_not(lite: Places) -> None:
+    lite.fill(rows(10))
+    lite.change("CREATE TABLE free (note_id BIGINT, note_text TEXT)")
+    lite.change("INSERT INTO free SELECT note_id, note_text FROM note")
+    ids = [row["note_id"] for row in rows(10)]
+    lite.change(f"UPDATE free SET note_id = note_id + 0.5 WHERE note_id IN ({ids[0]}, {ids[4]})")
+    lite.change(f"UPDATE free SET note_id = NULL WHERE note_id = {ids[7]}")
+    columns = ("--table", "free", "--text", "note_text", "--id", "note_id", "--model", "none")
+    result = run("scrub", lite.source, *columns, "--output", lite.target())
+    assert result.exit_code == 3, result.output
+    assert "7 documents, 3 failed" in result.output
 
 
 @pytest.mark.parametrize("cell", [b"\xff\xfe", 17, b"\xe9t\xe9"])
@@ -643,6 +674,9 @@ def test_omop_notes_come_back_as_omop_notes(places: Places) -> None:
     result = run("scrub", places.source, "--omop", "--model", "none", "--output", places.target())
     assert result.exit_code == 0, result.output
     new = {row["note_id"]: row for row in places.read()}
+    before, after = places.types(), places.types("scrubbed")
+    kept = [name for name in after if name not in ("note_title", "note_text", "note_id")]
+    assert {name: after[name] for name in kept} == {name: before[name] for name in kept}
     dropped = {"note_source_value"}
     assert all(row.keys() == {c.name for c in OMOP.columns} - dropped for row in new.values())
     assert "chterberg" not in str(new).lower()
@@ -687,15 +721,19 @@ def test_spans_are_rows_of_note_nlp_where_the_phi_is(places: Places) -> None:
         name = "note_nlp" if "sqlite" in target else f"{places.schema('phi')}.note_nlp"
         spans = [dict(row) for row in connection.execute(sql.text(f"SELECT * FROM {name}")).mappings()]
     engine.dispose()
-    assert len(spans) == 60
+    assert [span["note_nlp_id"] for span in spans] == list(range(1, 61))
     for span in spans:
         at, length = int(span["offset"]), int(span["term_modifiers"].partition("length=")[2])
         assert old[span["note_id"]]["note_text"][at : at + length] == span["lexical_variant"]
         assert str(span["nlp_date"]) == str(old[span["note_id"]]["note_date"])
     assert {span["term_modifiers"].partition(";")[0] for span in spans} == {"label=DATE", "label=DOCTOR"}
     assert run("scrub", *common, "--output", places.target("shared")).exit_code == 0
-    for command, place in (("scrub", places.target("phi")), ("tag", spans_beside(places.target("shared")))):
-        assert "spans quote PHI" in str(run(command, *common, "--output", place).exception)
+    for command, place in (
+        (("scrub",), places.target("phi")),
+        (("scrub", "--note-nlp"), places.target("phi")),
+        (("tag",), spans_beside(places.target("shared"))),
+    ):
+        assert "spans quote PHI" in str(run(*command, *common, "--output", place).exception)
     assert len(places.read("shared")) == 30
 
 
