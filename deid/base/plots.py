@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deid.base.errors import ConfigError
+from deid.base.files import check_folder, write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,6 +45,19 @@ def image(figure: Figure, kind: str = "svg") -> bytes:
     with matplotlib.rc_context({"svg.hashsalt": "deid", "svg.fonttype": "none"}):
         figure.savefig(stream, format=kind, metadata={"Date": None} if kind == "svg" else {"Software": None})
     return stream.getvalue()
+
+
+def check_plot(path: Path | None) -> None:
+    """Refuse a plot that cannot be written, before work or a budget is spent on it; None is no plot."""
+    if path is not None:
+        check_image(path)
+        check_folder(path)
+
+
+def write_plot(path: Path | None, draw: Callable[[], Figure] | None) -> None:
+    """Draw and write a plot, where one is asked for and there is one."""
+    if path is not None and draw is not None:
+        write_bytes(path, image(draw(), check_image(path)), private=False, replace=True)
 
 
 def new_figure(width: float, height: float, plots: int = 1, **how: Any) -> tuple[Figure, Any]:

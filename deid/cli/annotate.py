@@ -12,10 +12,8 @@ from deid.annotation.loop import LoopOptions
 from deid.base.audit import login
 from deid.base.errors import ConfigError, InputError, require
 from deid.base.files import write_bytes
-from deid.base.options import option
-from deid.cli.common import Summary
+from deid.cli import IN, Summary, command, option
 from deid.cli.notes import ReadingOptions
-from deid.cli.option_groups import IN, command
 
 if TYPE_CHECKING:
     from deid.annotation.project import Project, ProjectLabel

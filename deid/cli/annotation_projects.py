@@ -12,12 +12,8 @@ from deid.annotation.loop import LoopOptions, project_model
 from deid.annotation.project import Project
 from deid.base.errors import require
 from deid.base.files import check_new_file
-from deid.base.options import argument, option
-from deid.base.reports import Section
-from deid.cli.common import Summary, progress
-from deid.cli.notes import ReadingOptions
-from deid.cli.option_groups import IN, KeyOptions, OutputOptions, command
-from deid.cli.tables import print_sections
+from deid.cli import IN, KeyOptions, OutputOptions, Summary, argument, command, option, print_sections, progress
+from deid.cli.notes import DROP_UNMAPPED, NEW_OUT, TO, ReadingOptions
 from deid.document import Document, Failure, Tally, failure_of
 
 _PROJECT = argument("File of an annotation project.", metavar="PROJECT")
@@ -70,12 +66,12 @@ def export(
     told: Summary,
     *,
     project: Path = _PROJECT,
-    target: Path = argument("New file (a name with the format's suffix) or else a new or empty folder.", metavar="OUT"),
-    to: str = option(..., "Format to write (docs/formats.md lists them).", metavar="F"),
+    target: Path = NEW_OUT,
+    to: str = TO,
     annotator: str = _ANNOTATOR,
     unfinished: bool = option(False, "Notes that are not done too, with what is accepted so far."),
     map: str | None = option(None, "Map the labels to this label set.", metavar="SET"),
-    drop_unmapped: bool = option(False, "Leave out spans whose label has no place in the target."),
+    drop_unmapped: bool = DROP_UNMAPPED,
     any_label: bool = option(False, "Accept labels outside the format's label set."),
 ) -> None:
     """Write what an annotator accepted, in any format.
@@ -154,27 +150,7 @@ def agreement(told: Summary, *, project: Path = _PROJECT, between: tuple[str, ..
     with Project.open(project) as opened:
         layers = quality.annotated(opened, between)
     found = measure(layers)
-    rows = [
-        (
-            " and ".join(pair.annotators),
-            *map(str, (pair.documents, pair.tokens, *pair.spans)),
-            *map(_figure, (pair.f1, pair.overlap, pair.kappa)),
-        )
-        for pair in found.pairs
-    ]
-    columns = ("annotators", "notes", "tokens", "spans", "spans", "span F1", "overlap F1", "kappa")
-    note = f"Krippendorff's alpha of all: {_figure(found.alpha)}, on {found.tokens} tokens of {found.documents} notes"
-    by_category = [
-        (" and ".join(pair.annotators), category, _figure(f1), str(spans))
-        for pair in found.pairs
-        for category, (f1, spans) in sorted(pair.by_category.items())
-    ]
-    print_sections(
-        [
-            Section("Agreement", columns, rows, note),
-            Section("By category", ("annotators", "category", "span F1", "spans of both"), by_category),
-        ]
-    )
+    print_sections(found.sections())
     differ = disputes(layers)
     told.documents = found.documents
     told.notes.append(f"they differ in {len(differ)} places; deid annotate adjudicate lays them before one person")
@@ -274,7 +250,3 @@ def history(told: Summary, *, project: Path = _PROJECT, place: OutputOptions) ->
     """
     with Project.open(project) as opened:
         told.documents = quality.write_history(opened, place.output)
-
-
-def _figure(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"

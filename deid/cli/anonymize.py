@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from deid.base.files import check_new_file, write_bytes
-from deid.base.options import column_names, option
-from deid.cli.common import Summary
-from deid.cli.option_groups import OutputOptions, TableOutputOptions, command, job_count
+from deid.cli import Summary, column_names, command, job_count, option, print_rows, working
+from deid.cli.option_groups import OutputOptions, TableOutputOptions
 from deid.cli.table_options import DiskOptions, RoleOptions, TableOptions, refuse_given
-from deid.cli.tables import print_rows, working
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.methods import MethodOptions, said_of_size
 
@@ -139,7 +137,6 @@ def _anonymize_on_disk(
     told: Summary, source: TableOptions, out: Path, roles: RoleOptions, asked: Requirements, memory: int, jobs: int
 ) -> None:
     """Make a release of a table that does not fit into memory."""
-    from deid.disclosure.guards import FATES
     from deid.disclosure.out_of_core import anonymize_on_disk
 
     told.begin(out)
@@ -154,27 +151,8 @@ def _anonymize_on_disk(
             drop_rest=roles.drop_rest,
             table=source.sql,
         )
-    told.extra = release.as_dict()
-    fates = {what: [name for name, (_, fate) in release.fates.items() if fate == what] for what in FATES.values()}
-    told.notes = [
-        *(
-            [f"published as they are, without protection: {', '.join(fates['unaltered'])}"]
-            if fates["unaltered"]
-            else []
-        ),
-        *([f"left out: {', '.join(fates['dropped'])}"] if fates["dropped"] else []),
-        "whether persons look alike, or have several rows, was not looked at",
-    ]
-    print_rows(
-        ("release", "value"),
-        [
-            ("method", "mondrian"),
-            ("rows published", f"{release.rows:,}"),
-            *((f.name, f"{f.reached} (asked: {f.wanted})") for f in release.findings if f.wanted),
-            ("loss: NCP, classes", f"{release.ncp:.4f}, {release.classes:,}"),
-            ("parts of the first cuts", f"{release.parts:,}"),
-        ],
-    )
+    told.notes, told.extra = release.notes(), release.as_dict()
+    print_rows(("release", "value"), release.lines())
     told.sign(
         out,
         inputs=source.files(),

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from deid.base.errors import ConfigError
-from deid.base.options import argument, option, store_of
-from deid.cli.common import Summary
+from deid.cli import Summary, argument, command, option, store_of
 from deid.cli.ledger_options import VARIABLE, ledger_place
-from deid.cli.option_groups import command
 from deid.dp.unit import PrivacyUnit
 
 if TYPE_CHECKING:

@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deid.base.errors import ConfigError
-from deid.base.options import option
-from deid.cli.common import EXIT_FAILED, Summary, progress
+from deid.cli import EXIT_FAILED, JOBS, Summary, command, job_count, option, print_sections, progress
 from deid.cli.notes import GOLD, ReadingOptions
-from deid.cli.option_groups import JOBS, command, job_count
-from deid.cli.run_manifest import inputs_of, model_facts
-from deid.cli.tables import print_sections
 from deid.detection.options import RecognizerOptions
+from deid.pipeline.facts import inputs_of, model_facts
 
 if TYPE_CHECKING:
     from deid.detection.recognizers import LazyRecognizer

@@ -6,11 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from deid.base.files import check_new_file
-from deid.base.options import option
-from deid.cli.common import Summary
-from deid.cli.option_groups import TableOutputOptions, command
+from deid.cli import Summary, TableOutputOptions, command, option, print_rows, print_sections, working
 from deid.cli.table_options import TableOptions
-from deid.cli.tables import print_rows, print_sections, working
 from deid.transactions.asking import CodesAsked, release_codes
 from deid.transactions.attacks import AttackOptions, attack_tables
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from deid.base.late import pd
-from deid.base.options import argument, column_names, option
-from deid.cli.common import Summary
+from deid.base.plots import write_plot
+from deid.cli import Summary, argument, column_names, command, option, print_csv
 from deid.cli.ledger_options import (
     GaussianPayingOptions,
     JoinedTableOptions,
@@ -19,8 +19,6 @@ from deid.cli.ledger_options import (
     ToldUnitOptions,
     release_paid,
 )
-from deid.cli.option_groups import command
-from deid.cli.tables import print_csv
 from deid.dp.domain_options import DomainOptions, parse_condition, parse_shares, parse_slices
 from deid.dp.plots import plot_bins, plot_survival
 from deid.dp.release import CubeRelease, read_release, write_release
@@ -121,11 +119,10 @@ def slice(
 
     Example: deid slice cube.parquet --dims year --where death=1 --where age=60..69
     """
-    drawn.check()
     found = read_release(release)
     conditions = dict(map(parse_condition, where))
     frame = found.slice(column_names(dims), conditions, level, sampling=sampling, share=share)
-    drawn.write(lambda: plot_bins(frame, "count" if share is None else "share", column_names(dims)))
+    write_plot(drawn.plot, lambda: plot_bins(frame, "count" if share is None else "share", column_names(dims)))
     print_csv(frame, "%.2f" if share is None else "%.4f")
     told.notes += ["intervals cover the noise, and that the rows are a sample of others"] if sampling else []
     tell_release(told, found, level, caveat=bool(found.model.caveat))
@@ -153,13 +150,12 @@ def survival(
     """
     from deid.dp.survival import survival as estimate
 
-    drawn.check()
     found, by = read_release(release), column_names(dims)
     column, happened = parse_condition(event)
     frame = estimate(
         found, time, column, happened, by=by, where=dict(map(parse_condition, where)), level=level, sampling=sampling
     )
-    drawn.write(lambda: plot_survival(frame, time, by))
+    write_plot(drawn.plot, lambda: plot_survival(frame, time, by))
     print_csv(frame, "%.4f")
     tell_release(told, found, level, caveat=False)
     told.notes.append("a curve ends where fewer are at risk than noise could make out of nothing")

@@ -6,9 +6,7 @@ from dataclasses import asdict
 
 import typer
 
-from deid.base.options import option
-from deid.cli.common import EXIT_FAILED, Summary
-from deid.cli.option_groups import KeyOptions, command
+from deid.cli import EXIT_FAILED, KeyOptions, Summary, command, option
 
 
 @command

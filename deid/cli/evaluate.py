@@ -7,11 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deid.base.errors import ConfigError
-from deid.base.options import argument, option
-from deid.cli.common import Summary, progress
-from deid.cli.notes import GOLD, ReadingOptions
-from deid.cli.option_groups import command
-from deid.cli.tables import print_sections
+from deid.cli import Summary, argument, command, option, print_sections, progress
+from deid.cli.notes import GOLD, MISTAKES, ReadingOptions
 from deid.evaluation.evaluation import ScoringSettings
 
 if TYPE_CHECKING:
@@ -24,7 +21,7 @@ def evaluate(
     *,
     gold: Path = GOLD,
     system: Path = argument("The system's annotations of the same documents.", metavar="SYSTEM"),
-    report: Path | None = option(None, "Write a page that shows every mistake in its context (holds PHI)."),
+    report: Path | None = MISTAKES,
     sentences: Path | None = option(
         None, "Sentences of each document for MEDDOCAN's leak score: tab-separated id, part, sentences."
     ),

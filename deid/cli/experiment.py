@@ -7,11 +7,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from deid.base.files import check_folder
 from deid.base.keys import load_key
-from deid.base.options import again, option
-from deid.base.reports import frame_records
-from deid.cli.common import Summary
-from deid.cli.option_groups import command
+from deid.cli import Summary, again, command, option
+from deid.cli.notes import MISTAKES
 from deid.cli.training_options import (
     CorpusOptions,
     FeatureOptions,
@@ -26,7 +25,8 @@ from deid.experiments.outcome import Outcome
 from deid.labeling.training import TrainingOptions, label_number
 
 TEST: Any = option(None, "Annotated documents to score; else those that folds or sizes leave.", metavar="TESTSET")
-JOBS: Any = option(1, "Trainings at a time, each in a process of its own.", metavar="N")
+TESTSET: Any = option(..., "Annotated documents to score.", metavar="TESTSET")
+JOBS: Any = again(FoldOptions, "jobs")
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def crossval(
     options: TrainingOptions,
     bias: float = option(0.0, "Recall dial: subtracted from the score of O when tagging.", panel="Training"),
     resamples: int = option(1000, "Bootstrap resamples of the pooled figures' intervals.", minimum=0, panel="Folds"),
-    mistakes: Path | None = option(None, "Write a page that shows every mistake in its context (holds PHI)."),
+    mistakes: Path | None = MISTAKES,
 ) -> None:
     """Cross-validate a tagger: each document is tagged by a tagger trained without its fold.
 
@@ -101,7 +101,8 @@ def crossval(
     from deid.experiments.crossval import cross_validate
     from deid.experiments.page import crossval_sections
 
-    places.check(mistakes, told.said.json)
+    if mistakes is not None:
+        check_folder(mistakes)
     result = cross_validate(setup_of(told, corpus, features, options, folds=folds), bias=bias, resamples=resamples)
     frame = result.to_frame().reset_index()
     places.show(Outcome("Cross-validation", crossval_sections(result), frame, result.as_dict()), told)
@@ -125,16 +126,13 @@ def features(
 
     Example: deid experiment features corpus/train --folds 10 --jobs 2 --report features.html
     """
-    from deid.experiments.page import subsets_section
-    from deid.experiments.plots import plot_subsets
+    from deid.experiments.page import FEATURES
     from deid.experiments.subsets import compare_subsets
 
-    places.check(told.said.json)
     setup = setup_of(told, corpus, features, options, folds=folds)
     frame = compare_subsets(setup, measure=measure)
     settings = settings_of(setup, folds=folds.folds, seed=options.seed, measure=measure)
-    section = subsets_section(frame, measure)
-    places.show(Outcome.of_frame("Feature groups", frame, section, settings, plot_subsets), told)
+    places.show(FEATURES.outcome(frame, settings=settings), told)
 
 
 @command
@@ -167,18 +165,15 @@ def sampling(
 
     Example: deid experiment sampling corpus/train --test corpus/dev --windows 4,16,64 --report sampling.html
     """
-    from deid.experiments.page import sampling_section
-    from deid.experiments.plots import plot_sampling
+    from deid.experiments.page import SAMPLING
     from deid.experiments.sampling import Points, sampling_curves
 
-    places.check(told.said.json)
     points = Points(tuple(windows), tuple(shares), tuple(biases), acceptance, naive_bayes)
     setup = setup_of(told, corpus, features, options, folds=folds, test=test)
     frame = sampling_curves(setup, points=points)
     used = folds.folds if test is None else None
     settings = settings_of(setup, points=asdict(points), folds=used, seed=options.seed)
-    outcome = Outcome.of_frame("Sampling and the recall dial", frame, sampling_section(frame), settings, plot_sampling)
-    places.show(outcome, told)
+    places.show(SAMPLING.outcome(frame, settings=settings), told)
 
 
 @command
@@ -204,14 +199,11 @@ def learning_curve(
     Example: deid experiment learning-curve corpus/train --test corpus/dev --sizes 10,50,200 --start-from models/mine
     """
     from deid.experiments.learning import learning_curve
-    from deid.experiments.page import learning_section
-    from deid.experiments.plots import plot_learning
+    from deid.experiments.page import LEARNING
 
-    places.check(told.said.json)
     setup = setup_of(told, corpus, features, options, test=test, jobs=jobs)
     frame = learning_curve(setup, sizes=sizes, start=start_from, repeats=repeats)
-    settings = settings_of(setup, seed=options.seed)
-    places.show(Outcome.of_frame("Learning curve", frame, learning_section(frame), settings, plot_learning), told)
+    places.show(LEARNING.outcome(frame, settings=settings_of(setup, seed=options.seed)), told)
 
 
 @command
@@ -219,7 +211,7 @@ def active_learning(
     told: Summary,
     *,
     corpus: CorpusOptions,
-    test: Path = option(..., "Annotated documents to score.", metavar="TESTSET"),
+    test: Path = TESTSET,
     jobs: int = JOBS,
     places: OutcomeOptions,
     asked: QueueOptions,
@@ -234,18 +226,11 @@ def active_learning(
     Example: deid experiment active-learning corpus/train --test corpus/dev --queues entropy,margin --jobs 2
     """
     from deid.experiments.active_learning import active_learning
-    from deid.experiments.page import active_learning_sections
-    from deid.experiments.plots import plot_active_learning
+    from deid.experiments.page import QUEUES
 
-    places.check(told.said.json)
     setup = setup_of(told, corpus, features, options, test=test, jobs=jobs)
     frame = active_learning(setup, asked, start=start_from)
-    settings = settings_of(setup, queue=asdict(asked), start=start_from)
-    sections = active_learning_sections(frame, asked.targets)
-    values = {"settings": settings, "rows": frame_records(frame)}
-    places.show(
-        Outcome("Active learning, simulated", sections, frame, values, lambda: plot_active_learning(frame)), told
-    )
+    places.show(QUEUES.outcome(frame, settings=settings_of(setup, queue=asdict(asked), start=start_from)), told)
 
 
 @command
@@ -253,7 +238,7 @@ def learners(
     told: Summary,
     *,
     corpus: CorpusOptions,
-    test: Path = option(..., "Annotated documents to score.", metavar="TESTSET"),
+    test: Path = TESTSET,
     jobs: int = JOBS,
     places: OutcomeOptions,
     algorithms: str = option(
@@ -269,12 +254,11 @@ def learners(
     Example: deid experiment learners corpus/train --test corpus/dev --algorithms sgd,memm,maxent,naive-bayes
     """
     from deid.experiments.learners import compare_learners
-    from deid.experiments.page import learners_section
+    from deid.experiments.page import LEARNT
 
-    places.check(told.said.json)
     setup = setup_of(told, corpus, features, options, test=test, jobs=jobs)
     frame = compare_learners(setup, algorithms=algorithms.split(","))
-    places.show(Outcome.of_frame("Learners", frame, learners_section(frame), settings_of(setup)), told)
+    places.show(LEARNT.outcome(frame, settings=settings_of(setup)), told)
 
 
 @command(brief=RecognizerOptions)
@@ -305,7 +289,6 @@ def hips(
     from deid.pipeline.known_people import recognizer_of
     from deid.replacement.policy import DEFAULT_POLICY
 
-    places.check(told.said.json)
     setup = setup_of(told, corpus, features, options, folds=folds, test=test)
     finds = said != RecognizerOptions()
     result = hips(

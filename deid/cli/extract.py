@@ -7,10 +7,8 @@ from pathlib import Path
 
 from deid.base.errors import OutputError
 from deid.base.files import check_new_file, write_bytes
-from deid.base.options import argument, option
-from deid.cli.common import Summary
+from deid.cli import IN, JOBS, Summary, argument, command, job_count, option
 from deid.cli.notes import ListOptions, NotesRun, ReadingOptions
-from deid.cli.option_groups import IN, JOBS, command, job_count
 from deid.pipeline.options import NoteOptions
 
 _POLICY = """description = "What the anonymized table publishes; everything else is taken out."

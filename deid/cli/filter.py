@@ -1,4 +1,4 @@
-"""The commands filter and watch: a feed of records, or of files, scrubbed as it comes."""
+"""The commands filter, watch and relay: a feed of records, files or messages, scrubbed as it comes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from deid.base.errors import ConfigError, one_line
 from deid.base.keys import load_key
-from deid.base.options import argument, option
-from deid.cli.common import EXIT_LEFT_OUT, Summary, growing
-from deid.cli.option_groups import DriftOptions, WorkOptions, command
+from deid.base.network import Certificate
+from deid.cli import EXIT_LEFT_OUT, Summary, again, argument, command, growing, option, size_of
+from deid.cli.option_groups import DriftOptions, WorkOptions
 from deid.pipeline.options import PipelineOptions
 from deid.streaming.options import RecordOptions
 
@@ -47,7 +47,7 @@ class ManifestOptions:
         """Return what writes manifests of what is counted, if it is asked for."""
         if self.manifest is None:
             return None
-        from deid.cli.run_manifest import facts_of
+        from deid.pipeline.facts import facts_of
         from deid.streaming.proof import Proof
 
         place = self.manifest
@@ -249,3 +249,132 @@ def _stopped(journal: bool, target: Path | None) -> str:
     if target is not None and not target.exists():
         return "stopped before the end; nothing was left behind (--journal makes a run resumable)"
     return "stopped before the end; what was read is written"
+
+
+@dataclass(frozen=True)
+class CertificateOptions:
+    """The certificate that clients are shown."""
+
+    PANEL: ClassVar[str] = "Connections"
+    tls_certificate: Path | None = option(None, "Speak TLS to senders: certificate with its chain (PEM).")
+    tls_key: Path | None = option(None, "Key of the certificate (PEM, mode 0600).")
+
+    def __post_init__(self) -> None:
+        """Refuse what is half said."""
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise ConfigError("TLS needs a certificate and its key", "give --tls-certificate and --tls-key")
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """The certificate, looked at, or None for connections without TLS."""
+        return Certificate(self.tls_certificate, self.tls_key) if self.tls_certificate and self.tls_key else None
+
+
+_MESSAGES = "Messages"
+
+
+@dataclass(frozen=True)
+class LineOptions(CertificateOptions):
+    """How senders and the receiver are connected."""
+
+    tls_clients: Path | None = option(None, "Take senders alone whose certificates are signed by those in F (PEM).")
+    forward_tls: Path | None = option(None, "Speak TLS to the receiver; its certificate is signed by those in F (PEM).")
+    idle: float = option(0.0, "Close connections on which nothing comes for S seconds; 0 for never.", metavar="S")
+    patience: float = option(30.0, "Seconds to wait for the receiver's answer.", metavar="S")
+    connections: int = option(1000, "Connections at once.", minimum=1)
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        super().__post_init__()
+        if self.tls_clients and not self.tls_key:
+            raise ConfigError("TLS needs a certificate and its key", "give --tls-certificate and --tls-key")
+        if self.idle < 0 or self.patience <= 0:
+            raise ConfigError("--idle must not be below 0, --patience above it", "they are in seconds")
+
+
+@dataclass(frozen=True)
+class MessageOptions:
+    """What messages may be."""
+
+    PANEL: ClassVar[str] = _MESSAGES
+    encoding: str = option("utf-8", "Encoding of messages that say none (MSH-18).", metavar="NAMES")
+    max_record: int = option(
+        64 << 20, "Reject longer messages: bytes, or with K, M, G (64M).", metavar="SIZE", read=size_of
+    )
+    places: Path | None = again(RecordOptions, "places", panel=_MESSAGES)
+    timeout: float = option(600.0, "Give up on messages that take longer than S seconds.", metavar="S")
+
+    def __post_init__(self) -> None:
+        """Refuse a limit that is none."""
+        if self.timeout <= 0:
+            raise ConfigError("--timeout must be above 0", "it is in seconds")
+
+
+@command
+def relay(
+    told: Summary,
+    *,
+    listen: str = option("127.0.0.1:2575", "Where to listen; port 0 for any free one.", metavar="HOST:PORT"),
+    forward: str | None = option(None, "Receiver of the scrubbed messages.", metavar="HOST:PORT"),
+    output: Path | None = option(None, "Write the scrubbed messages to files in a folder.", "--output", "-o"),
+    said: PipelineOptions,
+    work: WorkOptions,
+    dead_letters: Path | None = option(
+        None, "Note messages that were left out in F: offset, length, keyed hash, error.", panel=_MESSAGES
+    ),
+    journal: Path | None = option(
+        None, "Note in F what is safe; by default in the folder of --output.", panel=_MESSAGES
+    ),
+    rotate: int = option(
+        64 << 20, "A file of --output is complete with SIZE bytes.", metavar="SIZE", read=size_of, panel=_MESSAGES
+    ),
+    lines: LineOptions,
+    messages: MessageOptions,
+    feed: FeedOptions,
+) -> int:
+    """Replace the PHI in HL7 v2 messages between sender and receiver (MLLP).
+
+    A message is acknowledged when it is on the disk, or when the receiver has acknowledged it; one that fails is
+    refused, never passed on. It runs until SIGTERM or Ctrl-C: what is under way is finished first. The exit status is 3
+    when messages were left out.
+
+    Example: deid relay --listen 127.0.0.1:2575 --output scrubbed --policy safe-harbor
+    """
+    from deid.base.network import Address, tls_client
+    from deid.records.hl7v2 import BORDER, BORDER_BYTES
+    from deid.streaming.framing import Delimited
+    from deid.streaming.relay import Relay, run_relay
+    from deid.streaming.work import Shape
+
+    certificate = lines.certificate
+    plan = Relay(
+        Address.read(listen),
+        Address.read(forward) if forward else None,
+        output,
+        journal,
+        dead_letters,
+        messages.max_record,
+        rotate,
+        lines.idle or None,
+        lines.patience,
+        lines.connections,
+        certificate.server(lines.tls_clients) if certificate else None,
+        tls_client(lines.forward_tls) if lines.forward_tls else None,
+    )
+    shape = Shape(
+        Delimited(BORDER, BORDER_BYTES),
+        "hl7v2",
+        encoding=messages.encoding,
+        max_record=messages.max_record,
+        timeout=messages.timeout,
+        places=messages.places,
+    )
+
+    def ready(address: Address) -> None:
+        tell(f"listening on {address}")
+        if not address.loopback and plan.tls is None:
+            tell("other machines reach this without TLS: notes can be read on the way (--tls-certificate)")
+
+    with feeding(told, said, work, feed, shape) as run:
+        run_relay(plan, run.crew, run.key, run.totals, run.stop, ready, run.proof)
+    return run.finish(told, 0)

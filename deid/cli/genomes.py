@@ -8,11 +8,8 @@ from typing import Any
 import typer
 
 from deid.base.files import check_new_file
-from deid.base.options import argument, column_names, option
-from deid.cli.common import EXIT_FAILED, Summary
-from deid.cli.option_groups import OutputOptions, command
+from deid.cli import EXIT_FAILED, OutputOptions, Summary, argument, column_names, command, option, working
 from deid.cli.table_options import table_of_files
-from deid.cli.tables import working
 from deid.genomes.publishing import GenomeLevels, GenomeOptions, release_genomes, verify_genomes
 
 

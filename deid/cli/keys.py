@@ -7,8 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from deid.base.errors import ConfigError
-from deid.base.options import option
-from deid.cli.common import Summary
+from deid.cli import Summary, command, option, print_csv
 from deid.cli.ledger_options import (
     DraftOptions,
     JoinedTableOptions,
@@ -17,8 +16,6 @@ from deid.cli.ledger_options import (
     told_forecast,
     told_payment,
 )
-from deid.cli.option_groups import command
-from deid.cli.tables import print_csv
 
 
 @command

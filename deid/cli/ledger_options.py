@@ -12,13 +12,11 @@ import typer
 
 from deid.base.errors import ConfigError
 from deid.base.late import pd
-from deid.base.options import option, store_of
-from deid.cli.common import Summary
+from deid.base.plots import check_plot
+from deid.cli import Summary, option, print_sections, store_of, working
 from deid.cli.table_options import TableOptions
-from deid.cli.tables import print_sections, working
 
 if TYPE_CHECKING:
-    from deid.base.plots import Figure
     from deid.base.reports import Section
     from deid.dp.budget import Ledger
     from deid.dp.noise import Noise
@@ -90,22 +88,9 @@ class PlotOptions:
 
     plot: Path | None = option(None, "Write the plot (.svg or .png).")
 
-    def check(self) -> None:
+    def __post_init__(self) -> None:
         """Refuse a plot that cannot be written, before anything is charged."""
-        from deid.base.files import check_folder
-        from deid.base.plots import check_image
-
-        if self.plot is not None:
-            check_image(self.plot)
-            check_folder(self.plot)
-
-    def write(self, draw: Callable[[], Figure]) -> None:
-        """Draw and write what is asked for."""
-        from deid.base.files import write_bytes
-        from deid.base.plots import check_image, image
-
-        if self.plot is not None:
-            write_bytes(self.plot, image(draw(), check_image(self.plot)), private=False, replace=True)
+        check_plot(self.plot)
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deid.base.options import again, argument, option
-from deid.cli.common import Summary
-from deid.cli.option_groups import TableOutputOptions, WorkOptions, command, job_count
+from deid.cli import Summary, again, argument, command, job_count, option, print_rows, working
+from deid.cli.option_groups import TableOutputOptions, WorkOptions
 from deid.cli.table_options import TableOptions
-from deid.cli.tables import print_rows, working
 from deid.linkage.linking import LinkOptions
 
 if TYPE_CHECKING:
@@ -147,17 +145,7 @@ def link(
     if studio is not None:
         write_studio(studio, rest.drop(columns=PERSON), linked)
     told.extra = {"linked": True, **linked.as_dict()}
-    print_rows(
-        ("linked", "rows"),
-        [
-            ("rows", f"{told.extra['rows']:,}"),
-            ("persons", f"{told.extra['persons']:,}"),
-            *([("pairs for review", f"{told.extra['review']:,}")] if told.extra["review"] else []),
-            *((f"pairs by {why}", f"{count:,}") for why, count in linked.joined.items()),
-            *((f"kept apart: {why}", f"{count:,}") for why, count in linked.refused.items()),
-            *((f"persons of two values: {name}", f"{count:,}") for name, count in told.extra["contradictions"].items()),
-        ],
-    )
+    print_rows(("linked", "rows"), linked.lines())
     if settled is not None:
         told.notes.append(
             f"decided: {len(settled.same):,} pairs of one person, {len(settled.different):,} of two persons"

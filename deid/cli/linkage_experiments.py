@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 
 from deid.base.errors import ConfigError
-from deid.base.options import column_names, option
-from deid.cli.common import Summary
-from deid.cli.option_groups import JOBS, command, job_count
-from deid.cli.tables import working
+from deid.cli import JOBS, Summary, column_names, command, job_count, option
 from deid.cli.training_options import OutcomeOptions
 
 
@@ -46,16 +43,13 @@ def linkage(
     from deid.experiments.linkage import linkage_outcome
     from deid.experiments.mentions import Rates
 
-    places.check(told.said.json)
     for name, _ in rates:
         if name not in (known := [one.name for one in fields(Rates)]):
             raise ConfigError(f"there is no rate {name!r}", nearest(name, known))
-    with working("linking"):
-        outcome = linkage_outcome(
-            sizes, methods=column_names(methods), thresholds=thresholds, rates=Rates(**dict(rates)), runs=runs,
-            seed=seed, resamples=resamples, threads=job_count(jobs),
-        )  # fmt: skip
-    places.show(outcome, told)
+    places.run(
+        told, "linking", linkage_outcome, sizes, methods=column_names(methods), thresholds=thresholds,
+        rates=Rates(**dict(rates)), runs=runs, seed=seed, resamples=resamples, threads=job_count(jobs),
+    )  # fmt: skip
 
 
 @command
@@ -77,9 +71,5 @@ def private_linkage(
     """
     from deid.experiments.private_linkage import HARDENINGS, private_linkage_outcome
 
-    places.check(told.said.json)
-    with working("matching"):
-        outcome = private_linkage_outcome(
-            persons, thresholds, hardenings=harden or tuple(HARDENINGS), runs=runs, seed=seed
-        )
-    places.show(outcome, told)
+    kinds = harden or tuple(HARDENINGS)
+    places.run(told, "matching", private_linkage_outcome, persons, thresholds, hardenings=kinds, runs=runs, seed=seed)

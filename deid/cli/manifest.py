@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deid.base.files import write_bytes
-from deid.base.options import argument, option
-from deid.cli.common import EXIT_FAILED, Summary
-from deid.cli.option_groups import KeyOptions, command
+from deid.cli import EXIT_FAILED, KeyOptions, Summary, argument, command, option
 
 if TYPE_CHECKING:
     from deid.manifest import Check
@@ -83,8 +81,8 @@ def verify(
     """
     inputs = None
     if originals is not None:
-        from deid.cli.run_manifest import inputs_of
         from deid.io import scan
+        from deid.pipeline.facts import inputs_of
 
         inputs = dict(inputs_of(scan(originals, format)))
     check = checking.check(out, inputs)

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from deid.base.errors import ConfigError, OutputError
 from deid.base.files import clear_leftovers, write_bytes
 from deid.base.keys import Key
-from deid.base.options import argument, option
-from deid.cli.common import EXIT_LEFT_OUT, Summary, progress
-from deid.cli.option_groups import SOURCE_VARIABLE
-from deid.cli.run_manifest import inputs_of
+from deid.cli import EXIT_LEFT_OUT, SOURCE_VARIABLE, Summary, argument, option, progress
 from deid.io.formats import CollectionFormat, Format, Options
+from deid.pipeline.facts import inputs_of
 
 if TYPE_CHECKING:
     from deid.io import Source
@@ -23,6 +21,10 @@ if TYPE_CHECKING:
     from deid.pipeline.table_output import TableOutput
 
 GOLD = argument("Annotated file or folder of any readable format.", metavar="GOLD")
+NEW_OUT = argument("New file (a name with the format's suffix) or else a new or empty folder.", metavar="OUT")
+TO = option(..., "Format to write (docs/formats.md lists them).", metavar="F")
+DROP_UNMAPPED = option(False, "Leave out spans whose label has no place in the target.")
+MISTAKES = option(None, "Write a page that shows every mistake in its context (holds PHI).")
 _AGAIN = "Running again"
 _BESIDES = frozenset(
     """

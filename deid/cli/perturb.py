@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
-from deid.cli.common import Summary
-from deid.cli.option_groups import KeyOptions, TableOutputOptions, command
+from deid.cli import KeyOptions, Summary, TableOutputOptions, command, print_sections, working
 from deid.cli.table_options import RoleOptions, TableOptions
-from deid.cli.tables import print_rows, working
 from deid.disclosure.perturbing import PerturbOptions
 
 
@@ -43,26 +39,7 @@ def perturb(
         found = perturb(data, asked, key)
     write_table(found.frame, place.output)
 
-    def shown(value: float | None) -> str:
-        return "" if value is None else f"{value:.4f}"
-
-    print_rows(
-        ("column", "step", "changed", "distance", "mean shift", "sd ratio", "near"),
-        [
-            (name, own.step, *(shown(value) for what, value in asdict(own).items() if what != "step"))
-            for name, own in found.columns.items()
-        ],
-    )
-    print_rows(
-        ("table", "value"),
-        [
-            ("rows", f"{len(found.frame):,}"),
-            ("greatest change of a correlation", shown(found.correlation) or "-"),
-            ("linked rightly by the nearest row", f"{found.linked:.2%} of {found.tried:,} tried"),
-            ("alone with their quasi-identifiers", f"{found.unique:.2%}"),
-            ("smallest class", f"{found.smallest_class:,}"),
-        ],
-    )
+    print_sections(found.sections())
     steps = asked.steps()
     fates = fates_of(data)
     plain = [name for name, what in fates.items() if what.fate != "dropped" and name not in steps]

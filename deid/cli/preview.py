@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from deid.cli.common import EXIT_FAILED
+from deid.cli import EXIT_FAILED
 from deid.document import Document, Failure
 
 if TYPE_CHECKING:

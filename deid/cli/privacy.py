@@ -6,11 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from deid.base.options import option
-from deid.cli.common import EXIT_FAILED, Summary
-from deid.cli.option_groups import command
+from deid.cli import EXIT_FAILED, Summary, command, option, print_rows, working
 from deid.cli.table_options import DiskOptions, TableOptions, VerifierOptions
-from deid.cli.tables import print_rows, working
 from deid.disclosure.assessment import Finding, Requirements, assess
 
 _TABLES = "Against other tables"

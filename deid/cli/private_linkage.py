@@ -6,11 +6,8 @@ from pathlib import Path
 
 from deid.base.errors import ConfigError, InputError
 from deid.base.keys import load_key
-from deid.base.options import argument, option
-from deid.cli.common import Summary
-from deid.cli.option_groups import KeyOptions, TableOutputOptions, command
+from deid.cli import KeyOptions, Summary, TableOutputOptions, argument, command, option, working
 from deid.cli.table_options import TableOptions, table_of_files
-from deid.cli.tables import working
 from deid.linkage.encodings import Encoding, encoded_table
 
 

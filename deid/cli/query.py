@@ -6,8 +6,8 @@ import functools
 from dataclasses import asdict
 from pathlib import Path
 
-from deid.base.options import argument, option
-from deid.cli.common import Summary
+from deid.base.plots import write_plot
+from deid.cli import Summary, argument, command, option, print_csv
 from deid.cli.ledger_options import (
     DraftOptions,
     GaussianPayingOptions,
@@ -17,8 +17,6 @@ from deid.cli.ledger_options import (
     told_forecast,
     told_payment,
 )
-from deid.cli.option_groups import command
-from deid.cli.tables import print_csv
 from deid.dp.domain_options import DomainOptions
 
 
@@ -62,7 +60,6 @@ def query(
         empty = QuerySession.rehearsal(dimensions, source.protected(ledger), **terms)
         told_forecast(told, query_sections(empty.check(query, paying.epsilon)))
         return
-    drawn.check()
     if output is not None:
         check_new_table(output)
         told.begin(output)
@@ -84,7 +81,7 @@ def query(
     }
     frame = answer.to_frame()
     names = [name for name in frame.columns if name not in NUMBERS]
-    drawn.write(lambda: plot_bins(frame, "value", names))
+    write_plot(drawn.plot, lambda: plot_bins(frame, "value", names))
     if output is None:
         print_csv(frame, "%.6g")
     else:

@@ -6,11 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from deid.base.keys import load_key
-from deid.base.options import argument, said_over
-from deid.cli.common import Summary, progress
-from deid.cli.option_groups import WorkOptions, command
-from deid.cli.run_manifest import inputs_of, policy_facts
-from deid.cli.tables import print_rows
+from deid.cli import Summary, WorkOptions, argument, command, print_rows, progress, said_over
+from deid.pipeline.facts import inputs_of, policy_facts
 from deid.pipeline.options import PipelineOptions
 
 

@@ -8,9 +8,7 @@ import tempfile
 from pathlib import Path
 
 from deid.base.errors import ConfigError
-from deid.base.options import argument, option
-from deid.cli.common import Summary
-from deid.cli.option_groups import command
+from deid.cli import Summary, argument, command, option
 
 
 @command

@@ -9,12 +9,9 @@ from typing import ClassVar
 from deid.base.errors import ConfigError
 from deid.base.files import write_bytes
 from deid.base.keys import load_key
-from deid.base.options import option
+from deid.cli import EXIT_FAILED, Summary, command, option, print_rows, working
 from deid.cli.codes import attack
-from deid.cli.common import EXIT_FAILED, Summary
-from deid.cli.option_groups import command
 from deid.cli.table_options import TableOptions, VerifierOptions
-from deid.cli.tables import print_rows, working
 from deid.transactions.attacks import AttackOptions
 
 _ATTACKERS, _REPORT = "Attackers", "Report for an expert determination"

@@ -8,9 +8,7 @@ from pathlib import Path
 import typer
 
 from deid.base.files import check_new_file, write_bytes
-from deid.base.options import option
-from deid.cli.common import Summary
-from deid.cli.option_groups import command
+from deid.cli import Summary, command, option
 from deid.cli.table_options import TableOptions
 
 

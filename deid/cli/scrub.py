@@ -12,13 +12,12 @@ import typer
 
 from deid.base.errors import ConfigError
 from deid.base.keys import Key, load_key
-from deid.base.options import argument, option, place_of
-from deid.cli.common import Summary
+from deid.cli import Summary, argument, command, option, place_of
 from deid.cli.notes import AgainOptions, NotesRun, ReadingOptions
-from deid.cli.option_groups import IN, IN_OR_STDIN, KeyOptions, VaultKeeping, WorkOptions, command
-from deid.cli.run_manifest import model_facts, policy_facts
+from deid.cli.option_groups import IN, IN_OR_STDIN, KeyOptions, VaultKeeping, WorkOptions
 from deid.detection.options import RecognizerOptions
 from deid.document import Failure
+from deid.pipeline.facts import model_facts, policy_facts
 from deid.pipeline.options import PipelineOptions
 
 if TYPE_CHECKING:

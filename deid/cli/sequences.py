@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from deid.base.errors import ConfigError
-from deid.base.options import again, argument, column_names, option
-from deid.cli.common import Summary
+from deid.cli import Summary, again, argument, column_names, command, option, print_csv
 from deid.cli.cube import INTERVALS, CubeOptions, tell_release
 from deid.cli.ledger_options import (
     GaussianPayingOptions,
@@ -19,8 +18,6 @@ from deid.cli.ledger_options import (
     ToldUnitOptions,
     release_paid,
 )
-from deid.cli.option_groups import command
-from deid.cli.tables import print_csv
 from deid.dp.domain_options import DomainOptions
 
 if TYPE_CHECKING:

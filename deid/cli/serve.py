@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Iterable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from deid.base.errors import ConfigError, require
+from deid.base.errors import ConfigError
 from deid.base.keys import load_key
-from deid.base.options import option, size_of, store_of
-from deid.cli.common import Summary
-from deid.cli.filter import ManifestOptions, tell, told_proof
-from deid.cli.listening_options import CertificateOptions
-from deid.cli.option_groups import DriftOptions, VaultKeeping, WorkOptions, command
-from deid.cli.run_manifest import facts_of, models_of
+from deid.cli import DriftOptions, Summary, VaultKeeping, WorkOptions, command, option, size_of, store_of
+from deid.cli.filter import CertificateOptions, ManifestOptions, tell, told_proof
+from deid.pipeline.facts import facts_of, models_of
 from deid.pipeline.options import PipelineOptions
 
 if TYPE_CHECKING:
@@ -83,46 +78,14 @@ class JobOptions:
             raise ConfigError("jobs on tables need both sides", "give --job-source and --job-target")
         if bool(self.job_folder or self.job_source) != (self.job_store is not None):
             raise ConfigError("jobs need places and a store", "give --job-folder or --job-source, and --job-store")
-        _connections("--job-source", self.job_source)
-        _connections("--job-target", self.job_target)
-        for folder in self.job_folder:
-            require(folder.is_dir(), "a folder for jobs is not there", "make it first, or correct --job-folder")
+        if self.job_store is not None:
+            self.places()
 
-    @property
     def places(self) -> JobPlaces:
-        """Where jobs may read and write."""
+        """Return where jobs may read and write."""
         from deid.web.job_store import JobPlaces
 
-        return JobPlaces(
-            tuple(folder.resolve() for folder in self.job_folder),
-            _connections("--job-source", self.job_source),
-            _connections("--job-target", self.job_target),
-        )
-
-
-def _connections(flag: str, said: Iterable[str]) -> dict[str, str]:
-    """Return the URLs of databases by the names that requests call them.
-
-    Raises
-    ------
-    ConfigError
-        When one is no URL of a database, names a table or holds a password, or two have one name.
-    """
-    from deid.base.store import refuse_password, sqlite_file
-    from deid.io.database import DATABASES, split_place
-
-    found: dict[str, str] = {}
-    for one in said:
-        name, _, url = one.partition("=")
-        hint = f"write {flag} NAME=postgresql://user@host/database, or NAME=sqlite:///file.db"
-        named = re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name)
-        require(named is not None and "://" in url, f"{flag} is no database with a name", hint)
-        require(name not in found, f"{flag}: two databases have one name", "name each once")
-        file = sqlite_file(refuse_password(url))
-        require(file is None or file.suffix in DATABASES, f"{flag} names no file of SQLite", hint)
-        require(split_place(url)[1] is None, f"{flag} names a table", "requests name it")
-        found[name] = url
-    return found
+        return JobPlaces.said(self.job_folder, self.job_source, self.job_target)
 
 
 @command
@@ -197,7 +160,7 @@ def serve(
         stack.enter_context(comparing.watching(totals, tell))
         if work_on.job_store is not None:
             store = refuse_password(work_on.job_store)
-            places = work_on.places
+            places = work_on.places()
             work_of_jobs = JobRecipe(recipe, store, places, facts, told.asked(), partial(keeping.opened, key))
             hand = stack.enter_context(Pool(work_of_jobs, 1, silent=True))
             jobs = stack.enter_context(closing(Jobs(hand, store, places)))

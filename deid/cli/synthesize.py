@@ -6,8 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from deid.base.late import pd
-from deid.base.options import argument, option
-from deid.cli.common import Summary
+from deid.cli import Summary, TableOutputOptions, argument, command, option, print_csv
 from deid.cli.ledger_options import (
     DraftOptions,
     GaussianPayingOptions,
@@ -16,8 +15,6 @@ from deid.cli.ledger_options import (
     told_forecast,
     told_payment,
 )
-from deid.cli.option_groups import TableOutputOptions, command
-from deid.cli.tables import print_csv
 
 
 @command

@@ -7,12 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deid.base.options import again, argument, column_names, option
-from deid.cli.common import Summary
-from deid.cli.option_groups import command
+from deid.cli import Summary, again, argument, column_names, command, option
 from deid.cli.sequences import LEVEL
 from deid.cli.table_options import RoleOptions, SchemaOptions, TableOptions
-from deid.cli.tables import working
 from deid.cli.training_options import OutcomeOptions
 from deid.dp.domain_options import DomainOptions, parse_slices
 from deid.experiments.conclusions import StudyOptions
@@ -24,7 +21,6 @@ from deid.transactions.asking import CodesAsked
 if TYPE_CHECKING:
     from deid.experiments.cohorts import TablePair
     from deid.experiments.outcome import Outcome
-    from deid.table.microdata import Microdata
 
 _RELEASE = argument("The anonymized table, or made-up rows, in any order of rows.", metavar="RELEASE")
 
@@ -38,11 +34,8 @@ class ComparedCodes(CodesAsked):
 
 def _compare(told: Summary, places: OutcomeOptions, compare: Callable[[], Outcome]) -> None:
     """Run an experiment that compares with the truth, and say that its figures are not private."""
-    places.check(told.said.json)
     told.notes = ["NOT PRIVATE: errors were computed from true counts"]
-    with working("comparing"):
-        outcome = compare()
-    places.show(outcome, told)
+    outcome = places.run(told, "comparing", compare)
     told.extra |= {"private": False, "rows": len(outcome.rows)}
 
 
@@ -134,10 +127,11 @@ def sequences(
     _compare(told, places, compare)
 
 
-def _pair(truth: Microdata, release: Microdata, made_up: bool) -> TablePair:
+def _pair(source: TableOptions, place: str, roles: SchemaOptions, made_up: bool) -> TablePair:
     """Return an original and its release, or rows of nobody, ready for questions."""
     from deid.experiments.cohorts import TablePair, made_up_rows
 
+    truth, release = roles.open(source.table, source), roles.open(place, source, published=True)
     return TablePair(truth, made_up_rows(truth, release) if made_up else release, made_up)
 
 
@@ -162,10 +156,7 @@ def conclusions(
 
     from deid.experiments.conclusions import conclusions_outcome
 
-    places.check(told.said.json)
-    truth = roles.open(source.table, source)
-    pair = _pair(truth, roles.open(release, source, published=True), made_up)
-    places.show(conclusions_outcome(pair, asked), told)
+    places.show(conclusions_outcome(_pair(source, release, roles, made_up), asked), told)
 
 
 @command
@@ -188,13 +179,9 @@ def models(
 
     from deid.experiments.models import models_outcome
 
-    places.check(told.said.json)
-    truth = roles.open(source.table, source)
-    pair = _pair(truth, roles.open(release, source, published=True), asked.made_up)
+    pair = _pair(source, release, roles, asked.made_up)
     others = None if asked.test is None else roles.open(str(asked.test), source)
-    with working("training"):
-        outcome = models_outcome(pair, asked, others)
-    places.show(outcome, told)
+    places.run(told, "training", models_outcome, pair, asked, others)
 
 
 @command
@@ -218,11 +205,11 @@ def tables(
     """
     from deid.experiments.tables import tables_outcome
 
-    places.check(told.said.json)
     data = roles.open(source.table, source)
-    with working("making releases"):
-        outcome = tables_outcome(data, column_names(methods), ks, queries=queries, column=precision, seed=seed)
-    places.show(outcome, told)
+    places.run(
+        told, "making releases", tables_outcome, data, column_names(methods), ks, queries=queries, column=precision,
+        seed=seed,
+    )  # fmt: skip
 
 
 @command
@@ -244,15 +231,12 @@ def same_disease(
 
     from deid.experiments.same_disease import same_disease_outcome
 
-    places.check(told.said.json)
     asked = {"dates": column_names(dates) if dates else [], "zips": column_names(zips) if zips else []}
     patients, people = (
         replace(table, kinds={**table.kinds, **dict.fromkeys(asked["zips"], "nominal")})
         for table in (roles.open(place, source) for place in (source.table, population))
     )
-    with working("comparing"):
-        outcome = same_disease_outcome(patients, people, **asked)
-    places.show(outcome, told)
+    places.run(told, "comparing", same_disease_outcome, patients, people, **asked)
 
 
 @command
@@ -271,11 +255,9 @@ def codes(
     from deid.experiments.codes import codes_outcome
     from deid.manifest import persons_linked
 
-    places.check(told.said.json)
     frame = source.read()
-    with working("comparing"):
-        outcome = codes_outcome(frame, asked, column_names(methods), linked=persons_linked(source.table, asked.person))
-    places.show(outcome, told)
+    linked = persons_linked(source.table, asked.person)
+    places.run(told, "comparing", codes_outcome, frame, asked, column_names(methods), linked=linked)
 
 
 @command
@@ -296,9 +278,7 @@ def trajectories(
     """
     from deid.experiments.trajectories import trajectories_outcome
 
-    places.check(told.said.json)
-    with working("comparing"):
-        outcome = trajectories_outcome(
-            source.read(), columns, ks, weights=weights, methods=column_names(methods), seed=seed
-        )
-    places.show(outcome, told)
+    names = column_names(methods)
+    places.run(
+        told, "comparing", trajectories_outcome, source.read(), columns, ks, weights=weights, methods=names, seed=seed
+    )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from deid.base.errors import ConfigError
 from deid.base.late import pd
-from deid.base.options import argument, column_names, named_value, option, size_of
+from deid.cli import argument, column_names, named_value, option, size_of
 
 if TYPE_CHECKING:
     from deid.disclosure.schema import Schema

@@ -8,12 +8,10 @@ from pathlib import Path
 import typer
 
 from deid.base.errors import ConfigError
-from deid.base.options import argument, option
-from deid.cli.common import Summary, in_line
-from deid.cli.option_groups import OutputOptions, command
-from deid.cli.run_manifest import inputs_of
+from deid.cli import OutputOptions, Summary, argument, command, in_line, option
 from deid.cli.training_options import CorpusOptions, FeatureOptions
 from deid.labeling.training import TrainingOptions
+from deid.pipeline.facts import inputs_of
 
 
 @command

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec
 
-from deid.base.errors import OutputError
-from deid.base.files import write_bytes
-from deid.base.options import argument, option
-from deid.cli.common import Summary, in_line, progress
-from deid.cli.tables import print_sections
+from deid.base.files import check_folder, write_bytes
+from deid.base.plots import check_plot, write_plot
+from deid.cli import Summary, argument, in_line, option, print_sections, progress, working
 from deid.document import kept
 from deid.labeling.training import TrainingOptions
 
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
     from deid.experiments.outcome import Outcome
     from deid.experiments.trials import TrialSetup
     from deid.features import FeatureSet
+
+P = ParamSpec("P")
 
 _FEATURES, _FOLDS = "Features", "Folds"
 
@@ -98,19 +99,23 @@ class OutcomeOptions:
     report: Path | None = option(None, "Write tables and plot as a web page.")
     plot: Path | None = option(None, "Write the plot (.svg or .png).")
 
-    def check(self, *others: Path | None) -> None:
+    def __post_init__(self) -> None:
         """Refuse a file that cannot be written before hours of training rather than after them."""
-        from deid.base.plots import check_image
+        check_plot(self.plot)
+        for file in filter(None, (self.output, self.report)):
+            check_folder(file)
 
-        if self.plot is not None:
-            check_image(self.plot)
-        for file in (self.output, self.report, self.plot, *others):
-            if file is not None and not file.parent.is_dir():
-                raise OutputError("there is no folder for this file", "make the folder first", str(file))
+    def run(
+        self, told: Summary, doing: str, experiment: Callable[P, Outcome], *given: P.args, **named: P.kwargs
+    ) -> Outcome:
+        """Run an experiment, show what it found, and return that."""
+        with working(doing):
+            outcome = experiment(*given, **named)
+        self.show(outcome, told)
+        return outcome
 
     def show(self, outcome: Outcome, summary: Summary) -> None:
         """Print an outcome, and write what is asked for; the summary gets its figures."""
-        from deid.base.plots import check_image, image
         from deid.base.reports import write_page
 
         print_sections(outcome.sections)
@@ -118,8 +123,7 @@ class OutcomeOptions:
             write_bytes(self.output, outcome.rows.to_csv(index=False).encode(), private=False, replace=True)
         if self.report is not None:
             write_page(self.report, outcome.title, outcome.sections, [outcome.draw()] if outcome.draw else [])
-        if self.plot is not None and outcome.draw is not None:
-            write_bytes(self.plot, image(outcome.draw(), check_image(self.plot)), private=False, replace=True)
+        write_plot(self.plot, outcome.draw)
         summary.extra |= outcome.values
 
 

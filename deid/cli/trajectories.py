@@ -5,11 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from deid.base.files import check_new_file
-from deid.base.options import option
-from deid.cli.common import Summary
-from deid.cli.option_groups import TableOutputOptions, command
+from deid.cli import Summary, TableOutputOptions, command, option, working
 from deid.cli.table_options import TableOptions
-from deid.cli.tables import working
 from deid.trajectories.publishing import TrajectoryOptions, release_diagnoses
 
 

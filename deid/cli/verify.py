@@ -1,21 +1,82 @@
-"""The commands verify and map: what a scrubbing did, checked and carried over."""
+"""The commands explain, verify, map and audit: what a scrubbing finds, did, and may have missed."""
 
 from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from deid.base.errors import ConfigError, InputError, OutputError
+from deid.base.errors import ConfigError, DeidError, InputError, OutputError
 from deid.base.files import atomic_files
-from deid.base.options import argument, option, place_of
-from deid.cli.common import Summary
+from deid.cli import IN, KeyOptions, Summary, argument, command, option, place_of, print_sections
 from deid.cli.notes import ListOptions, NotesRun, ReadingOptions
-from deid.cli.option_groups import IN, KeyOptions, command
-from deid.cli.run_manifest import model_facts, policy_facts
 from deid.detection.options import RecognizerOptions
-from deid.document import kept
+from deid.document import Failure, kept
+from deid.pipeline.facts import model_facts, policy_facts
+
+if TYPE_CHECKING:
+    from deid.document import Document
+
+
+@command
+def explain(
+    told: Summary,
+    *,
+    source: Path = argument("File or folder of any readable format.", metavar="NOTE"),
+    number: int = option(1, "Which document of NOTE.", minimum=1),
+    at: tuple[str, ...] = option(
+        (), "Explain each word there, also where nothing was found (repeatable).", metavar="START:END"
+    ),
+    show_text: bool = option(False, "Show the words too: PHI on your terminal (never in the JSON)."),
+    policy: str | None = option(None, "Show what this policy does with each span, too.", metavar="NAME|F"),
+    said: RecognizerOptions,
+    reading: ReadingOptions,
+) -> None:
+    """Say why each span of a note was found, and what was proposed in vain.
+
+    Shows offsets, categories, rules and figures; the text only with --show-text. The spans are those that deid scrub
+    and deid tag find with the same options.
+
+    Example: deid explain note.txt --at 120:135 --show-text
+    """
+    from deid.detection.explanation_tables import explanation_sections
+    from deid.pipeline.known_people import recognizer_of
+    from deid.replacement.policy import load_policy
+
+    document = _document(source, number, reading)
+    places = [_place(text, len(document.text)) for text in at]
+    loaded = load_policy(policy) if policy else None
+    recognizer = recognizer_of(said)
+    explanation = recognizer.explain(document, places)
+    print_sections(explanation_sections(explanation, document, loaded, show=show_text, asked=bool(places)))
+    told.documents, told.extra = 1, explanation.as_dict()
+    told.categories.update(item.span.category for item in explanation.spans)
+
+
+def _document(path: Path, number: int, reading: ReadingOptions) -> Document:
+    """Read one document."""
+    item = next(islice(reading.scan(path).documents(), number - 1, None), None)
+    if item is None:
+        raise ConfigError(f"there is no document {number}", "--number counts the documents from 1", str(path))
+    if isinstance(item, Failure):
+        if isinstance(item.error, DeidError):
+            raise item.error
+        raise InputError("the document cannot be read", "look at its format and encoding", item.name)
+    return item
+
+
+def _place(text: str, length: int) -> tuple[int, int]:
+    """Read START:END."""
+    start, colon, end = text.partition(":")
+    if not (colon and start.isdecimal() and end.isdecimal() and int(start) < int(end) <= length):
+        raise ConfigError(
+            "--at is no place in the note", f"START:END in characters from 0, such as 120:135; the note has {length}"
+        )
+    return int(start), int(end)
+
 
 _EDITS = "Edit log of deid scrub."
 
@@ -110,3 +171,60 @@ def map_spans(
             moved += 1
     told.notes.append(f"{moved} spans moved to {offsets} offsets, {len(told.failures)} could not be moved")
     told.extra = {"spans": moved}
+
+
+@command
+def audit(
+    told: Summary,
+    *,
+    out: Path = argument("Scrubbed notes: file or folder.", metavar="OUT"),
+    sample: int = option(300, "Notes to draw, at least."),
+    sheet: Path | None = option(None, "Write the notes that are drawn to F, a CSV to fill in."),
+    marks: Path | None = option(None, "The sheet, filled in: state the bound."),
+    strata: str | None = option(None, "Draw by type of note: a column or field, or folder.", metavar="FIELD"),
+    seed: int = option(0, "Another seed draws other notes."),
+    confidence: float = option(0.95, "Confidence of the bound.", metavar="P"),
+    key: KeyOptions,
+    reading: ReadingOptions,
+) -> None:
+    """Bound what scrubbing missed: draw notes, read them, say what that shows.
+
+    First with --sheet: it holds a row for each note that was drawn. Write into its column leaks how many identifiers
+    were missed in the note, 0 for none, and into words how many words they have. Then with --marks and the same
+    --sample, --strata and --seed. Both runs leave a manifest, so that no draw is thrown away unseen.
+
+    Example: deid audit scrubbed/ --sample 300 --sheet sheet.csv
+    """
+    from deid.base.reports import Section
+    from deid.cli.tables import print_sections
+    from deid.manifest import public_name
+    from deid.pipeline.auditing import bound_leaks, draw_notes, read_marks, write_sheet
+
+    if (sheet is None) == (marks is None):
+        raise ConfigError("either --sheet or --marks", "write the sheet first, then give it filled in")
+    told.begin(out, key.existing())
+    source = replace(reading, any_label=True).scan(out)
+    draw = draw_notes(source, sample, by=strata, seed=seed)
+    told.notes = source.remarks()
+    if draw.unreadable:
+        told.notes.append(f"{draw.unreadable} notes could not be read, so nothing is said of them")
+    drawn = draw.drawn
+    types = {kind: kind if public_name(kind) else told.run.name(kind) for kind in draw.sizes}
+    if sheet is not None:
+        write_sheet(sheet, source, draw)
+        told.notes.append(f"{drawn.total()} of {draw.total} notes are drawn, of {len(draw.sizes)} types")
+        told.places.append(f"{sheet}: fill in leaks (and words), then: deid audit {out} --marks {sheet}")
+        told.extra = {"types": {types[kind]: [size, drawn[kind]] for kind, size in draw.sizes.items()}}
+    else:
+        assert marks is not None
+        audit = bound_leaks(source, draw, read_marks(marks), confidence)
+        told.notes += audit.sentences()
+        told.extra = {
+            **audit.as_dict(),
+            "types": {types[kind]: list(values) for kind, values in audit.types.items()},
+        }
+        rows = tuple(
+            (kind, f"{n:,}", str(r), str(bad), f"{bound:.2%}") for kind, (n, r, bad, bound) in audit.types.items()
+        )
+        print_sections([Section("Notes with a leak", ("type", "notes", "read", "with a leak", "at most"), rows)])
+    told.sign(out, looked=True)

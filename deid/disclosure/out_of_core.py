@@ -75,6 +75,23 @@ class DiskRelease:
             "findings": [finding.as_dict() for finding in self.findings],
         }
 
+    def lines(self) -> list[tuple[str, str]]:
+        """Return what was done and reached, for a terminal."""
+        return [
+            ("method", "mondrian"),
+            ("rows published", f"{self.rows:,}"),
+            *((f.name, f"{f.reached} (asked: {f.wanted})") for f in self.findings if f.wanted),
+            ("loss: NCP, classes", f"{self.ncp:.4f}, {self.classes:,}"),
+            ("parts of the first cuts", f"{self.parts:,}"),
+        ]
+
+    def notes(self) -> list[str]:
+        """Return what must be said beside the release."""
+        told = {"unaltered": "published as they are, without protection", "dropped": "left out"}
+        found = {what: [name for name, (_, fate) in self.fates.items() if fate == what] for what in told}
+        said = [f"{told[what]}: {', '.join(names)}" for what, names in found.items() if names]
+        return [*said, "whether persons look alike, or have several rows, was not looked at"]
+
 
 def anonymize_on_disk(
     source: str | Path,

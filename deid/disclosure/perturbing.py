@@ -19,6 +19,7 @@ from deid.base.errors import ConfigError, InputError, OutputError, require
 from deid.base.keys import Key
 from deid.base.late import pd
 from deid.base.options import column_names, named_value, option
+from deid.base.reports import Section
 from deid.disclosure.classes import equivalence_classes
 from deid.disclosure.guards import check_before_release, fates_of
 from deid.disclosure.perturbation import (
@@ -163,6 +164,26 @@ class Perturbed:
         """Return JSON values; no cell of the table."""
         told = {name: getattr(self, name) for name in ("correlation", "linked", "unique", "smallest_class", "tried")}
         return {"rows": len(self.frame), **told, "utility": {name: asdict(own) for name, own in self.columns.items()}}
+
+    def sections(self) -> list[Section]:
+        """Return what was done to each column, and what an attacker is left with, as tables."""
+
+        def shown(value: float | None) -> str:
+            return "" if value is None else f"{value:.4f}"
+
+        columns = [
+            (name, own.step, *(shown(value) for what, value in asdict(own).items() if what != "step"))
+            for name, own in self.columns.items()
+        ]
+        table = [
+            ("rows", f"{len(self.frame):,}"),
+            ("greatest change of a correlation", shown(self.correlation) or "-"),
+            ("linked rightly by the nearest row", f"{self.linked:.2%} of {self.tried:,} tried"),
+            ("alone with their quasi-identifiers", f"{self.unique:.2%}"),
+            ("smallest class", f"{self.smallest_class:,}"),
+        ]
+        titles = ("column", "step", "changed", "distance", "mean shift", "sd ratio", "near")
+        return [Section("", titles, columns), Section("", ("table", "value"), table)]
 
 
 def perturb(data: Microdata, asked: PerturbOptions, key: Key) -> Perturbed:

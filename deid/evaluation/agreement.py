@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from deid.base.reports import Section
 from deid.document import Document, Span
 from deid.evaluation.cases import keys
 from deid.evaluation.evaluation import ScoringSettings, evaluate
@@ -73,6 +74,25 @@ class Agreement:
             "tokens": self.tokens,
             "pairs": [pair.as_dict() for pair in self.pairs],
         }
+
+    def sections(self) -> list[Section]:
+        """Return the figures as tables: of each pair, and of each pair by category."""
+
+        def shown(value: float | None) -> str:
+            return "-" if value is None else f"{value:.4f}"
+
+        rows, by_category = [], []
+        for pair in self.pairs:
+            names = " and ".join(pair.annotators)
+            counts, figures = (pair.documents, pair.tokens, *pair.spans), (pair.f1, pair.overlap, pair.kappa)
+            rows.append((names, *map(str, counts), *map(shown, figures)))
+            by_category += [(names, c, shown(f1), str(spans)) for c, (f1, spans) in sorted(pair.by_category.items())]
+        titles = ("annotators", "notes", "tokens", "spans", "spans", "span F1", "overlap F1", "kappa")
+        note = f"Krippendorff's alpha of all: {shown(self.alpha)}, on {self.tokens} tokens of {self.documents} notes"
+        return [
+            Section("Agreement", titles, rows, note),
+            Section("By category", ("annotators", "category", "span F1", "spans of both"), by_category),
+        ]
 
 
 @dataclass(frozen=True, slots=True)

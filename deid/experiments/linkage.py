@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from deid.base.errors import ConfigError
 from deid.base.late import pd
-from deid.base.reports import Section, frame_records
+from deid.base.reports import Section
 from deid.experiments.mentions import Rates, make_mentions
-from deid.experiments.outcome import Outcome
+from deid.experiments.outcome import Form, Outcome
 from deid.linkage.linking import LinkOptions, link_table
 from deid.linkage.measures import MEASURES, score_clusters
 
@@ -97,8 +97,7 @@ def linkage_outcome(
                     began = time.process_time()
     table = pd.DataFrame(rows)
     settings = {"rates": vars(rates or Rates()), "resamples": resamples, "seed": seed, "runs": runs}
-    values = {"settings": settings, "rows": frame_records(table)}
-    return Outcome("Linkage of made-up mentions", [linkage_section(table)], table, values, lambda: plot_linkage(table))
+    return LINKED.outcome(table, settings=settings)
 
 
 def linkage_section(table: pd.DataFrame) -> Section:
@@ -136,3 +135,11 @@ def plot_linkage(table: pd.DataFrame) -> Figure:
     axes.grid(alpha=0.3)
     axes.legend()
     return figure
+
+
+LINKED = Form(
+    "Linkage of made-up mentions",
+    lambda frame, _: [linkage_section(frame)],
+    plot_linkage,
+    "Precision over recall of pairs, a line a method and a point a threshold",
+)

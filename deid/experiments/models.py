@@ -27,7 +27,7 @@ from deid.base.options import column_names, option, place_of
 from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import Section, frame_section
 from deid.experiments.cohorts import TablePair
-from deid.experiments.outcome import Outcome
+from deid.experiments.outcome import Form, Outcome
 from deid.table.microdata import Microdata, check_columns
 
 _MOST_VALUES = 50
@@ -398,7 +398,7 @@ def models_outcome(pair: TablePair, said: ModelOptions, test: Microdata | None =
     """Return the comparison of models as an outcome; parameters and errors as those of `compare_models`."""
     found = compare_models(pair, said, test)
     settings = {"test": test is not None, "made_up": said.made_up, "rows": len(pair.original)}
-    return Outcome.of_frame("Models from a release", found, models_section(found, settings), settings, plot_models)
+    return MODELS.outcome(found, settings=settings)
 
 
 def models_section(found: pd.DataFrame, settings: Mapping[str, Any]) -> Section:
@@ -426,3 +426,11 @@ def plot_models(found: pd.DataFrame) -> Figure:
     axes.invert_yaxis()
     axes.legend()
     return figure
+
+
+MODELS = Form(
+    "Models from a release",
+    lambda frame, values: [models_section(frame, values["settings"])],
+    plot_models,
+    "Bars: measures of models trained on the original and on the release",
+)

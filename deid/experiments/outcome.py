@@ -57,15 +57,31 @@ class Outcome:
     values: Mapping[str, Any]
     draw: Callable[[], Figure] | None = None
 
-    @classmethod
-    def of_frame(
-        cls,
-        title: str,
-        frame: pd.DataFrame,
-        section: Section,
-        settings: Mapping[str, Any],
-        draw: Callable[[pd.DataFrame], Figure] | None = None,
-    ) -> Outcome:
-        """Return the outcome that is one table."""
-        values = {"settings": settings, "rows": frame_records(frame)}
-        return cls(title, [section], frame, values, None if draw is None else lambda: draw(frame))
+
+@dataclass(frozen=True)
+class Form:
+    """How the figures of an experiment are shown: when it has run, and when they are read again from JSON.
+
+    Parameters
+    ----------
+    title : str
+        Of a page.
+    sections : callable
+        Makes tables of the figures, a row a measurement, and of all JSON values.
+    draw : callable, optional
+        Draws the plot of the figures.
+    alt : str
+        What the plot shows, in words.
+    """
+
+    title: str
+    sections: Callable[[pd.DataFrame, Mapping[str, Any]], Sequence[Section]]
+    draw: Callable[[pd.DataFrame], Figure] | None = None
+    alt: str = ""
+
+    def outcome(self, frame: pd.DataFrame, **values: Any) -> Outcome:
+        """Return figures, with further JSON values, as an outcome."""
+        told, draw = {**values, "rows": frame_records(frame)}, self.draw
+        return Outcome(
+            self.title, self.sections(frame, told), frame, told, None if draw is None else lambda: draw(frame)
+        )

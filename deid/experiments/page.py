@@ -10,6 +10,8 @@ from deid.experiments.active_learning import documents_needed
 from deid.experiments.crossval import CrossValidation
 from deid.experiments.hips import ATTACKS, Hips
 from deid.experiments.learning import STARTS
+from deid.experiments.outcome import Form
+from deid.experiments.plots import plot_active_learning, plot_learning, plot_sampling, plot_subsets
 from deid.experiments.sampling import CURVES
 from deid.experiments.subsets import MEASURES
 from deid.labeling.learners import LEARNERS
@@ -195,3 +197,30 @@ def learners_section(frame: pd.DataFrame) -> Section:
     rows = [row | {"what": LEARNERS[row["algorithm"]][0]} for row in frame.to_dict("records")]
     forms = {"--algorithm": "{algorithm}", "": "{what}", "CPU s": "{train_cpu_seconds:.1f}"}
     return Section.of("Learners", rows, forms | _scores("token_"), _NOTE)
+
+
+FEATURES = Form(
+    "Feature groups",
+    lambda frame, values: [subsets_section(frame, values["settings"]["measure"])],
+    plot_subsets,
+    "F1 of each subset of the feature groups, by fold and mean",
+)
+SAMPLING = Form(
+    "Sampling and the recall dial",
+    lambda frame, _: [sampling_section(frame)],
+    plot_sampling,
+    "Precision over recall of PHI words, and strict F1 over CPU seconds",
+)
+LEARNING = Form(
+    "Learning curve",
+    lambda frame, _: [learning_section(frame)],
+    plot_learning,
+    "Strict F1 and recall of PHI words over the documents trained on",
+)
+QUEUES = Form(
+    "Active learning, simulated",
+    lambda frame, values: active_learning_sections(frame, values["settings"]["queue"]["targets"]),
+    plot_active_learning,
+    "Strict F1 over notes and over words annotated, a line a queue",
+)
+LEARNT = Form("Learners", lambda frame, _: [learners_section(frame)])

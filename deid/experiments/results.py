@@ -25,29 +25,16 @@ from deid.experiments.codes import codes_sections, plot_codes
 from deid.experiments.conclusions import conclusions_sections
 from deid.experiments.dp import plot_histograms, plot_methods, plot_thresholds
 from deid.experiments.hips import Hips
-from deid.experiments.linkage import linkage_section, plot_linkage
-from deid.experiments.models import models_section, plot_models
-from deid.experiments.page import (
-    active_learning_sections,
-    hips_sections,
-    learners_section,
-    learning_section,
-    sampling_section,
-    subsets_section,
-)
-from deid.experiments.plots import (
-    plot_active_learning,
-    plot_conclusions,
-    plot_hips,
-    plot_learning,
-    plot_sampling,
-    plot_subsets,
-)
+from deid.experiments.linkage import LINKED
+from deid.experiments.models import MODELS
+from deid.experiments.outcome import Form
+from deid.experiments.page import FEATURES, LEARNING, LEARNT, QUEUES, SAMPLING, hips_sections
+from deid.experiments.plots import plot_conclusions, plot_hips
 from deid.experiments.robustness import Robustness, robustness_section
-from deid.experiments.same_disease import plot_same_disease, same_disease_section
+from deid.experiments.same_disease import ONE_DISEASE
 from deid.experiments.sequences import drawn_sections, plot_sequences
-from deid.experiments.tables import plot_tables, tables_sections
-from deid.experiments.trajectories import plot_trajectories, trajectories_sections
+from deid.experiments.tables import RELEASES
+from deid.experiments.trajectories import LONGITUDINAL
 
 _MOST = 64 * 2**20
 """Bytes of a file of results; the largest evaluations take a few hundred a document."""
@@ -324,16 +311,11 @@ def _calibration(values: Values) -> Shown:
 # --- experiments ---
 
 
-def _of_frame(
-    title: str,
-    sections: Callable[[pd.DataFrame, Values], Sequence[Section]],
-    draw: Callable[[pd.DataFrame], Figure] | None,
-    alt: str = "",
-    rows: str = "rows",
-) -> Callable[[Values], Shown]:
+def _again(form: Form, rows: str = "rows") -> Callable[[Values], Shown]:
     def shown(values: Values) -> Shown:
         frame = _frame(values[rows])
-        return Shown(title, sections(frame, values), [Plot(draw(frame), alt)] if draw else [])
+        plots = [Plot(form.draw(frame), form.alt)] if form.draw else []
+        return Shown(form.title, form.sections(frame, values), plots)
 
     return shown
 
@@ -344,7 +326,7 @@ def _dp(values: Values) -> Shown:
     section = lambda frame, _: [frame_section("Error of releases", frame, _NOT_PRIVATE)]  # noqa: E731
     alts = {"methods": "L1 error over epsilon, a panel a slice", "bins": "Counts over bins, a panel a release"}
     alt = alts.get(which, "L1 error over the threshold")
-    return _of_frame("Error by epsilon", section, drawn[which], alt, which)(values)
+    return _again(Form("Error by epsilon", section, drawn[which], alt), which)(values)
 
 
 def _sequences(values: Values) -> Shown:
@@ -432,64 +414,22 @@ _KINDS: Mapping[str, Callable[[Values], Shown]] = {
     "evaluate": _evaluation,
     "crossval": _crossval,
     "calibrate": _calibration,
-    "experiment learning-curve": _of_frame(
-        "Learning curve",
-        lambda frame, _: [learning_section(frame)],
-        plot_learning,
-        "Strict F1 and recall of PHI words over the documents trained on",
-    ),
-    "experiment active-learning": _of_frame(
-        "Active learning, simulated",
-        lambda frame, values: active_learning_sections(frame, values["settings"]["queue"]["targets"]),
-        plot_active_learning,
-        "Strict F1 over notes and over words annotated, a line a queue",
-    ),
-    "experiment features": _of_frame(
-        "Feature groups",
-        lambda frame, values: [subsets_section(frame, values["settings"]["measure"])],
-        plot_subsets,
-        "F1 of each subset of the feature groups, by fold and mean",
-    ),
-    "experiment sampling": _of_frame(
-        "Sampling and the recall dial",
-        lambda frame, _: [sampling_section(frame)],
-        plot_sampling,
-        "Precision over recall of PHI words, and strict F1 over CPU seconds",
-    ),
-    "experiment learners": _of_frame("Learners", lambda frame, _: [learners_section(frame)], None),
+    "experiment learning-curve": _again(LEARNING),
+    "experiment active-learning": _again(QUEUES),
+    "experiment features": _again(FEATURES),
+    "experiment sampling": _again(SAMPLING),
+    "experiment learners": _again(LEARNT),
     "experiment dp": _dp,
     "experiment sequences": _sequences,
     "experiment hips": _hips,
     "experiment robustness": _robustness,
-    "experiment linkage": _of_frame(
-        "Linkage of made-up mentions",
-        lambda frame, _: [linkage_section(frame)],
-        plot_linkage,
-        "Precision over recall of pairs, a line a method and a point a threshold",
-    ),
-    "experiment tables": _of_frame(
-        "Anonymized tables", tables_sections, plot_tables, "Loss and errors of queries over k, a line a method"
-    ),
-    "experiment same-disease": _of_frame(
-        "One disease",
-        lambda frame, _: [same_disease_section(frame)],
-        plot_same_disease,
-        "Average risks Q and R by release",
-    ),
-    "experiment trajectories": _of_frame(
-        "Longitudinal records",
-        lambda frame, values: trajectories_sections(frame, values["shape"]),
-        plot_trajectories,
-        "Loss of codes and ages, and AvgRE, over k or weights",
-    ),
+    "experiment linkage": _again(LINKED),
+    "experiment tables": _again(RELEASES),
+    "experiment same-disease": _again(ONE_DISEASE),
+    "experiment trajectories": _again(LONGITUDINAL),
     "experiment codes": _codes,
     "experiment conclusions": _conclusions,
-    "experiment models": _of_frame(
-        "Models from a release",
-        lambda frame, values: [models_section(frame, values["settings"])],
-        plot_models,
-        "Bars: measures of models trained on the original and on the release",
-    ),
+    "experiment models": _again(MODELS),
     "ru-map": _ru_map,
     "anonymize": _release,
 }

@@ -15,10 +15,10 @@ from dataclasses import replace
 from deid.base.errors import ConfigError
 from deid.base.late import pd
 from deid.base.plots import COLOURS, Figure, new_figure
-from deid.base.reports import Section, frame_records, frame_section
+from deid.base.reports import Section, frame_section
 from deid.disclosure.risk import PopulationRisk, population_risk
 from deid.disclosure.same_disease import recode_same_disease
-from deid.experiments.outcome import Outcome
+from deid.experiments.outcome import Form, Outcome
 from deid.table.microdata import Microdata, check_columns
 
 
@@ -109,5 +109,9 @@ def same_disease_outcome(
 ) -> Outcome:
     """Compare releases of patients with one disease, and return table and plot; see `compare_same_disease`."""
     frame = compare_same_disease(patients, population, dates=dates, zips=zips)
-    section, values = same_disease_section(frame), {"rows": frame_records(frame)}
-    return Outcome("One disease", [section], frame, values, lambda: plot_same_disease(frame))
+    return ONE_DISEASE.outcome(frame)
+
+
+ONE_DISEASE = Form(
+    "One disease", lambda frame, _: [same_disease_section(frame)], plot_same_disease, "Average risks Q and R by release"
+)

@@ -13,13 +13,13 @@ from typing import Any
 from deid.base.errors import DeidError, require
 from deid.base.late import pd
 from deid.base.plots import COLOURS, Figure, new_figure
-from deid.base.reports import Section, frame_records, frame_section
+from deid.base.reports import Section, frame_section
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.guards import check_before_release, drop_unnamed
 from deid.disclosure.methods import MethodOptions
 from deid.disclosure.queries import average_relative_error, query_precision, random_queries
 from deid.disclosure.release import Release, anonymize
-from deid.experiments.outcome import Outcome
+from deid.experiments.outcome import Form, Outcome
 from deid.table.microdata import SUPPRESSED, Microdata, check_columns
 
 PARTIAL, FULL = "partial", "full"
@@ -164,5 +164,7 @@ def tables_outcome(
 ) -> Outcome:
     """Compare releases of a table, and return table and plot; see `compare_tables`."""
     frame, failures = compare_tables(data, methods, ks, options=options, queries=queries, column=column, seed=seed)
-    values = {"rows": frame_records(frame), "not_reached": [[method, k, error.what] for method, k, error in failures]}
-    return Outcome("Anonymized tables", tables_sections(frame, values), frame, values, lambda: plot_tables(frame))
+    return RELEASES.outcome(frame, not_reached=[[method, k, error.what] for method, k, error in failures])
+
+
+RELEASES = Form("Anonymized tables", tables_sections, plot_tables, "Loss and errors of queries over k, a line a method")

@@ -13,8 +13,8 @@ import numpy as np
 from deid.base.errors import require
 from deid.base.late import pd
 from deid.base.plots import COLOURS, Figure, new_figure
-from deid.base.reports import Section, frame_records, frame_section
-from deid.experiments.outcome import Outcome
+from deid.base.reports import Section, frame_section
+from deid.experiments.outcome import Form, Outcome
 from deid.trajectories import Trajectories, anonymize_trajectories, check_trajectories
 from deid.trajectories.measures import average_relative_error, loss_of
 from deid.trajectories.publishing import DiagnosisColumns, read_diagnoses
@@ -140,5 +140,12 @@ def trajectories_outcome(
     """Compare releases of a table of diagnoses, and return tables and plot; see `compare_trajectories`."""
     data = read_diagnoses(frame, columns)
     shape, compared = shape_of(data), compare_trajectories(data, ks, weights=weights, methods=methods, seed=seed)
-    sections, values = trajectories_sections(compared, shape), {"shape": shape, "rows": frame_records(compared)}
-    return Outcome("Longitudinal records", sections, compared, values, lambda: plot_trajectories(compared))
+    return LONGITUDINAL.outcome(compared, shape=shape)
+
+
+LONGITUDINAL = Form(
+    "Longitudinal records",
+    lambda frame, values: trajectories_sections(frame, values["shape"]),
+    plot_trajectories,
+    "Loss of codes and ages, and AvgRE, over k or weights",
+)

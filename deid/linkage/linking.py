@@ -189,6 +189,19 @@ class Linked:
             "model": None if self.model is None else self.model.checksum,
         }
 
+    def lines(self) -> list[tuple[str, str]]:
+        """Return what was joined and kept apart, for a terminal."""
+        told = self.as_dict()
+        counts = {
+            "rows": told["rows"],
+            "persons": told["persons"],
+            **({"pairs for review": told["review"]} if told["review"] else {}),
+            **{f"pairs by {why}": count for why, count in self.joined.items()},
+            **{f"kept apart: {why}": count for why, count in self.refused.items()},
+            **{f"persons of two values: {name}": count for name, count in told["contradictions"].items()},
+        }
+        return [(what, f"{count:,}") for what, count in counts.items()]
+
 
 @dataclass(frozen=True)
 class Whole:

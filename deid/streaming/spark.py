@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType
 
-__all__ = ["rejected_rows", "scrub", "scrub_by", "session", "split", "tag", "tag_by"]
+__all__ = ["rejected_rows", "scrub", "scrub_by", "session", "split", "tag", "tag_by", "work_on"]
 
 
 def scrub(
@@ -69,14 +69,14 @@ def scrub(
     DeidError
         When options contradict each other, a column is not there, or the key is not, or stands where Spark logs it.
     """
-    work = _work(df, text, id, timeout, max_document)
+    work = work_on(df, text, id, timeout, max_document)
     batch = ScrubBatch(key=KeyPlace.of(key_file), options=PipelineOptions(**options, patient_field=patient), **work)
     batch.make()  # what cannot be fulfilled is an error of now, not of the workers
     return scrub_by(df, batch)
 
 
-def _work(df: DataFrame, text: str | None, id: str | None, timeout: float, most: int) -> dict[str, Any]:
-    """Return what the work on batches is told of a frame."""
+def work_on(df: DataFrame, text: str | None, id: str | None, timeout: float, most: int) -> dict[str, Any]:
+    """Return what the work on batches is told of a frame; parameters as those of `scrub`."""
     columns = columns_of(df.columns, text, id)
     return {"names": tuple(df.columns), "columns": columns, "timeout": timeout, "max_document": most}
 
@@ -131,7 +131,7 @@ def tag(
     DeidError
         When options contradict each other, or a column is not there.
     """
-    work = _work(df, text, id, timeout, max_document)
+    work = work_on(df, text, id, timeout, max_document)
     batch = TagBatch(options=RecognizerOptions(**options, patient_field=patient), **work)
     batch.make()
     return tag_by(df, batch)

@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sqlalchemy as sql
 
 from deid.base.audit import now
-from deid.base.errors import ConfigError
-from deid.base.store import Store, open_store
-
-if TYPE_CHECKING:
-    pass
+from deid.base.errors import ConfigError, require
+from deid.base.store import Store, open_store, refuse_password, sqlite_file
+from deid.io.database import DATABASES, split_place
 
 QUEUED, RUNNING, DONE, FAILED, CANCELLED = "queued", "running", "done", "failed", "cancelled"
 TABLES = sql.MetaData()
@@ -80,6 +78,21 @@ class JobPlaces:
     sources: Mapping[str, str] = field(default_factory=dict, repr=False)
     targets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
+    @classmethod
+    def said(cls, folders: Iterable[Path], sources: Iterable[str], targets: Iterable[str]) -> JobPlaces:
+        """Read what an operator says: folders that are there, and databases as NAME=URL.
+
+        Raises
+        ------
+        ConfigError
+            When a folder is not there, or what is said of a database is none with a name.
+        """
+        found = [_connections(f"--job-{kind}", said) for kind, said in (("source", sources), ("target", targets))]
+        below = tuple(folder.resolve() for folder in folders)
+        there = all(folder.is_dir() for folder in below)
+        require(there, "a folder for jobs is not there", "make it first, or correct --job-folder")
+        return cls(below, *found)
+
     def table(self, place: str, *, new: bool) -> tuple[str, str, str] | None:
         """Return the connection's name, its URL and the table of a place ``NAME:TABLE``; None for a path.
 
@@ -98,6 +111,28 @@ class JobPlaces:
                 f"write NAME:TABLE or NAME:SCHEMA.TABLE; ask whoever runs the service ({flag})",
             )
         return found[1], url, found[2]
+
+
+def _connections(flag: str, said: Iterable[str]) -> dict[str, str]:
+    """Return the URLs of databases by the names that requests call them.
+
+    Raises
+    ------
+    ConfigError
+        When one is no URL of a database, names a table or holds a password, or two have one name.
+    """
+    found: dict[str, str] = {}
+    for one in said:
+        name, _, url = one.partition("=")
+        hint = f"write {flag} NAME=postgresql://user@host/database, or NAME=sqlite:///file.db"
+        named = re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name)
+        require(named is not None and "://" in url, f"{flag} is no database with a name", hint)
+        require(name not in found, f"{flag}: two databases have one name", "name each once")
+        file = sqlite_file(refuse_password(url))
+        require(file is None or file.suffix in DATABASES, f"{flag} names no file of SQLite", hint)
+        require(split_place(url)[1] is None, f"{flag} names a table", "requests name it")
+        found[name] = url
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,9 @@ from served import Served, serving
 
 import deid
 from deid.base.keys import Key
-from deid.cli.run_manifest import models_of
 from deid.manifest import check_manifests, log_of
 from deid.manifest.content import read_manifest
+from deid.pipeline.facts import models_of
 from deid.replacement.vault import Vault
 
 pytest.importorskip("uvicorn", reason="the extra web is not installed")

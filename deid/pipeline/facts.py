@@ -1,4 +1,4 @@
-"""What manifests of commands tell: inputs, model, policy."""
+"""What manifests tell of inputs, model and policy."""
 
 from __future__ import annotations
 
