@@ -53,7 +53,7 @@ class Option:
     minimum : float, optional
         The least number that is taken.
     variable : str
-        Environment variable that says it too.
+        Environment variable that says it too; of an option with a flag, the command looks there itself.
     dash : bool
         Whether ``-`` is standard input or output; elsewhere it is refused, as nobody wants such a file.
     """
@@ -90,6 +90,7 @@ def option(
     minimum: float | None = None,
     repr: bool = True,
     dash: bool = False,
+    variable: str = "",
 ) -> Any:
     """Return a field, or the default of a command's parameter, that a user can say.
 
@@ -97,12 +98,12 @@ def option(
     ----------
     default
         ``...`` for a value that must be given.
-    help, flags, metavar, panel, read, minimum, dash
+    help, flags, metavar, panel, read, minimum, dash, variable
         See `Option`.
     repr : bool
         Whether the value shows in the `repr` of its dataclass: not where it can hold PHI.
     """
-    said = Option(help, flags, metavar, panel, read, minimum=minimum, dash=dash)
+    said = Option(help, flags, metavar, panel, read, minimum=minimum, dash=dash, variable=variable)
     given = dataclasses.MISSING if default is ... else default
     return dataclasses.field(default=given, repr=repr, metadata={_KEY: said})
 

@@ -18,7 +18,6 @@ from deid.cli.notes import ReadingOptions
 if TYPE_CHECKING:
     from deid.annotation.project import Project, ProjectLabel
 
-_SQLITE = b"SQLite format 3\0"
 _SUFFIX = ".annotations"
 
 
@@ -108,8 +107,9 @@ def _project(
 ) -> Project:
     """Return the project of IN, with the notes that are new."""
     from deid.annotation.project import Project
+    from deid.io.database import is_database
 
-    if isinstance(source, Path) and _is_store(source):
+    if isinstance(source, Path) and is_database(source):
         require(place is None, "IN is a project, and --project names another one", "leave out one of them")
         return Project.open(source)
     if place is None:
@@ -129,13 +129,6 @@ def _project(
     tally = opened.add(found.documents())
     told.documents, told.failures = tally.documents, tally.failures
     return opened
-
-
-def _is_store(path: Path) -> bool:
-    if not path.is_file():
-        return False
-    with path.open("rb") as stream:
-        return stream.read(len(_SQLITE)) == _SQLITE
 
 
 def _labels(said: Sequence[str]) -> list[ProjectLabel | str]:

@@ -10,7 +10,7 @@ import typer
 
 from deid.base.errors import ConfigError
 from deid.cli import Summary, argument, command, option, store_of
-from deid.cli.ledger_options import VARIABLE, ledger_place
+from deid.cli.ledger_options import VARIABLE
 from deid.dp.unit import PrivacyUnit
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ LEDGER = argument(
     metavar="LEDGER",
     read=store_of,
     default=None,
+    variable=VARIABLE,
 )
 BUDGET = option("main", "Budget, where a ledger holds several.", metavar="NAME")
 
@@ -32,11 +33,9 @@ def _open(place: str | None, budget: str) -> Ledger:
 
 
 def _place(place: str | None) -> str:
-
-    found = ledger_place(place)
-    if found is None:
+    if place is None:
         raise ConfigError("no ledger is named", f"give its file or URL, or the variable {VARIABLE}")
-    return found
+    return place
 
 
 def _others(ledger: Ledger) -> list[str]:

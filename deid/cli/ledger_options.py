@@ -26,21 +26,15 @@ VARIABLE = "DEID_LEDGER"
 _PAYING, _PROTECTED, _DRAFT = "What pays", "Whom it protects", "Before spending"
 
 
-def ledger_place(place: str | None) -> str | None:
-    """Return where a ledger is: as said, without a password, else by the variable."""
-    from deid.base.store import refuse_password
-
-    return refuse_password(place, VARIABLE) if place else os.environ.get(VARIABLE) or None
-
-
 @dataclass(frozen=True)
 class PayingOptions:
     """What a release or an answer costs, and what pays."""
 
     epsilon: float = option(..., "Cost of the release or answer.", metavar="E")
     ledger: str | None = option(
-        None, f"What pays (deid budget init); else the variable {VARIABLE}.", metavar="LEDGER", read=store_of
-    )
+        None, f"What pays (deid budget init); else the variable {VARIABLE}.", metavar="LEDGER", read=store_of,
+        variable=VARIABLE,
+    )  # fmt: skip
     budget: str = option("main", "Budget, where a ledger holds several.", panel=_PAYING)
     request: str | None = option(
         None, "Id of the request: the same one is never charged twice.", metavar="ID", panel=_PAYING
@@ -53,7 +47,7 @@ class PayingOptions:
         """Open the ledger, if there is one."""
         from deid.dp.budget import Ledger
 
-        place = ledger_place(self.ledger)
+        place = self.ledger or os.environ.get(VARIABLE)
         return Ledger.open(place, budget=self.budget) if place else None
 
     @property

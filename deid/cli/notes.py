@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from deid.base.errors import ConfigError, OutputError
 from deid.base.files import clear_leftovers, write_bytes
 from deid.base.keys import Key
-from deid.cli import EXIT_LEFT_OUT, SOURCE_VARIABLE, Summary, argument, option, progress
+from deid.cli import EXIT_LEFT_OUT, Summary, argument, option, progress
 from deid.io.formats import CollectionFormat, Format, Options
 from deid.pipeline.facts import inputs_of
 
@@ -88,7 +88,7 @@ class NotesRun:
         self.told = told
         self.again = again or ListOptions()
         self.resume = isinstance(again, AgainOptions) and again.resume
-        self.reading = self._columns(source, reading)
+        self.reading = self._columns(reading)
         """How IN is read; of a database, what its columns are."""
         self.found = self.reading.scan(source)
         self.rows = self.found if isinstance(self.found, TableSource) else None
@@ -100,13 +100,8 @@ class NotesRun:
         self._place = source
         self._target: Path | None = None
 
-    def _columns(self, source: Path | str, reading: ReadingOptions) -> ReadingOptions:
+    def _columns(self, reading: ReadingOptions) -> ReadingOptions:
         """Return how a table of a database is read: options on the fields of documents say what its columns are."""
-        from deid.base.store import refuse_password
-
-        origin = self.told.context.get_parameter_source("source")
-        if origin is None or origin.name != "ENVIRONMENT":
-            refuse_password(str(source), SOURCE_VARIABLE)
         said = self.told.context.params
         kept = frozenset(said.get("keep") or ())
         return replace(reading, patient=said.get("patient_field"), date=said.get("date_field"), kept=kept)

@@ -127,11 +127,10 @@ class VaultKeeping:
         """Open the vault, if one is asked for."""
         if self.vault is None:
             return nullcontext()
-        from deid.base.store import refuse_password
         from deid.replacement.vault import Vault
 
         own = self.vault_key_file
-        return Vault.open(refuse_password(self.vault), load_key(own, create=False)[0] if own else key)
+        return Vault.open(self.vault, load_key(own, create=False)[0] if own else key)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -230,6 +229,7 @@ def command(function: Any = None, *, brief: type | None = None) -> Any:
         said = SummaryOptions(**{name: given.pop(name) for name in summary})
         if sites:
             given |= _site_options(context, given.pop("config"), flat)
+        _refuse_passwords(context, flat, given)
         values = {name: flat[name].value(written) for name, written in given.items()}
         built = {name: kind(**{field: values.pop(field) for field in names}) for name, (kind, names) in groups.items()}
         told = Summary(context, said)
@@ -261,13 +261,30 @@ def _site_options(context: typer.Context, named: Path | None, flat: dict[str, Sa
     found = {
         name: written
         for name, written in read_site(path, [getattr(importlib.import_module(m), name) for m, name in _SITE]).items()
-        if name in flat and getattr(context.get_parameter_source(name), "name", "") == "DEFAULT"
+        if name in flat and _origin(context, name) == "DEFAULT"
     }
     if found:
         where = "--config" if named else f"{SITE_FILE} beside IN" if path.parent in beside else f"{SITE_FILE} here"
         sys.stderr.write(f"options of {where}: {', '.join(flat[name].key for name in sorted(found))}\n")
     context.params.update(found)
     return found
+
+
+def _refuse_passwords(context: typer.Context, flat: dict[str, Said], given: dict[str, Any]) -> None:
+    """Refuse stores with a password in their URL, which other users can read, but those that the environment names."""
+    for name, one in flat.items():
+        if not (one.option.read is store_of or one.option.variable) or _origin(context, name) == "ENVIRONMENT":
+            continue
+        for text in map(str, given[name] or () if one.many else [given[name]]):
+            if "://" in text:
+                from deid.base.store import refuse_password
+
+                refuse_password(text, one.option.variable)
+
+
+def _origin(context: typer.Context, name: str) -> str:
+    """Return where an option's value is from, in click's words."""
+    return getattr(context.get_parameter_source(name), "name", "")
 
 
 def _parameter(one: Said, *, hidden: bool) -> inspect.Parameter:

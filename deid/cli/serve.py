@@ -112,7 +112,6 @@ def serve(
     """
     from deid.base.network import Address
     from deid.base.pool import Pool
-    from deid.base.store import refuse_password
     from deid.streaming.totals import Totals
     from deid.streaming.work import PipelineRecipe
     from deid.web.job_worker import JobRecipe
@@ -159,8 +158,7 @@ def serve(
             proof.open()
         stack.enter_context(comparing.watching(totals, tell))
         if work_on.job_store is not None:
-            store = refuse_password(work_on.job_store)
-            places = work_on.places()
+            store, places = work_on.job_store, work_on.places()
             work_of_jobs = JobRecipe(recipe, store, places, facts, told.asked(), partial(keeping.opened, key))
             hand = stack.enter_context(Pool(work_of_jobs, 1, silent=True))
             jobs = stack.enter_context(closing(Jobs(hand, store, places)))

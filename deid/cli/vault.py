@@ -39,19 +39,11 @@ class VaultOptions(KeyOptions):
         """Who stands in the audit trail."""
         return self.who or login()
 
-    def open(self, context: typer.Context, place: str) -> Vault:
+    def open(self, place: str) -> Vault:
         """Open a vault."""
         from deid.replacement.vault import Vault
 
-        return Vault.open(checked(context, place), load_key(self.key_file, create=False)[0])
-
-
-def checked(context: typer.Context, place: str) -> str:
-    """Return the vault's place; a password in it must come from the environment, not from the command line."""
-    from deid.base.store import refuse_password
-
-    source = context.get_parameter_source("place")
-    return place if source is not None and source.name == "ENVIRONMENT" else refuse_password(place, VARIABLE)
+        return Vault.open(place, load_key(self.key_file, create=False)[0])
 
 
 @command
@@ -70,7 +62,6 @@ def init(
     """
     from deid.replacement.vault import Vault
 
-    place = checked(told.context, place)
     key, created = load_key(said.key_file)
     Vault.create(place, key, who=said.account, why=why).close()
     told.notes = [created] if created else []
@@ -109,7 +100,7 @@ def reidentify(
     if not wanted:
         raise ConfigError("nothing to look up", "give surrogates, or a file with --lines")
     missing = 0
-    with said.open(told.context, place) as vault:
+    with said.open(place) as vault:
         for surrogate, within in wanted:
             found = vault.lookup(surrogate, who=said.account, why=why, scope_id=within, category=category)
             missing += not found
@@ -141,7 +132,7 @@ def rotate(
     Example: deid vault rotate vault.db --key-file old.key --new-key-file new.key
     """
 
-    with said.open(told.context, place) as vault:
+    with said.open(place) as vault:
         new_key, created = load_key(new_key_file)
         compacted = vault.rotate(new_key, who=said.account, why=why)
         state = vault.verify()
@@ -161,7 +152,7 @@ def audit(told: Summary, *, place: str = _PLACE, said: VaultOptions) -> None:
 
     Example: deid vault audit vault.db --key-file vault.key
     """
-    with said.open(told.context, place) as vault:
+    with said.open(place) as vault:
         state = vault.verify()
         lines = vault.audit()
     for line in lines:
@@ -213,7 +204,6 @@ def forget(
     Example: deid forget 4711 --in-vault vault.db --in-release scrubbed --patients patients.csv --why "request 7"
     """
 
-    from deid.base.store import refuse_password
     from deid.joint.forgetting import check_key, documents_of, forget_in_project, forget_in_view, scopes_of
     from deid.pipeline.patients import read_patients
     from deid.replacement.vault import Vault
@@ -223,7 +213,6 @@ def forget(
         raise ConfigError("the person is missing", "give the patient's id")
     if not (vault or view or project or release):
         raise ConfigError("nothing to forget the person in", "name --in-vault, --in-view, --in-project or --in-release")
-    vault = tuple(map(refuse_password, vault))
     documents = read_patients(patients) if patients else {}
     own = load_key(key.key_file, create=False)[0] if release else None
     if own is not None:

@@ -91,6 +91,20 @@ def test_a_dash_is_no_file_unless_it_is_standard_input_or_output(
     assert not Path("-").exists()
 
 
+@pytest.mark.parametrize("name", COMMANDS_THAT_RUN)
+def test_a_store_with_a_password_is_refused_on_the_command_line(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    params = load(name.split()[-1], ROWS[name][0]).params
+    needed = {p.name: _said(p, "1" if p.type.name != "path" else "there") for p in params if p.required}
+    for store in (p for p in params if p.metavar in ("VAULT", "LEDGER", "STORE") or p.envvar):
+        line = [w for words in {**needed, store.name: _said(store, "postgresql://me:pw@h/d")}.values() for w in words]
+        result = CliRunner().invoke(frame.app, [*name.split(), *line])
+        assert "the URL holds a password" in str(result.exception), store.name
+    assert [*tmp_path.iterdir()] == []
+
+
 def _said(param: Any, value: str) -> list[str]:
     return [value] if param.param_type_name == "argument" else [param.opts[0], value]
 
