@@ -112,7 +112,7 @@ def anonymize(
                 prefixes=column_names(how.prefix),
                 rules_left=how.rules_left,
             )
-    write_table(release.table(), place.output)
+    place.write(release.table())
     told.notes, told.extra = release_notes(release), release.as_dict()
     if how.method == "auto" and how.scheme is None and (size := said_of_size(len(data), len(data.quasi_identifiers))):
         told.notes.append(size)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from deid.base.files import check_new_file
 from deid.cli import Summary, TableOutputOptions, command, option, print_rows, print_sections, working
 from deid.cli.table_options import TableOptions
 from deid.transactions.asking import CodesAsked, release_codes
@@ -31,12 +30,9 @@ def anonymize(
     """
     from deid.manifest import persons_linked
     from deid.manifest.page import made_section
-    from deid.table.table_writing import write_table
     from deid.transactions.report import attack_rows, release_rows, write_codes_report
 
-    out = place.check(source.table)
-    check_new_file(report)
-    told.begin(out)
+    out = place.begin(told, source.table, report)
     linked, names = persons_linked(source.table, asked.person), source.names()
     # whether persons look alike, all columns tell
     alone = linked or asked.persons_as_given
@@ -47,7 +43,7 @@ def anonymize(
             frame = source.read_columns([*asked.read_columns, *asked.columns] if alone else names)
             release = release_codes(frame, asked, linked=linked)
             del frame
-    write_table(release.table(asked.codes), place.output)
+    place.write(release.table(asked.codes))
     if report is not None:
         write_codes_report(report, release, made_section(told.run))
     print_rows(("release", "value"), release_rows(release))

@@ -91,7 +91,7 @@ def link(
     Example: deid link view.csv -o linked.csv --review review.csv
     """
     from deid.base.errors import ConfigError
-    from deid.base.files import check_new_file, write_bytes
+    from deid.base.files import write_bytes
     from deid.extraction.view import confidences, provenance_path
     from deid.linkage.columns import stacked
     from deid.linkage.decisions import read_decisions
@@ -101,15 +101,13 @@ def link(
     from deid.manifest.page import made_section
     from deid.table.table_writing import check_new_table, write_table
 
-    out = place.check(source.table)
-    check_new_file(review, save_model, report, studio)
     if asked.method == "exact" and (save_model or report or studio):
         raise ConfigError(
             "exact rules learn no model", "leave out --save-model, --report and --studio, or say --method model"
         )
     if asked.method == "exact" and master is not None:
         raise ConfigError("exact rules need no Spark", "leave out --master, or say --method model")
-    told.begin(out)
+    out = place.begin(told, source.table, review, save_model, report, studio)
     applied, (tables, known) = asked.applied(), asked.tables(source, other)
     all_tables = [*tables, *([] if known is None else [known])]
     settled = None if decided is None else read_decisions(decided, all_tables, without=PERSON)
@@ -132,7 +130,7 @@ def link(
         names = names if names[0] != names[1] else [source.table, other]
         rest.insert(0, "table", [name for name, table in zip(names, tables, strict=True) for _ in range(len(table))])
     rest.insert(0, PERSON, linked.person)
-    write_table(rest, place.output)
+    place.write(rest)
     if view is not None and beside_out is not None:
         write_table(linked.noted(view.provenance), beside_out)
     if review is not None:

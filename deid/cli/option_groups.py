@@ -43,6 +43,7 @@ import typer
 from typer.models import TyperPath
 
 from deid.base.errors import require
+from deid.base.files import check_new_file
 from deid.base.keys import KEY_VARIABLE, default_key_path, load_key
 from deid.base.options import SITE_FILE, Said, again, argument, option, options_of, place_of, read_site, said, store_of
 from deid.cli.common import Summary, SummaryOptions
@@ -50,6 +51,7 @@ from deid.detection.options import PeopleOptions
 
 if TYPE_CHECKING:
     from deid.base.keys import Key
+    from deid.base.late import pd
     from deid.replacement.vault import Vault
     from deid.streaming.totals import Totals
 
@@ -183,6 +185,19 @@ class TableOutputOptions:
 
         check_new_table(self.output, source)
         return shown_place(self.output)
+
+    def begin(self, told: Summary, source: str | Path | None = None, *files: Path | None) -> Path:
+        """Do so, and for further new files, and begin the run that writes them."""
+        out = self.check(source)
+        check_new_file(*files)
+        told.begin(out)
+        return out
+
+    def write(self, frame: pd.DataFrame) -> None:
+        """Write the table."""
+        from deid.table.table_writing import write_table
+
+        write_table(frame, self.output)
 
 
 def job_count(jobs: int) -> int:

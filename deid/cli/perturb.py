@@ -29,7 +29,6 @@ def perturb(
     from deid.base.keys import load_key
     from deid.disclosure.guards import fates_of
     from deid.disclosure.perturbing import perturb
-    from deid.table.table_writing import write_table
 
     out = place.check(source.table)
     key, made = load_key(keys.key_file)
@@ -37,7 +36,7 @@ def perturb(
     with working("perturbing"):
         data = roles.open(source.table, source)
         found = perturb(data, asked, key)
-    write_table(found.frame, place.output)
+    place.write(found.frame)
 
     print_sections(found.sections())
     steps = asked.steps()

@@ -34,9 +34,8 @@ def encode(
     from deid.table.microdata import check_columns
     from deid.table.table_writing import check_new_table, write_table
 
-    out = place.check(source.table)
     check_new_table(ids)
-    told.begin(out)
+    out = place.begin(told, source.table)
     frame = source.read()
     check_columns(frame, [name] if name is not None else [])
     key, made = load_key(key_file, kept_for="give it to the other sites, and never to who compares")
@@ -47,7 +46,7 @@ def encode(
         table, pseudonyms = encoded_table(frame, how, key)
     own_ids = pseudonyms.to_frame("id").assign(row=range(1, len(frame) + 1))
     write_table(own_ids if name is None else own_ids.assign(**{name: frame[name]}), ids)
-    write_table(table, place.output)
+    place.write(table)
     told.extra = {"rows": len(table), "bits": how.length, "encoding": table.columns[1]}
     told.places += [*([made] if made else []), f"{len(table)} rows; {ids} stays here: it says whose filter each is"]
     told.sign(out, inputs=source.files(), beside={"ids": ids}, private=True)
@@ -74,10 +73,8 @@ def match(
     from deid.base.late import pd
     from deid.linkage import encodings
     from deid.table.table_files import read_table
-    from deid.table.table_writing import write_table
 
-    out = place.check()
-    told.begin(out)
+    out = place.begin(told)
     read = [encodings.read_encoded(read_table(one, text=True), one) for one in (a, b)]
     if read[0][0] != read[1][0]:
         hint = "encode both with the same key and the same options"
@@ -88,7 +85,7 @@ def match(
         )
     ids = [[side[1][row] for row in rows] for side, rows in zip(read, (rows_a.tolist(), rows_b.tolist()), strict=True)]
     pairs = pd.DataFrame({"a": ids[0], "b": ids[1], "dice": scores.round(6)})
-    write_table(pairs.sort_values(["dice", "a", "b"], ascending=[False, True, True]), place.output)
+    place.write(pairs.sort_values(["dice", "a", "b"], ascending=[False, True, True]))
     told.extra = {"pairs": len(pairs), "rows_a": len(set(ids[0])), "rows_b": len(set(ids[1]))}
     told.places.append(f"{len(pairs)} pairs of {len(read[0][1])} and {len(read[1][1])} rows")
     told.sign(out, inputs=table_of_files(a, b), private=True)

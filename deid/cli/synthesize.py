@@ -38,14 +38,12 @@ def synthesize(
     from deid.dp.domain_options import parse_condition
     from deid.dp.release import CubeRelease
     from deid.dp.synthetic import dimensions_of, read_any_release, release_distances, synthesize
-    from deid.table.table_writing import write_table
 
-    out = place.check()
-    told.begin(out)
+    out = place.begin(told)
     published = read_any_release(release)
     impossible = [dict(parse_condition(part.strip()) for part in one.split("&")) for one in never]
     table = synthesize(published, rows=rows, seed=seed, never=impossible)
-    write_table(table, place.output)
+    place.write(table)
     told.notes = [f"{len(table)} rows of nobody; what the release does not show is not in them"]
     left_out = [own.name for own in dimensions_of(published) if own.name not in table]
     if left_out:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deid.base.files import check_new_file
 from deid.cli import Summary, TableOutputOptions, command, option, working
 from deid.cli.table_options import TableOptions
 from deid.trajectories.publishing import TrajectoryOptions, release_diagnoses
@@ -28,14 +27,11 @@ def anonymize(
     Example: deid trajectories anonymize diagnoses.csv -o released.csv --k 5 --person mrn --code icd --age age
     """
     from deid.manifest.page import made_section
-    from deid.table.table_writing import write_table
 
-    out = place.check(source.table)
-    check_new_file(report)
-    told.begin(out)
+    out = place.begin(told, source.table, report)
     with working("anonymizing"):
         published = release_diagnoses(source.read(), asked)
-    write_table(published.frame, place.output)
+    place.write(published.frame)
     told.extra = published.figures
     told.notes.append(str(published))
     told.sign(out, inputs=source.files(), columns=published.fates)
