@@ -1,9 +1,10 @@
 """Slices that are chosen step by step: what the rows so far get most wrong is measured next.
 
 First all single columns are measured. Then, in rounds of equal epsilon, a pair of columns is chosen by the exponential
-mechanism, measured, and a model is fitted to all that is known (`deid.dp.mixture`); the model says how far the next
-pairs are off. This is the scheme of AIM (McKenna, Mullins, Sheldon and Miklau, "AIM: an adaptive and iterative
-mechanism for differentially private synthetic data", 2022) in pure epsilon, with another model.
+mechanism, measured, and a model is fitted to all that is known: a mixture (`deid.dp.mixture`), or of many columns, few
+of whose pairs are measured, a junction tree (`deid.dp.graphical`), which pairs that would make it wide are kept from.
+The model says how far the next pairs are off. This is the scheme of AIM (McKenna, Mullins, Sheldon and Miklau, "AIM: an
+adaptive and iterative mechanism for differentially private synthetic data", 2022) in pure epsilon, with other models.
 
 Privacy. The score of a pair is how far its true table lies from the model's in L1, less three fifths of the error
 that measuring it would cause: the fitted model follows noise in part. The model is public by then (post-processing of
@@ -24,8 +25,9 @@ import numpy as np
 from deid.base.arrays import FloatArray, IntArray
 from deid.dp.costs import Cost, Rho, choosing, draw, split, variance_of
 from deid.dp.forest import single_share
+from deid.dp.graphical import GraphicalModel, few, fit_graphical, staying_narrow
 from deid.dp.marginals import Axes, Marginal
-from deid.dp.mixture import fit_mixture
+from deid.dp.mixture import Mixture, fit_mixture
 from deid.dp.noise import Noise
 
 Measured = tuple[Axes, FloatArray, Cost]
@@ -100,10 +102,18 @@ def measure_adaptive(
     rounds = min(max(round(_rounds(total, distance, cost)), _LEAST_ROUNDS), len(pairs))
     true = {pair: counts(pair) for pair in pairs}
     left = list(pairs)
+    tree = few(rounds, len(shape))
+    fitted: tuple[FloatArray, ...] = ()
     for each in split(later, [1.0] * rounds) if rounds else ():
         choice, measuring = split(each, (_CHOICE, 1 - _CHOICE))
         known = [Marginal(axes, table, variance_of(distance, share)) for axes, table, share in measured]
-        model = fit_mixture(known, shape, total=total, rounds=_FITTING, starts=1)
+        model: GraphicalModel | Mixture
+        if tree:
+            left = staying_narrow([axes for axes, _, _ in measured], shape, left) or left
+            model = fit_graphical(known, shape, total=total, rounds=_FITTING, start=fitted)
+            fitted = model.parameters
+        else:
+            model = fit_mixture(known, shape, total=total, rounds=_FITTING, starts=1)
         noisy = _FOLLOWED * math.sqrt(variance_of(distance, measuring) / 2)
         scores = [
             float(np.abs(true[pair] - total * model.table(pair)).sum()) - noisy * true[pair].size for pair in left

@@ -171,22 +171,28 @@ def _softmax(logarithms: FloatArray) -> FloatArray:
     return np.asarray(powers / powers.sum(axis=0))
 
 
-def _start(task: _Task, which: int) -> FloatArray:
-    """Return where fitting starts: columns by themselves, as the tables say on average, each component a bit apart."""
-    generator = np.random.default_rng([_SEED, which])
-    total, components = task.total, task.components
-    logarithms = []
-    for axis, size in enumerate(task.sizes):
+def column_counts(tables: Sequence[Marginal], sizes: Sequence[int], total: float) -> list[FloatArray]:
+    """Return what tables say on average of each column by itself: counts above 0; even ones of what no table holds."""
+    found = []
+    for axis, size in enumerate(sizes):
         counts, weights = np.zeros(size), 0.0
-        for table in task.tables:
+        for table in tables:
             if axis in table.axes:
                 others = tuple(place for place, own in enumerate(table.axes) if own != axis)
                 weight = size / (table.variance * table.values.size)
                 counts += weight * table.values.sum(axis=others)
                 weights += weight
         mean = counts / weights if weights else np.full(size, total / size)
-        logarithms.append(np.log(np.maximum(mean, total * 1e-3 / size)))
-    columns = np.concatenate(logarithms)[:, None] + _SPREAD * generator.normal(size=(sum(task.sizes), components))
+        found.append(np.maximum(mean, total * 1e-3 / size))
+    return found
+
+
+def _start(task: _Task, which: int) -> FloatArray:
+    """Return where fitting starts: columns by themselves, as the tables say on average, each component a bit apart."""
+    generator = np.random.default_rng([_SEED, which])
+    components = task.components
+    logarithms = np.log(np.concatenate(column_counts(task.tables, task.sizes, task.total)))
+    columns = logarithms[:, None] + _SPREAD * generator.normal(size=(sum(task.sizes), components))
     return np.concatenate([np.zeros(components), columns.ravel()])
 
 

@@ -2,10 +2,11 @@
 
 A cube's rows are drawn box by box, cell by cell, or table by table. Tables that overlap like the nodes of a junction
 tree are drawn one given the others, which is the distribution of greatest entropy that has them all; where they overlap
-in cycles, and where pairs were chosen adaptively, a mixture is fitted to all of them (`deid.dp.mixture`). What no
-measured table shows is not in the rows. Sequences are drawn from the root of a tree, or along a chain. Rows are
-apportioned to cells systematically, so their counts differ from the release's by rounding, not by chance; those of a
-mixture differ by what it does not follow as well, which `release_distances` tells.
+in cycles, and where pairs were chosen adaptively, a model is fitted to all of them: where they tie few pairs of columns
+a junction tree (`deid.dp.graphical`), else a mixture (`deid.dp.mixture`). What no measured table shows is not in the
+rows. Sequences are drawn from the root of a tree, or along a chain. Rows are apportioned to cells systematically,
+so their counts differ from the release's by rounding, not by chance; those of a fitted model differ by what it does not
+follow as well, which `release_distances` tells.
 
 `check_fidelity` compares made-up with true rows, and spends budget for it: the distance between two tables of counts is
 itself a question about the data.
@@ -31,6 +32,7 @@ from deid.dp.boxes import Boxes
 from deid.dp.budget import Ledger
 from deid.dp.costs import Cost, Rho, draw, half_width_of, split, variance_of
 from deid.dp.domain import Dimension, count_cells
+from deid.dp.graphical import fit_graphical, narrow
 from deid.dp.marginals import Axes, Marginal
 from deid.dp.mixture import apportion, apportion_groups, fit_mixture
 from deid.dp.models import BoxModel, TableModel
@@ -96,6 +98,17 @@ Drawing = Callable[[int, np.random.Generator], dict[int, IntArray]]
 """Draws rows: for each dimension that they have the cell of each row."""
 
 
+def fitted_drawing(tables: Sequence[Marginal], shape: Sequence[int], total: float) -> Drawing:
+    """Return what draws rows from a model of noisy tables: a junction tree, or a mixture (`deid.dp.graphical.narrow`).
+
+    Parameters and errors as those of `deid.dp.mixture.fit_mixture`.
+    """
+    if not narrow([own.axes for own in tables], shape):
+        return fit_mixture(tables, shape, total=total).draw
+    fitted = fit_graphical(tables, shape, total=total)
+    return functools.partial(_from_tables, list(zip(fitted.tree.cliques, fitted.beliefs, strict=True)))
+
+
 def _cube_drawing(release: CubeRelease) -> Drawing:
     model = release.model
     if isinstance(model, BoxModel):
@@ -103,11 +116,9 @@ def _cube_drawing(release: CubeRelease) -> Drawing:
     axes = [table.axes for table in model.tables]
     if isinstance(model, TableModel) and (release.metadata["method"] == "adaptive" or not _junction_tree(axes)):
         tables = [Marginal(table.axes, table.unbiased, table.variance(model.distance)) for table in model.tables]
-        mixture = fit_mixture(tables, model.shape, total=_total(release))
+        draw = fitted_drawing(tables, model.shape, _total(release))
         held = {axis for own in axes for axis in own}
-        return lambda rows, generator: {
-            axis: own for axis, own in mixture.draw(rows, generator).items() if axis in held
-        }
+        return lambda rows, generator: {axis: own for axis, own in draw(rows, generator).items() if axis in held}
     return functools.partial(_from_tables, [(table.axes, table.counts) for table in model.tables])
 
 

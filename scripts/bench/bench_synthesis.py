@@ -1,8 +1,9 @@
 """How good made-up rows are: distance of two-way tables, and a classifier trained on them, beside other tools.
 
-    python scripts/bench/bench_synthesis.py ../shared/data/adult/adult.csv                 # 4 runs, test noise
+    python scripts/bench/bench_synthesis.py ../shared/data/adult/adult.csv                 # 5 runs, test noise
     python scripts/bench/bench_synthesis.py ../shared/data/dp/seer_shaped.csv              # or cube.csv
     python scripts/bench/bench_synthesis.py admissions                                     # 40 columns, made here
+    python scripts/bench/bench_synthesis.py admissions:31                                  # the same of another seed
     pip install 'opendp[mbi]' pandas                               # into an environment of its own
     python scripts/bench/bench_synthesis.py ../shared/data/adult/adult.csv --peers-python ENV/bin/python
 
@@ -10,9 +11,9 @@
 130 cells and the year 36; 20,000 of the table ``admissions`` of `scripts/build_tables.py`, 40 columns of 2 to 91 cells.
 For each release and epsilon: half the sum of absolute differences of shares in the mean of all two-way tables, the AUC
 of a logistic regression (of income, of death, of coming back) trained on the made-up rows and tried on the others, and
-CPU seconds of release and rows.
+CPU seconds of release and rows; medians of the runs.
 
-Peers, in the same run: private-pgm (``mbi``, a graphical model) and our mixture on the same noisy tables, all single
+Peers, in the same run: private-pgm (``mbi``, a graphical model) and our model on the same noisy tables, all single
 columns and the first eight pairs of ``adaptive``, of `PEER_RUNS` runs; a graphical model over all 36 pairs would need
 the whole cube of 144 million cells. And OpenDP's AIM, once, with its own noise, in pure epsilon, pairs alone, cut down
 to 16 rounds and 1 MB. Both draw rows one by one (``sample``): by default (``round``) ``mbi`` 1.1 hands out values in
@@ -36,7 +37,7 @@ from typing import Any
 import numpy as np
 
 Table = tuple[list[int], list[float], float]
-PEER_RUNS = 3
+PEER_RUNS = 5
 SAME = 8  # pairs that all models get, beside the single columns
 TARGETS = {"salary-class", "death", "readmitted"}
 REGISTRY = {"sex": 2, "age": 130, "year": 36, "behavior": 2, "lab": 9, "other": 2, "death": 2}
@@ -46,8 +47,8 @@ def read(source: str) -> tuple[list[str], Any, Any, list[int]]:
     """Return names (the target last), cells of the rows to release and to try on, and how many each column has."""
     import pandas as pd
 
-    if source == "admissions":
-        names, codes, shape = admissions()
+    if source.startswith("admissions"):
+        names, codes, shape = admissions(int(source.partition(":")[2] or 29))
         rows = 20_000
     else:
         frame = pd.read_csv(source, sep=None, engine="python", dtype=str)
@@ -63,7 +64,7 @@ def read(source: str) -> tuple[list[str], Any, Any, list[int]]:
     return names, codes[:rows], codes[rows:], shape
 
 
-def admissions() -> tuple[list[str], Any, list[int]]:
+def admissions(seed: int) -> tuple[list[str], Any, list[int]]:
     """Return names, cells and sizes of the columns of 26,000 stays."""
     import io
     import tomllib
@@ -75,7 +76,7 @@ def admissions() -> tuple[list[str], Any, list[int]]:
     sys.path.insert(0, str(Path(__file__).parents[1]))
     from build_tables import admissions as made
 
-    files = made(rows=26_000)
+    files = made(seed=seed, rows=26_000)
     frame = pd.read_csv(io.StringIO(files["admissions/admissions.csv"]), dtype=str, keep_default_na=False)
     declared = tomllib.loads(files["admissions/domains.toml"])["columns"]
     names = [*(name for name in declared if name not in TARGETS), "readmitted"]
@@ -129,16 +130,16 @@ def ours(
     return made.astype(int).to_numpy(), tables
 
 
-def mixture(tables: list[Table], shape: list[int], rows: int) -> Any:
-    """Return rows of a mixture that is fitted to noisy tables."""
+def same_tables(tables: list[Table], shape: list[int], rows: int) -> Any:
+    """Return rows that are drawn from noisy tables as `synthesize` draws them."""
     from deid.dp.marginals import Marginal
-    from deid.dp.mixture import fit_mixture
+    from deid.dp.synthetic import fitted_drawing
 
     marginals = [
         Marginal(tuple(axes), np.array(values).reshape([shape[axis] for axis in axes]), variance)
         for axes, values, variance in tables
     ]
-    drawn = fit_mixture(marginals, shape, total=rows).draw(rows, np.random.default_rng(0))
+    drawn = fitted_drawing(marginals, shape, rows)(rows, np.random.default_rng(0))
     return np.stack([drawn[axis] for axis in range(len(shape))], axis=1)
 
 
@@ -217,21 +218,21 @@ def compare(source: str, runs: int, python: str | None, limit: int) -> None:
                 same.append(known | {"epsilon": epsilon, "rows": train.tolist()})
         for number, asked in enumerate(same):
             start = time.process_time()
-            made = mixture(asked["tables"], shape, len(train))
-            add(f"{SAME} pairs, mixture", made, time.process_time() - start)
+            made = same_tables(asked["tables"], shape, len(train))
+            add(f"{SAME} pairs, ours", made, time.process_time() - start)
             for name, (_, most) in PEERS.items():
                 made, seconds = peer(name, asked, str(python), limit) if number < most else (None, 0.0)
                 if made is not None:
                     add(name, made, seconds)
         for name, measured in found.items():
-            apart, area, seconds = np.mean(measured, axis=0)
+            apart, area, seconds = np.median(measured, axis=0)
             print(f"{name:<22}{epsilon:>8g}{apart:>10.4f}{area:>8.3f}{seconds:>8.1f}", flush=True)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", help="a CSV file of Adult or of the registry, or admissions")
-    parser.add_argument("--runs", type=int, default=4)
+    parser.add_argument("table", help="a CSV file of Adult or of the registry, or admissions[:SEED]")
+    parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--peers-python", help="a Python that has opendp[mbi] and pandas")
     parser.add_argument("--limit", type=int, default=300, help="CPU seconds for one run of a peer")
     parser.add_argument("--peer", choices=PEERS, help=argparse.SUPPRESS)
