@@ -1,4 +1,6 @@
-"""Mechanisms for single questions: count, sum, mean, variance, quantiles, histogram, top-k, with intervals.
+"""Mechanisms for single questions: count, sum, quantiles, histogram, top-k, with intervals.
+
+Mean and variance, and what is asked with them, are those of `deid.dp.moments`.
 
 All take the distance between neighbours (rows added or removed) and draw whole numbers: sums are of values rounded to a
 grid, so that the noise is exact. Each stays right when its rows are one part of a partition: a change of d rows that is
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -16,10 +19,10 @@ import numpy as np
 from deid.base.arrays import FloatArray, IntArray
 from deid.base.errors import ConfigError, require
 from deid.dp.costs import Cost, choosing, draw, half_width_of, laplace_draws, split, variance_of
-from deid.dp.intervals import deviations, mean_interval, sampled, shares_interval, standard_half_width
+from deid.dp.intervals import deviations, sampled, shares_interval, standard_half_width
 from deid.dp.noise import Noise
 
-_STEPS = 1 << 20  # of the grid of a sum
+STEPS = 1 << 20  # of the grid of a sum
 _MOST_WHOLE = 1 << 31  # whole numbers above it could overflow when added up, and take a grid
 _FINEST, _WIDEST = 1e-290, 1e290  # of bounds: a grid between them is neither 0 nor infinite
 _SLOTS = 8  # into which rows with one value are dealt, a power of two
@@ -81,7 +84,8 @@ def noisy_counts(
     return [Bounded(float(own), max(float(own) - half, 0.0), max(float(own) + half, 0.0)) for own in drawn]
 
 
-def _checked(low: float, high: float) -> None:
+def check_bounds(low: float, high: float) -> None:
+    """Refuse bounds that are not two finite numbers in order."""
     if not (math.isfinite(low) and math.isfinite(high) and _FINEST < high - low < _WIDEST):
         raise ConfigError("bounds are two numbers, the smaller first", "for example: SUM(dose, 0, 500)")
 
@@ -130,25 +134,60 @@ def noisy_sum(
     ConfigError
         When the bounds are not two finite numbers in order.
     """
-    _checked(low, high)
+    check_bounds(low, high)
     most = max(abs(low), abs(high))
     if sampling:
-        _checked(0.0, most * most)
+        check_bounds(0.0, most * most)
         for_sum, for_squares = split(cost, (3.0, 1.0))
         squares = noisy_sum(np.clip(values, low, high) ** 2, 0.0, most * most, for_squares, noise, distance, level)
         found = noisy_sum(values, low, high, for_sum, noise, distance, level, whole=whole)
-        of_noise = variance_of(_STEPS * distance, for_sum) * (most / _STEPS) ** 2
-        half = _half_width(sampling * max(squares.upper, 0.0), of_noise, for_sum, level)
+        of_noise = variance_of(STEPS * distance, for_sum) * (most / STEPS) ** 2
+        half = half_width(sampling * max(squares.upper, 0.0), of_noise, for_sum, level)
         return Bounded(found.value, min(found.lower, found.value - half), max(found.upper, found.value + half))
-    grid = 1.0 if whole and most <= _MOST_WHOLE else most / _STEPS
+    return drawn_sum(values, low, high, cost, noise, distance, whole=whole).at(level)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A number that was drawn, with the law of its noise."""
+
+    value: float
+    sensitivity: int
+    """In steps of the grid."""
+    grid: float
+    cost: Cost
+    least: float = -math.inf
+    """Below which the ends of intervals cannot be."""
+
+    @property
+    def variance(self) -> float:
+        """The variance of its noise."""
+        return variance_of(self.sensitivity, self.cost) * self.grid**2
+
+    def at(self, level: float) -> Bounded:
+        """Return it with its interval of a level."""
+        half = half_width_of(self.sensitivity, self.cost, level) * self.grid
+        return Bounded(self.value, max(self.value - half, self.least), max(self.value + half, self.least))
+
+
+def drawn_sum(
+    values: FloatArray, low: float, high: float, cost: Cost, noise: Noise, distance: int, *, whole: bool = False
+) -> Drawn:
+    """Draw a sum; parameters and errors as those of `noisy_sum`."""
+    check_bounds(low, high)
+    most = max(abs(low), abs(high))
+    grid = 1.0 if whole and most <= _MOST_WHOLE else most / STEPS
     units = np.rint(np.clip(values[~np.isnan(values)], low, high) / grid).astype(np.int64)
     sensitivity = math.ceil(most / grid) * distance
-    drawn = int(draw(noise, np.array([int(units.sum())]), sensitivity, cost)[0])
-    half = half_width_of(sensitivity, cost, level) * grid
-    return Bounded(drawn * grid, drawn * grid - half, drawn * grid + half)
+    return Drawn(int(draw(noise, np.array([int(units.sum())]), sensitivity, cost)[0]) * grid, sensitivity, grid, cost)
 
 
-def _half_width(of_rows: float, of_noise: float, cost: Cost, level: float) -> float:
+def drawn_count(rows: int, cost: Cost, noise: Noise, distance: int) -> Drawn:
+    """Draw a count of rows; parameters as those of `noisy_counts`."""
+    return Drawn(float(draw(noise, np.array([rows]), distance, cost)[0]), distance, 1.0, cost, 0.0)
+
+
+def half_width(of_rows: float, of_noise: float, cost: Cost, level: float) -> float:
     """Return the half width for a number whose variance is that of the rows and that of noise, drawn at ``cost``."""
     own = (np.array([of_rows]), np.array([of_noise]), np.array([laplace_draws(cost)]))
     return float(deviations(*own, level)[0]) * math.sqrt(of_rows + of_noise)
@@ -178,153 +217,6 @@ def noisy_distinct(
     return Bounded(found.value, min(lower, found.lower), max(upper, found.upper))
 
 
-def noisy_mean(
-    values: FloatArray,
-    low: float,
-    high: float,
-    cost: Cost,
-    noise: Noise,
-    distance: int,
-    level: float,
-    *,
-    sampling: int = 0,
-    whole: bool = False,
-) -> Bounded:
-    """Take the mean of values, moved into [low, high]; missing ones (nan) are left out.
-
-    Half of epsilon adds up the distances from the middle of the bounds, which is less sensitive than the sum, the other
-    half counts. The interval holds for all pairs of sum and count within theirs. Parameters and errors as those of
-    `noisy_sum`, ``sampling`` as that of `noisy_counts`.
-
-    For an interval that covers sampling a third each is spent on the sum, on the squares (`noisy_variance`) and on the
-    count; of values that are one of two whole numbers (a proportion) the variance follows from the mean.
-
-    Returns
-    -------
-    Bounded
-        The noisy mean, within the bounds.
-    """
-    _checked(low, high)
-    present = np.clip(values[~np.isnan(values)], low, high)
-    middle, reach = (low + high) / 2, (high - low) / 2
-    if sampling:
-        return _sampled_mean(present, low, high, cost, noise, distance, level, sampling, two=whole and high - low == 1)
-    for_sum, for_count = split(cost, (1.0, 1.0))
-    each = 1 - (1 - level) / 2
-    sums = noisy_sum(present - middle, -reach, reach, for_sum, noise, distance, each)
-    count = noisy_count(len(present), for_count, noise, distance, each)
-    found = _moment(sums, count, middle, reach)
-    return Bounded(*(min(max(own, low), high) for own in found))
-
-
-def _sampled_mean(
-    present: FloatArray, low: float, high: float, cost: Cost, noise: Noise, distance: int, level: float, rows: int,
-    *, two: bool,
-) -> Bounded:  # fmt: skip
-    """Return the mean of values within bounds with an interval that covers noise and sampling; see `noisy_mean`."""
-    middle, reach = (low + high) / 2, (high - low) / 2
-    for_sum, for_count, *more = split(cost, (1.0, 1.0) if two else (1.0, 1.0, 1.0))
-    sums = noisy_sum(present - middle, -reach, reach, for_sum, noise, distance, level)
-    count = noisy_count(len(present), for_count, noise, distance, level)
-    value = _moment(sums, count, 0.0, reach).value
-    # of numbers within bounds no variance is greater (Bhatia and Davis 2000); of two whole numbers none is smaller
-    spread = (reach - value) * (reach + value)
-    if not two:
-        away = (present - middle) ** 2 - reach**2 / 2
-        squares = noisy_sum(away, -(reach**2) / 2, reach**2 / 2, more[0], noise, distance, level)
-        square = _moment(squares, count, reach**2 / 2, reach**2 / 2)
-        spread = min(max(square.upper - value**2, 0.0), spread)
-    grid = reach / _STEPS
-    of_sum = variance_of(_STEPS * distance, for_sum) * grid**2
-    of_count = variance_of(distance, for_count)
-    lower, upper = mean_interval(sums.value, count.value, of_sum, of_count, spread, laplace_draws(for_sum), level, rows)
-    ends = max(min(lower, value), -reach), min(max(upper, value), reach)
-    return Bounded(*(middle + own for own in (value, *ends)))
-
-
-def _moment(sums: Bounded, count: Bounded, middle: float, reach: float) -> Bounded:
-    """Return the mean of what was added up as distances from ``middle``, at most ``reach`` away from it."""
-    value = min(max(middle + sums.value / max(count.value, 1.0), middle - reach), middle + reach)
-    if count.lower < 1:
-        return Bounded(value, middle - reach, middle + reach)
-    ends = [middle + total / rows for total in (sums.lower, sums.upper) for rows in (count.lower, count.upper)]
-    return Bounded(value, max(min(*ends, value), middle - reach), min(max(*ends, value), middle + reach))
-
-
-def noisy_variance(
-    values: FloatArray,
-    low: float,
-    high: float,
-    cost: Cost,
-    noise: Noise,
-    distance: int,
-    level: float,
-    *,
-    sampling: int = 0,
-    root: bool = False,
-) -> Bounded:
-    """Take the variance of values, moved into [low, high]; missing ones (nan) are left out.
-
-    A third of epsilon each adds up the distances from the middle of the bounds, their squares (as distances from the
-    middle of what these can be), and counts: a sum of numbers within [-r, r] has sensitivity r times the rows between
-    neighbours, and the three follow one another (sequential composition). The variance is the mean square less the
-    square of the mean, which divides by the number of values. The interval holds for all three numbers within theirs.
-    Parameters and errors as those of `noisy_sum`.
-
-    For an interval that covers sampling a quarter each is spent, the fourth on the fourth powers of the distances from
-    the mean that the others told: the variance of the variance of n values is that of their squared distances over n.
-
-    Parameters
-    ----------
-    root : bool
-        Return the standard deviation.
-
-    Returns
-    -------
-    Bounded
-        From 0 to the greatest variance within the bounds, a quarter of their squared distance.
-    """
-    _checked(low, high)
-    present = np.clip(values[~np.isnan(values)], low, high)
-    middle, reach = (low + high) / 2, (high - low) / 2
-    most = reach * reach
-    _checked(0.0, most)
-    shares = split(cost, [1.0] * (4 if sampling else 3))
-    each = 1 - (1 - level) / 3
-    away = present - middle
-    sums = noisy_sum(away, -reach, reach, shares[0], noise, distance, each)
-    squares = noisy_sum(away * away - most / 2, -most / 2, most / 2, shares[1], noise, distance, each)
-    count = noisy_count(len(present), shares[2], noise, distance, each)
-    mean, square = _moment(sums, count, 0.0, reach), _moment(squares, count, most / 2, most / 2)
-    nearest = 0.0 if mean.lower <= 0 <= mean.upper else min(abs(mean.lower), abs(mean.upper))
-    farthest = max(abs(mean.lower), abs(mean.upper))
-    found = square.value - mean.value**2, square.lower - farthest**2, square.upper - nearest**2
-    value, lower, upper = (min(max(own, 0.0), most) for own in found)
-    if sampling:
-        fourth = _fourth_moment(away, mean.value, reach, shares[3], noise, distance, level, count)
-        of_rows = sampling * max(fourth - value**2, 0.0) / max(count.value, 1.0)
-        # how the variance moves with each of the three numbers
-        moved = (most / _STEPS / 2, 1.0), (reach / _STEPS, 2 * mean.value)
-        of_noise = sum(
-            variance_of(_STEPS * distance, own) * (a * b) ** 2 for (a, b), own in zip(moved, shares, strict=False)
-        )
-        of_noise += variance_of(distance, shares[2]) * (square.value - most / 2 - 2 * mean.value**2) ** 2
-        half = _half_width(of_rows, of_noise / max(count.value, 1.0) ** 2, shares[0], level)
-        known = count.lower >= 1
-        lower, upper = (max(value - half, 0.0), min(value + half, most)) if known else (0.0, most)
-    lower, upper = min(lower, value), max(upper, value)
-    return Bounded(*map(math.sqrt, (value, lower, upper))) if root else Bounded(value, lower, upper)
-
-
-def _fourth_moment(
-    away: FloatArray, mean: float, reach: float, cost: Cost, noise: Noise, distance: int, level: float, count: Bounded
-) -> float:
-    """Return what the mean fourth power of the distances from a known ``mean`` is at most, with noise."""
-    most = (reach + abs(mean)) ** 4
-    powers = noisy_sum((away - mean) ** 4 - most / 2, -most / 2, most / 2, cost, noise, distance, level)
-    return _moment(powers, count, most / 2, most / 2).upper
-
-
 def _ranks(values: FloatArray, candidates: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return how many values lie below each candidate, and how many not above; the ends take all ranks outside."""
     ordered = np.sort(values)
@@ -342,7 +234,7 @@ def quantile_candidates(low: float, high: float, *, whole: bool) -> FloatArray:
     ConfigError
         When the bounds are none, or too near to one another for so many steps.
     """
-    _checked(low, high)
+    check_bounds(low, high)
     if whole and high - low < _MOST_CANDIDATES:
         return np.arange(math.ceil(low), math.floor(high) + 1, dtype=float)
     candidates = np.linspace(low, high, _CANDIDATES + 1)

@@ -327,23 +327,23 @@ def forecast_query(checked: CheckedQuery) -> list[AnswerForecast]:
         For each aggregate one, or one for each of 100, 1,000 and 10,000 rows.
     """
     noise = SeededNoise(0)
-    result = []
-    for own, measure, sure in zip(
-        checked.aggregates, checked.measures(noise), checked.measures(noise, _CERTAIN), strict=True
-    ):
+    asked, result = checked.aggregates, dict[int, list[AnswerForecast]]()
+    for (places, measure), (_, sure) in zip(checked.measures(noise), checked.measures(noise, _CERTAIN), strict=True):
         runs = min(max(_DRAWS // (measure.numbers + measure.candidates), 5), _REHEARSALS)
         for rows in _ROWS if measure.by_rows else _ROWS[-1:]:
             values = measure.even(rows)
-            true = np.array([row["value"] for row in sure.answer(values)], float)
-            errors, halves = [], []
-            for _ in range(runs):
-                answer = measure.answer(values)
-                errors.append(np.abs(np.array([row["value"] for row in answer], float) - true).mean())
-                halves += [(row["upper"] - row["lower"]) / 2 for row in answer if row["lower"] is not None]
-            half = float(np.mean(halves)) if halves else None
-            shown = rows if measure.by_rows else None
-            result.append(AnswerForecast(own.label(), shown, len(true), float(np.mean(errors)), half))
-    return result
+            truth = sure.answer(values)
+            answers = [measure.answer(values) for _ in range(runs)]
+            for turn, place in enumerate(places):
+                true = np.array([row["value"] for row in truth[turn :: len(places)]], float)
+                drawn = [answer[turn :: len(places)] for answer in answers]
+                errors = [np.abs(np.array([row["value"] for row in own], float) - true).mean() for own in drawn]
+                halves = [(row["upper"] - row["lower"]) / 2 for own in drawn for row in own if row["lower"] is not None]
+                half = float(np.mean(halves)) if halves else None
+                shown = rows if measure.by_rows else None
+                line = AnswerForecast(asked[place].label(), shown, len(true), float(np.mean(errors)), half)
+                result.setdefault(place, []).append(line)
+    return [line for place in range(len(asked)) for line in result[place]]
 
 
 def query_sections(checked: CheckedQuery) -> tuple[list[Section], dict[str, Any]]:

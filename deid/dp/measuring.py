@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,15 +19,14 @@ from deid.dp.aggregates import (
     noisy_count,
     noisy_counts,
     noisy_distinct,
-    noisy_mean,
     noisy_quantiles,
     noisy_sum,
     noisy_top,
-    noisy_variance,
     quantile_scores,
 )
 from deid.dp.costs import Cost
 from deid.dp.domain import Dimension, count_cells
+from deid.dp.moments import noisy_moments
 from deid.dp.noise import Noise
 from deid.dp.query_columns import QueryColumn, declared_cells, evaluate_value, value_bounds
 from deid.dp.query_language import ColumnRef, Query, Value
@@ -100,13 +99,15 @@ class Asking:
     noise: Noise
     rows: int = 1
 
-    def measure(self, query: Query, empty: pd.DataFrame) -> Measure:
+    def measure(self, query: Query, empty: pd.DataFrame, others: Sequence[Query] = ()) -> Measure:
         """Check what is asked, and return how to answer it.
 
         Parameters
         ----------
         query : Query
             What is asked; its condition and its parts are the caller's.
+        others : sequence of Query
+            What is drawn with it (`deid.dp.query_language.drawn_together`); an answer has a row for each.
         empty : pandas.DataFrame
             The table without its rows.
 
@@ -117,6 +118,8 @@ class Asking:
         """
         cost, noise, distance, level = self.cost, self.noise, self.distance, self.level
         sampling = self.rows if query.sampling else 0
+        wanted = tuple(own.aggregate for own in (query, *others))
+        query = next((own for own in (query, *others) if own.aggregate != "VALUES"), query)  # which has no bounds
         if query.aggregate == "PERSONS":
             apart = self.apart
             if apart is None:
@@ -142,7 +145,20 @@ class Asking:
         if query.aggregate in ("HISTOGRAM", "TOP", "DISTINCT"):
             assert isinstance(query.value, ColumnRef)
             return self._cells(query, declared_cells(query.value, self.columns))
-        return self._numeric(query, query.value, empty)
+        if wanted == ("VALUES",):
+            return self._number_of(query, query.value, empty)
+        return self._numeric(query, query.value, empty, wanted)
+
+    def _number_of(self, query: Query, value: Value, empty: pd.DataFrame) -> Measure:
+        evaluate_value(value, empty, self.columns)
+        cost, noise, distance, level = self.cost, self.noise, self.distance, self.level
+        sampling = self.rows if query.sampling else 0
+        return Measure(
+            lambda frame: ~np.asarray(pd.isna(evaluate_value(value, frame, self.columns)), bool),
+            lambda there: [_row(noisy_count(int(there.sum()), cost, noise, distance, level, sampling=sampling))],
+            1,
+            even=lambda rows: np.ones(rows, bool),
+        )
 
     def _cells(self, query: Query, dimension: Dimension) -> Measure:
         cost, noise, distance, level = self.cost, self.noise, self.distance, self.level
@@ -184,7 +200,7 @@ class Asking:
 
         return Measure(read, histogram, len(dimension), 0, True, even=even)
 
-    def _numeric(self, query: Query, value: Value, empty: pd.DataFrame) -> Measure:
+    def _numeric(self, query: Query, value: Value, empty: pd.DataFrame, wanted: tuple[str, ...]) -> Measure:
         cost, noise, distance, level = self.cost, self.noise, self.distance, self.level
         sampling = self.rows if query.sampling else 0
         declared = value_bounds(value, self.columns)
@@ -208,14 +224,11 @@ class Asking:
             return evaluate_value(value, frame, self.columns).astype(float)
 
         def answer(values: npt.NDArray[Any]) -> list[dict[str, Any]]:
-            if query.aggregate == "SUM":
+            if wanted == ("SUM",):
                 return [_row(noisy_sum(values, *bounds, cost, noise, distance, level, sampling=sampling, whole=whole))]
-            if query.aggregate == "MEAN":
-                return [_row(noisy_mean(values, *bounds, cost, noise, distance, level, sampling=sampling, whole=whole))]
             if not choosing:
-                root = query.aggregate == "SD"
-                found = noisy_variance(values, *bounds, cost, noise, distance, level, sampling=sampling, root=root)
-                return [_row(found)]
+                how: Any = {"sampling": sampling, "whole": whole}
+                return [*map(_row, noisy_moments(values, wanted, *bounds, cost, noise, distance, level, **how))]
             chosen = noisy_quantiles(
                 values, shares, *bounds, cost, noise, distance, level, whole=whole, interval=query.interval,
                 sampling=sampling,
@@ -229,5 +242,5 @@ class Asking:
             return np.floor(values) if whole else values
 
         scores = quantile_scores(bounds, shares, whole=whole, interval=query.interval) if choosing else 0
-        by_rows = query.aggregate != "SUM" or bool(sampling)
-        return Measure(read, answer, len(shares), scores, even=even, by_rows=by_rows)
+        by_rows = wanted != ("SUM",) or bool(sampling)
+        return Measure(read, answer, len(shares) if choosing else len(wanted), scores, even=even, by_rows=by_rows)

@@ -20,7 +20,7 @@ code. Every error says at which character it stands.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import NoReturn
 
@@ -29,8 +29,8 @@ from deid.base.errors import ConfigError
 _WRITTEN = (
     "COUNT", "SUM", "MEAN", "AVG", "VARIANCE", "SD", "MEDIAN", "QUARTILES", "QUANTILE", "QUANTILES", "HISTOGRAM", "TOP"
 )  # fmt: skip
-AGGREGATES = (*(name for name in _WRITTEN if name != "AVG"), "PERSONS", "DISTINCT")
-"""Aggregates by name; PERSONS is written COUNT(PERSONS), DISTINCT is written COUNT(DISTINCT column)."""
+AGGREGATES = (*(name for name in _WRITTEN if name != "AVG"), "PERSONS", "DISTINCT", "VALUES")
+"""Aggregates by name; PERSONS is written COUNT(PERSONS), DISTINCT COUNT(DISTINCT column), VALUES COUNT(value)."""
 PERSON_VALUES = ("first", "last", "min", "max", "sum", "mean")
 """What a person's value of a column can be."""
 
@@ -154,7 +154,7 @@ class Query:
         if self.aggregate == "DISTINCT":
             return f"COUNT(DISTINCT {_written(self.value)})"
         share = f", {self.number:g}" if self.aggregate == "QUANTILE" else ""
-        return f"{self.aggregate}({_written(self.value)}{share})"
+        return f"{'COUNT' if self.aggregate == 'VALUES' else self.aggregate}({_written(self.value)}{share})"
 
     def described(self) -> str:
         """Return all that is asked but the condition, in words that tell any two different questions apart."""
@@ -162,6 +162,26 @@ class Query:
         own += [f"shares={self.shares}"] if self.shares else []
         own += ["sampling"] if self.sampling else ["interval"] if self.interval else []
         return " ".join([*own, *(f"and {other.described()}" for other in self.others)])
+
+
+def drawn_together(asked: Sequence[Query]) -> list[tuple[int, ...]]:
+    """Return which aggregates are drawn at once, by their places: those of the same value and bounds, if one is a mean
+    or a variance, from whose draws the others follow (`deid.dp.moments`). A number of values has no bounds of its own.
+    """
+    groups: dict[object, list[int]] = {}
+    for place, own in enumerate(asked):
+        if own.aggregate in ("SUM", "MEAN", "VARIANCE", "SD"):
+            groups.setdefault((_written(own.value), own.low, own.high), []).append(place)
+    found = [places for places in groups.values() if any(asked[place].aggregate != "SUM" for place in places)]
+    for place, own in enumerate(asked):
+        if own.aggregate == "VALUES":
+            alike = [places for places in found if _written(asked[places[0]].value) == _written(own.value)]
+            if alike:
+                alike[0].append(place)
+    joined = {place for places in found for place in places}
+    return sorted(
+        [*(tuple(sorted(own)) for own in found), *((place,) for place in range(len(asked)) if place not in joined)]
+    )
 
 
 def _written(value: Value | None) -> str:
@@ -378,7 +398,9 @@ class _Parser:
             elif self.take("DISTINCT"):
                 name, value = "DISTINCT", self.column()
             elif self.take("*") is None:
-                self.fail("*, PERSONS or DISTINCT")
+                if self.peek(")"):
+                    self.fail("*, PERSONS, DISTINCT or a value")
+                name, value = "VALUES", self.value()
         elif name == "TOP":
             number = self.number()
             self.need(",")

@@ -38,6 +38,7 @@ from deid.dp.query_language import (
     Condition,
     Query,
     columns_of,
+    drawn_together,
     parse_condition,
     parse_value,
 )
@@ -86,8 +87,13 @@ class CheckedQuery:
         """All that is asked of the rows, one after the other."""
         return (self.query, *self.query.others)
 
-    def measures(self, noise: Noise, cost: Cost | None = None) -> list[Measure]:
-        """Return how each of the `aggregates` is answered, all together for a cost, by default that of the query.
+    def measures(self, noise: Noise, cost: Cost | None = None) -> list[tuple[tuple[int, ...], Measure]]:
+        """Return how the `aggregates` are answered, all together for a cost, by default that of the query.
+
+        Returns
+        -------
+        list of (tuple of int, Measure)
+            The places of those that are drawn at once, which an answer has a row each for, and how that is done.
 
         Raises
         ------
@@ -96,9 +102,13 @@ class CheckedQuery:
         """
         asked = [replace(own, group_by=self.query.group_by) for own in self.aggregates]
         whole = self.cost if cost is None else cost
-        shares = split(whole, [1.0] * len(asked)) if self.query.others else (whole,)
-        measures = [self.view._measure(own, share, noise) for own, share in zip(asked, shares, strict=True)]
-        if self.query.others and any(own.labelled for own in measures):
+        units = drawn_together(asked)
+        shares = split(whole, [float(len(own)) for own in units]) if self.query.others else (whole,)
+        measures = [
+            (own, self.view._measure([asked[place] for place in own], share, noise))
+            for own, share in zip(units, shares, strict=True)
+        ]
+        if self.query.others and any(own.labelled for _, own in measures):
             raise ConfigError("HISTOGRAM and TOP have answers of their own", "ask them in queries of their own")
         return measures
 
@@ -398,16 +408,17 @@ class TableView:
         view = self if query.where is None else self._where(query.where)
         return (view if query.per_person is None else view.by_person(query.per_person)), query
 
-    def _measure(self, query: Query, cost: Cost, noise: Noise) -> Measure:
+    def _measure(self, asked: Sequence[Query], cost: Cost, noise: Noise) -> Measure:
         """Check what is asked, without looking at a row, and return how to answer it."""
         session, apart = self._session, None
+        query, *others = asked
         if self._person is not None:
             # a person with rows in several parts is counted in each of them
             parted = self._path or query.group_by
             apart = self._distance if parted else min(self._distance, session.terms.unit.unit_distance)
         rows = 1 if self._of_persons else session.terms.unit.max_rows
         asking = Asking(self._columns, self._distance, apart, session.terms.level, cost, noise, rows)
-        return asking.measure(query, self._frame.iloc[:0])
+        return asking.measure(query, self._frame.iloc[:0], others)
 
     def _check_size(self, parts: int, measures: Sequence[Measure]) -> None:
         require(parts <= _MAX_PARTS, "GROUP BY has too many parts", "group by fewer columns, or declare wider cells")
@@ -441,7 +452,7 @@ class TableView:
         measuring, reporting = terms.split(epsilon)
         groups = tuple(declared_cells(reference, self._columns) for reference in query.group_by)
         checked = CheckedQuery(self, query, terms, epsilon, measuring, reporting, groups, named)
-        measures = checked.measures(self._session.noise)
+        measures = [own for _, own in checked.measures(self._session.noise)]
         names = [own.name for own in groups]
         labelled = measures[0].labelled
         if len({*names, *(columns_of(query.value) if labelled else ())}) < len(names) + labelled:
@@ -452,7 +463,7 @@ class TableView:
             raise ConfigError("the answer has a column of that name itself", "rename the column that is grouped by")
         self._check_size(math.prod(len(own) for own in groups), measures)
         # what this epsilon is too small for is met here, on no rows and with noise that costs nothing
-        for rehearsed in checked.measures(SeededNoise(0)):
+        for _, rehearsed in checked.measures(SeededNoise(0)):
             rehearsed.answer(rehearsed.read(self._frame.iloc[:0]))
         if reporting is not None:
             laplace_scale(terms.unit.distance, reporting)
@@ -494,12 +505,14 @@ class TableView:
 
     def _answers(self, checked: CheckedQuery) -> list[dict[str, Any]]:
         """Answer all aggregates, one after the other; where there are several, rows say of which they are."""
-        rows = []
-        for own, measure in zip(checked.aggregates, checked.measures(self._session.noise), strict=True):
-            found = self._grouped(checked.groups, measure)
-            label = {"aggregate": own.label()} if checked.query.others else {}
-            rows += [{**label, **row} for row in found]
-        return rows
+        found: dict[int, list[dict[str, Any]]] = {}
+        for places, measure in checked.measures(self._session.noise):
+            rows = self._grouped(checked.groups, measure)
+            found |= {place: rows[turn :: len(places)] for turn, place in enumerate(places)}
+        asked = checked.aggregates
+        if len(asked) == 1:
+            return found[0]
+        return [{"aggregate": own.label(), **row} for place, own in enumerate(asked) for row in found[place]]
 
     def _grouped(self, groups: Sequence[Dimension], measure: Measure) -> list[dict[str, Any]]:
         """Answer for every part: the parts are disjoint, so all together cost what one does."""

@@ -240,6 +240,7 @@ def test_sequences_are_charged_only_if_they_are_released(
 AGGREGATES = st.sampled_from(
     ["COUNT(*)", "COUNT(PERSONS)", "SUM({0})", "MEAN({0})", "MEDIAN({0})", "QUANTILE({0}, 1)", "HISTOGRAM({0})",
      "QUARTILES({0}) WITH INTERVAL", "SD({0})", "COUNT(DISTINCT {0}), VARIANCE({0}), QUANTILES({0}, (0, 1))",
+     "COUNT({0})", "SUM({0}), COUNT({0}), MEAN({0}), SD({0}), VARIANCE({0})",
      "TOP(2, {0})", "SUM({0}, 0, 1e-320)", "MEAN({0}, -1e308, 1e308)", "QUANTILE({0} / 3, 0.5, 1, 1.0000000000000002)",
      "SUM({0} * 1e300, 0, 1e300)", "MEAN(1, 0, 2)"]
 )  # fmt: skip

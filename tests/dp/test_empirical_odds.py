@@ -23,16 +23,15 @@ from deid.dp.aggregates import (
     noisy_count,
     noisy_counts,
     noisy_distinct,
-    noisy_mean,
     noisy_quantiles,
     noisy_sum,
     noisy_top,
-    noisy_variance,
 )
 from deid.dp.cube import plan_cube, release_cube
 from deid.dp.domain import declare
 from deid.dp.join import joining
 from deid.dp.keys import find_keys, plan_keys
+from deid.dp.moments import noisy_mean, noisy_variance
 from deid.dp.noise import SeededNoise
 from deid.dp.sequences import measure_sequences, plan_sequences
 from deid.dp.session import QuerySession

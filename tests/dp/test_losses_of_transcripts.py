@@ -168,6 +168,8 @@ QUERIES = (
     "COUNT(*)", "COUNT(PERSONS)", "COUNT(DISTINCT b)", "SUM(a)", "MEAN(a)", "VARIANCE(a)", "SD(a)", "MEDIAN(a)",
     "QUANTILE(a, 0.9) WITH INTERVAL", "QUARTILES(a)", "QUARTILES(a) WITH INTERVAL", "HISTOGRAM(b)", "TOP(2, b)",
     "COUNT(*), MEAN(a), QUARTILES(a)", "COUNT(*), MEAN(a), QUANTILE(a, 0.3) WITH SAMPLING", "TOP(2, b) WITH SAMPLING",
+    "COUNT(a)", "SD(a), COUNT(*), VARIANCE(a), MEAN(a), SUM(a), COUNT(a)", "SUM(a), MEAN(a), COUNT(a) WITH SAMPLING",
+    "SD(a), SUM(a), VARIANCE(a) WITH SAMPLING",
 )  # fmt: skip
 
 

@@ -16,11 +16,9 @@ from hypothesis import strategies as st
 
 from deid.base.errors import ConfigError
 from deid.dp.aggregates import (
-    noisy_mean,
     noisy_quantiles,
     noisy_sum,
     noisy_top,
-    noisy_variance,
     quantile_candidates,
 )
 from deid.dp.budget import Ledger
@@ -29,6 +27,7 @@ from deid.dp.domain import declare
 from deid.dp.epsilon import split_epsilon
 from deid.dp.forest import SHARES, choose_pairs, measure_forest
 from deid.dp.intervals import discrete_half_width
+from deid.dp.moments import noisy_mean, noisy_variance
 from deid.dp.noise import SeededNoise
 from deid.dp.payment import row_key
 from deid.dp.prefix_tree import growing_from

@@ -110,7 +110,7 @@ def test_queries() -> None:
     [
         ("COUNT(*)", "character 1"),
         ("SELECT DROP(x)", "character 8"),
-        ("SELECT COUNT(age)", "character 14"),
+        ("SELECT COUNT()", "character 14"),
         ("SELECT SUM(age, 1)", "character 18"),
         ("SELECT COUNT(*) GROUP sex", "character 23"),
         ("SELECT COUNT(*); DROP TABLE x", "cannot be read at character 16"),

@@ -18,10 +18,10 @@ from typer.testing import CliRunner
 from deid.base.errors import ConfigError
 from deid.cli.main import app
 from deid.dp import QuerySession
-from deid.dp.aggregates import noisy_mean
 from deid.dp.cube import plan_cube, release_cube
 from deid.dp.domain import declare
 from deid.dp.intervals import mean_interval, sampled, shares_interval
+from deid.dp.moments import noisy_mean
 from deid.dp.noise import SeededNoise
 from deid.dp.release import CubeRelease, write_release
 from deid.dp.unit import PrivacyUnit

@@ -19,10 +19,11 @@ from typer.testing import CliRunner
 from deid.base.errors import ConfigError, DeidError
 from deid.cli.main import app
 from deid.dp import QuerySession
-from deid.dp.aggregates import noisy_mean, noisy_quantiles, noisy_sum, noisy_top
+from deid.dp.aggregates import noisy_quantiles, noisy_sum, noisy_top
 from deid.dp.budget import BudgetExceeded, Ledger
 from deid.dp.domain import declare
 from deid.dp.epsilon import NANO
+from deid.dp.moments import noisy_mean
 from deid.dp.noise import SeededNoise
 from deid.dp.unit import PrivacyUnit
 
@@ -251,6 +252,59 @@ def test_several_aggregates_share_one_epsilon() -> None:
     ):
         with pytest.raises(ConfigError, match=message):
             session.query(wrong, 1.0)
+
+
+@given(
+    st.permutations(["SUM(los)", "MEAN(los)", "VARIANCE(los)", "SD(los)", "COUNT(los)", "COUNT(*)", "MEDIAN(los)"]),
+    st.sampled_from(["", " WITH SAMPLING"]), st.sampled_from(["", " GROUP BY sex"]), st.sampled_from([0.02, 0.5, 5.0]),
+    st.integers(0, 99),
+)  # fmt: skip
+@settings(max_examples=30, deadline=None)
+def test_answers_that_follow_from_one_another_agree(
+    asked: list[str], how: str, groups: str, epsilon: float, seed: int
+) -> None:
+    draw = np.random.default_rng(5)
+    lengths = pd.Series(draw.integers(0, 40, 600)).astype("string").mask(draw.random(600) < 0.2)
+    frame = pd.DataFrame({"los": lengths, "sex": draw.choice(["F", "M"], 600)}).astype("string")
+    columns = [declare("los", {"range": [0, 60]}), declare("sex", {"values": ["F", "M"]})]
+    session = QuerySession(frame, columns, None, noise=SeededNoise(seed), report_share=0)
+    told = session.query(f"SELECT {', '.join(asked)}{how}{groups}", epsilon).to_frame()
+    assert list(dict.fromkeys(told["aggregate"])) == asked
+    for _, own in told.groupby("sex") if groups else [("", told)]:
+        found = own.set_index("aggregate")[["value", "lower", "upper"]]
+        for end in ("value", "lower", "upper"):
+            assert found[end]["SD(los)"] ** 2 == pytest.approx(found[end]["VARIANCE(los)"])
+        count = max(found["value"]["COUNT(los)"], 0)
+        assert found["value"]["SUM(los)"] == pytest.approx(found["value"]["MEAN(los)"] * count)
+        ends = found.dropna()
+        assert (ends["lower"] <= ends["value"].clip(lower=0)).all()
+        assert (ends["upper"] >= ends["value"]).all()
+        if epsilon == 5.0:
+            assert found["value"]["COUNT(los)"] == pytest.approx(lengths.notna().sum() / (2 if groups else 1), abs=45)
+
+
+@pytest.mark.parametrize("how", ["", " WITH SAMPLING"])
+def test_what_is_drawn_once_has_less_noise_than_what_is_drawn_apart(how: str) -> None:
+    frame = pd.DataFrame({"los": np.arange(900) % 61}).astype("string")
+    session = QuerySession(frame, [declare("los", {"range": [0, 60]})], None, noise=SeededNoise(3), report_share=0)
+    together = session.query(f"SELECT VARIANCE(los), MEAN(los), SD(los){how}", 0.3).to_frame().set_index("aggregate")
+    apart = {name: session.query(f"SELECT {name}{how}", 0.1).rows[0] for name in together.index}
+    for name, own in apart.items():
+        ends = together.loc[name]
+        assert ends["lower"] <= {"VARIANCE(los)": 310, "MEAN(los)": 29.8, "SD(los)": 17.6}[name] <= ends["upper"]
+        assert ends["upper"] - ends["lower"] < own["upper"] - own["lower"]
+    # with other bounds, or of another value, nothing is shared
+    rows = session.query("SELECT SD(los), VARIANCE(los, 0, 30), MEAN(los * 2, 0, 120)", 0.3).rows
+    assert rows[0]["value"] ** 2 != pytest.approx(rows[1]["value"])
+
+
+def test_a_number_of_values_is_counted_without_bounds_and_of_texts_too() -> None:
+    frame = pd.DataFrame({"sex": ["F", None, "M", ""] * 50, "los": ["3", "4", None, "x"] * 50}).astype("string")
+    columns = [declare("sex", {"values": ["F", "M"]}), declare("los", {"range": [0, 9]})]
+    session = QuerySession(frame, columns, None, noise=SeededNoise(0), report_share=0)
+    assert [session.query(f"SELECT COUNT({name})", 50.0).value for name in ("sex", "los", "los * 2")] == pytest.approx(
+        [100, 100, 100], abs=1
+    )
 
 
 def test_quantiles_of_nothing_stay_in_bounds() -> None:
