@@ -1,7 +1,8 @@
-/* Objects of frozen data classes, made without their Python initializer; see deid.base.compiled.quick.
+/* Objects of frozen data classes, made without their Python initializer, and their fields; see deid.base.compiled.quick.
  *
- * The class stays what it is: only the call of it is answered here, by writing the arguments into the slots. A call that
- * does not fit (an argument missing, unknown or given twice) goes the ordinary way, which says what is wrong.
+ * The class stays what it is: only the call of it is answered here, by writing the arguments into the slots, and fields
+ * are read from there without asking the class for what describes them. A call that does not fit (an argument missing,
+ * unknown or given twice) and any other attribute go the ordinary way, which says what is wrong.
  */
 #include "text.h"
 
@@ -42,13 +43,29 @@ static Py_ssize_t field_of(const Maker *maker, PyObject *name)
     return -1;
 }
 
+/* What is known of a class, NULL when it is none of those made here. */
+static const Maker *maker_of(const PyTypeObject *type)
+{
+    for (const Maker *maker = makers; maker < makers + made; maker++)
+        if (maker->type == type)
+            return maker;
+    return NULL;
+}
+
+/* Return an attribute of an object; names that are asked for are interned, but for those that are made up. */
+static PyObject *attribute_of(PyObject *object, PyObject *name)
+{
+    const Maker *maker = maker_of(Py_TYPE(object));
+    const Py_ssize_t field = maker ? field_of(maker, name) : -1;
+    PyObject *held = field < 0 ? NULL : *(PyObject **)((char *)object + maker->offset[field]);
+    return held ? Py_NewRef(held) : PyObject_GenericGetAttr(object, name);
+}
+
 static PyObject *make(PyObject *type, PyObject *const *given, size_t flags, PyObject *names)
 {
     const Py_ssize_t count = PyVectorcall_NARGS(flags);
-    const Maker *maker = makers;
-    while (maker < makers + made && (PyObject *)maker->type != type)
-        maker++;
-    if (maker == makers + made || count > maker->fields)
+    const Maker *maker = maker_of((PyTypeObject *)type);
+    if (!maker || count > maker->fields)
         return make_ordinarily(type, given, count, names);
     PyObject *value[MOST_FIELDS] = {NULL};
     for (Py_ssize_t i = 0; i < count; i++)
@@ -71,22 +88,38 @@ static PyObject *make(PyObject *type, PyObject *const *given, size_t flags, PyOb
     return object;
 }
 
+/* changed(object, name, value, ...): the same object with other values of fields, whose names are interned; of an object
+ * of a class derived from one of those made here, one of that */
+PyObject *py_changed(PyObject *self, PyObject *const *given, Py_ssize_t count)
+{
+    (void)self;
+    const Maker *maker = NULL;
+    for (const PyTypeObject *type = count % 2 ? Py_TYPE(given[0]) : NULL; type && !maker; type = type->tp_base)
+        maker = maker_of(type);
+    PyObject *copy = maker ? maker->type->tp_alloc(maker->type, 0) : NULL;
+    if (!maker)
+        PyErr_SetString(PyExc_TypeError, "an object of a quick class, names and values are wanted");
+    for (Py_ssize_t i = 0; copy && i < maker->fields; i++)
+        *(PyObject **)((char *)copy + maker->offset[i]) =
+            Py_XNewRef(*(PyObject **)((char *)given[0] + maker->offset[i]));
+    for (Py_ssize_t i = 1; copy && i < count; i += 2) {
+        const Py_ssize_t field = field_of(maker, given[i]);
+        if (field >= 0)
+            Py_XSETREF(*(PyObject **)((char *)copy + maker->offset[field]), Py_NewRef(given[i + 1]));
+        else
+            Py_CLEAR(copy);
+    }
+    if (maker && !copy && !PyErr_Occurred())
+        PyErr_SetString(PyExc_TypeError, "no such field");
+    return copy;
+}
+
 /* The same object with another value of a field, whose name is interned; a class that is none of those made here is asked
  * to do it itself, by the method that is named. */
 PyObject *made_with(PyObject *object, PyObject *name, PyObject *value, const char *method)
 {
-    const Maker *maker = makers;
-    while (maker < makers + made && maker->type != Py_TYPE(object))
-        maker++;
-    if (maker == makers + made || field_of(maker, name) < 0)
-        return PyObject_CallMethod(object, method, "O", value);
-    const Py_ssize_t field = field_of(maker, name);
-    PyObject *copy = maker->type->tp_alloc(maker->type, 0);
-    for (Py_ssize_t i = 0; copy && i < maker->fields; i++) {
-        PyObject *held = *(PyObject **)((char *)object + maker->offset[i]);
-        *(PyObject **)((char *)copy + maker->offset[i]) = Py_XNewRef(i == field ? value : held);
-    }
-    return copy;
+    PyObject *const given[] = {object, name, value};
+    return maker_of(Py_TYPE(object)) ? py_changed(NULL, given, 3) : PyObject_CallMethod(object, method, "O", value);
 }
 
 /* quicken(class, fields, values): calls of the class write into its slots; values has those of fields that need not be
@@ -100,7 +133,7 @@ PyObject *quicken(PyObject *self, PyObject *args)
         return NULL;
     Maker maker = {.type = type, .fields = PyTuple_GET_SIZE(fields)};
     int ok = made < MOST_CLASSES && maker.fields <= MOST_FIELDS && type->tp_itemsize == 0 &&
-             type->tp_new == PyBaseObject_Type.tp_new;
+             type->tp_new == PyBaseObject_Type.tp_new && type->tp_getattro == PyObject_GenericGetAttr;
     for (Py_ssize_t i = 0; ok && i < maker.fields; i++) {
         PyObject *name = PyTuple_GET_ITEM(fields, i);
         PyObject *slot = PyUnicode_CheckExact(name) ? PyObject_GetAttr((PyObject *)type, name) : NULL;
@@ -126,5 +159,6 @@ PyObject *quicken(PyObject *self, PyObject *args)
     Py_INCREF(type); /* a maker lives as long as the process */
     makers[made++] = maker;
     type->tp_vectorcall = make;
+    type->tp_getattro = attribute_of;
     Py_RETURN_NONE;
 }

@@ -165,6 +165,7 @@ extern PyType_Spec labeller_spec, sieve_spec, viewer_spec, lookup_spec, phrases_
 extern PyType_Spec finder_spec, fits_spec;
 
 PyObject *quicken(PyObject *self, PyObject *args);
+PyObject *py_changed(PyObject *self, PyObject *const *given, Py_ssize_t count);
 PyObject *made_with(PyObject *object, PyObject *name, PyObject *value, const char *method);
 PyObject *py_corroborate(PyObject *self, PyObject *args), *py_drop_redundant(PyObject *self, PyObject *args);
 PyObject *py_clusters(PyObject *self, PyObject *spans);

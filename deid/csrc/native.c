@@ -487,6 +487,8 @@ static PyMethodDef methods[] = {
     {"clusters", py_clusters, METH_O,
      "clusters(spans) -> [(first, stop, best)]: spans that hang together, and which one covers all and wins, or -1"},
     {"return_arrays", py_return_arrays, METH_O, "return_arrays(bytes): give arrays of that size back to the system when they are freed"},
+    {"changed", (PyCFunction)(void (*)(void))py_changed, METH_FASTCALL,
+     "changed(object, name, value, ...): the same object of a quick class with other values of fields"},
     {"quicken", quicken, METH_VARARGS, "quicken(class, fields, values): make objects of a data class without its initializer"},
     {NULL, NULL, 0, NULL},
 };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SYMBOLS = 131, BLOCK = 4, MOST_WORDS = 64, HEADS = 1024, MARKS = 4, DISTANCES = 64 };
+enum { SYMBOLS = 131, BLOCK = 4, MOST_WORDS = 64, HEADS = 1024, MARKS = 4, DISTANCES = 64, FAR = 16 * (DISTANCES - 31) };
 
 /* As deid.rules.expressions has them. */
 static const char *const MARK[MARKS] = {"0123456789", ":", "@[(", ","};
@@ -25,7 +25,7 @@ static inline int32_t least_of(int32_t rank)
 typedef struct {
     PyObject_HEAD
     uint64_t *allowed;  /* per offset and symbol `words` words, whole blocks, one bit a line */
-    int32_t (*line)[1 + MARKS]; /* its pattern, by which they are sorted; each mark stands so near, 0: need not */
+    int32_t (*line)[1 + MARKS]; /* its pattern, which has lines beside each other; each mark stands so near, 0: need not */
     uint16_t *pair;     /* for each two symbols a bit for each block that has lines which begin between them */
     uint64_t *near;     /* for each mark and distance of the next one the lines to which that is near enough */
     Programs programs;
@@ -197,16 +197,21 @@ static int want(const Sieve *self, PyObject *folded, uint64_t *wanted)
     return 0;
 }
 
-/* Tell whether each pattern has a line, and lines are sorted. */
+/* Tell whether each pattern has lines, all of them beside each other. */
 static int lines_sound(int32_t (*line)[1 + MARKS], Py_ssize_t lines, Py_ssize_t patterns)
 {
-    int32_t last = -1;
-    for (Py_ssize_t l = 0; l < lines; l++) {
-        if (line[l][0] != last && line[l][0] != last + 1)
-            return 0;
-        last = line[l][0];
+    char *met = calloc((size_t)patterns, 1);
+    Py_ssize_t left = patterns;
+    for (Py_ssize_t l = 0; met && l < lines; l++) {
+        const int32_t pattern = line[l][0];
+        if (l && pattern == line[l - 1][0])
+            continue;
+        if (pattern < 0 || pattern >= patterns || met[pattern]++)
+            break;
+        left--;
     }
-    return last + 1 == patterns;
+    free(met);
+    return left == 0 && line[lines - 1][0] >= 0;
 }
 
 /* Note which blocks two neighbours leave something in, and which lines a distance of the next mark; -1 with an
@@ -284,8 +289,17 @@ typedef struct {
     int32_t place;
 } Found;
 
-/* Read a text as symbols with a margin of "outside" on both sides, and how far the next marks stand. */
-static void read_symbols(const Sieve *self, PyObject *text, uint8_t *symbol, uint8_t (*far)[MARKS])
+/* Write how far the next mark stands from the places up to one, whose distances to it end with those given. */
+static inline void write_far(uint8_t *far, Py_ssize_t from, Py_ssize_t to, const uint8_t distances[FAR])
+{
+    const Py_ssize_t near = to - from + 1 < FAR ? to - from + 1 : FAR;
+    memset(far + from, DISTANCES - 1, (size_t)(to + 1 - near - from));
+    memcpy(far + to + 1 - near, distances + FAR - near, (size_t)near);
+}
+
+/* Read a text as symbols with a margin of "outside" on both sides, and how far the next marks stand: for each of them
+ * one byte a place. */
+static void read_symbols(const Sieve *self, PyObject *text, uint8_t *symbol, uint8_t *far)
 {
     const Py_ssize_t size = PyUnicode_GET_LENGTH(text);
     const int kind = PyUnicode_KIND(text);
@@ -298,24 +312,27 @@ static void read_symbols(const Sieve *self, PyObject *text, uint8_t *symbol, uin
     else
         for (Py_ssize_t i = 0; i < size; i++)
             symbol[i] = symbol_of(PyUnicode_READ(kind, data, i));
-    int32_t is[SYMBOLS][MARKS] = {{0}}, next[MARKS];
-    for (int m = 0; m < MARKS; m++) {
+    uint8_t is[SYMBOLS] = {0}, distances[FAR];
+    Py_ssize_t told[MARKS] = {0};
+    for (int m = 0; m < MARKS; m++)
         for (const char *c = MARK[m]; *c; c++)
-            is[(uint8_t)*c][m] = -1;
-        is[WILD][m] = -1;
-        next[m] = INT32_MAX;
-    }
-    for (int32_t i = (int32_t)size - 1; i >= 0; i--) /* without branches: all marks at once */
-        for (int m = 0; m < MARKS; m++) {
-            const int32_t mask = is[symbol[i]][m];
-            next[m] = (i & mask) | (next[m] & ~mask);
-            far[i][m] = (uint8_t)rank_of(next[m] - i);
+            is[(uint8_t)*c] |= (uint8_t)(1 << m);
+    is[WILD] = (1 << MARKS) - 1;
+    for (int32_t d = 0; d < FAR; d++)
+        distances[FAR - 1 - d] = (uint8_t)rank_of(d);
+    for (Py_ssize_t i = 0; i < size; i++)
+        for (unsigned marks = is[symbol[i]]; marks; marks &= marks - 1) {
+            const int m = __builtin_ctz(marks);
+            write_far(far + m * size, told[m], i, distances);
+            told[m] = i + 1;
         }
+    for (int m = 0; m < MARKS; m++)
+        memset(far + m * size + told[m], DISTANCES - 1, (size_t)(size - told[m]));
 }
 
 /* Tell which lines of a block may match at a place, as far as the sets know; 0 when none. */
-static inline uint64_t through(const Sieve *self, const uint64_t *wanted, const uint8_t far[MARKS], const uint8_t *here,
-                               Py_ssize_t block, uint64_t left[BLOCK])
+static inline uint64_t through(const Sieve *self, const uint64_t *wanted, const uint8_t *far, Py_ssize_t size,
+                               const uint8_t *here, Py_ssize_t block, uint64_t left[BLOCK])
 {
     const Py_ssize_t words = self->words, before = self->before, width = before + self->after;
     const uint64_t *allowed = self->allowed + block;
@@ -327,7 +344,7 @@ static inline uint64_t through(const Sieve *self, const uint64_t *wanted, const 
     for (int w = 0; w < BLOCK; w++)
         any |= left[w] = wanted[block + w] & first[w] & last[w] & next[w];
     for (Py_ssize_t m = 0; any && m < MARKS; m++) {
-        const uint64_t *near = self->near + (m * DISTANCES + far[m]) * words + block;
+        const uint64_t *near = self->near + (m * DISTANCES + far[m * size]) * words + block;
         any = 0;
         for (int w = 0; w < BLOCK; w++)
             any |= left[w] &= near[w];
@@ -347,7 +364,7 @@ static inline uint64_t through(const Sieve *self, const uint64_t *wanted, const 
     return any;
 }
 
-WIDE static Py_ssize_t sift(const Sieve *self, const uint64_t *wanted, const uint8_t *symbol, uint8_t (*far)[MARKS],
+WIDE static Py_ssize_t sift(const Sieve *self, const uint64_t *wanted, const uint8_t *symbol, const uint8_t *far,
                             Py_ssize_t at, Py_ssize_t size, Found *found, Py_ssize_t room, Py_ssize_t *stopped)
 {
     Py_ssize_t count = 0;
@@ -358,7 +375,7 @@ WIDE static Py_ssize_t sift(const Sieve *self, const uint64_t *wanted, const uin
         for (; blocks; blocks &= blocks - 1) {
             const Py_ssize_t block = BLOCK * __builtin_ctz(blocks);
             uint64_t left[BLOCK];
-            if (!through(self, wanted, far[at], here, block, left))
+            if (!through(self, wanted, far + at, size, here, block, left))
                 continue;
             for (int w = 0; w < BLOCK; w++)
                 for (uint64_t rest = left[w]; rest; rest &= rest - 1) {
@@ -390,7 +407,7 @@ static PyObject *sieve_places(PyObject *object, PyObject *args)
         return NULL;
     const Py_ssize_t size = PyUnicode_GET_LENGTH(text), room = 4096 + self->patterns;
     uint8_t *symbol = malloc((size_t)(size + self->before + self->after));
-    uint8_t(*far)[MARKS] = malloc((size_t)(size + 1) * MARKS);
+    uint8_t *far = malloc((size_t)(size + 1) * MARKS);
     Found *found = malloc((size_t)room * sizeof(Found));
     PyObject **lists = calloc((size_t)self->patterns, sizeof(PyObject *)), *result = NULL;
     int failed = !symbol || !far || !found || !lists;

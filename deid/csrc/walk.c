@@ -266,10 +266,7 @@ WIDE void labeller_sum(const Labeller *self, Py_ssize_t t, int32_t *restrict sum
         part[count++] = (const int32_t *)self->often_rows.at + (self->often[self->seen[type]] - 1) * stride;
     for (int p = 0; self->position == PLACE && p < PLACES; p++)
         part[count++] = singles + self->place[t * PLACES + p] * stride;
-    memset(sum, 0, (size_t)stride * sizeof(int32_t));
-    for (int c = 0; c < count; c++)
-        for (Py_ssize_t j = 0; j < stride; j++)
-            sum[j] = plus(sum[j], part[c][j]);
+    add_rows(sum, part, count, stride);
     for (int32_t f = self->lists ? self->fired_head[t] : -1; f >= 0; f = self->fired_next[f]) {
         const int32_t *fired = singles + self->single_row[self->fired_attribute[f]] * stride;
         for (Py_ssize_t j = 0; j < stride; j++)

@@ -440,11 +440,10 @@ def _counted(scene: Scene, span: Span) -> bool:
     text = scene.text
     if text[span.start : span.end] == "24/7":
         return True
-    if _CLOCK.fullmatch(text, span.start, span.end) and _BEHIND_DATE.search(
-        text, max(0, span.start - _NEAR), span.start
-    ):
+    clock = span.end - span.start == len("2031") and _CLOCK.fullmatch(text, span.start, span.end)
+    if clock and _BEHIND_DATE.search(text, max(0, span.start - _NEAR), span.start):
         return True
-    if _ACUITY.fullmatch(text, span.start, span.end):
+    if text.startswith("6/", span.start) and _ACUITY.fullmatch(text, span.start, span.end):
         line = max(text.rfind("\n", 0, span.start), span.start - _LINE, 0)
         if _SEEN.search(text, line, span.start):
             return True

@@ -518,9 +518,10 @@ class Ensemble:
         self, document: Document, left_out: list[tuple[int, Span, str]] | None
     ) -> tuple[list[tuple[int, Span]], Scene]:
         """Ask every recognizer; returns spans with the precedence of their recognizer."""
-        candidates, scene = self._read(document, left_out)
-        for part, passage in second_readings(document, load_lexicon(self.language, self.folders)):
-            found, _ = self._read(part, None)
+        others = second_readings(document, load_lexicon(self.language, self.folders))
+        again = [(passage, self._read(part, None)[0]) for part, passage in others]
+        candidates, scene = self._read(document, left_out)  # last: a model that is asked how sure it is has it at hand
+        for passage, found in again:
             backs = ((rank, back) for rank, span in found if (back := passage.back(span)) is not None)
             candidates += ((rank, back) for rank, back in backs if not names_nobody(scene, back))
         return candidates, scene

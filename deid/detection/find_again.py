@@ -252,8 +252,7 @@ def _repeated(view: View, taken: bytearray, seeds: Seeds) -> list[tuple[int, _Se
     """
     found: list[tuple[int, _Seed]] = []
     folded, breaks, starts, ends = view.folded, view.breaks, view.starts, view.ends
-    for index, word in enumerate(folded):
-        held = seeds.words.get(word)
+    for index, held in enumerate(map(seeds.words.get, folded)):
         end = index
         # word by word: seeds that begin alike, as telephones of one town, are thousands
         while held is not None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from deid.base.compiled import native_for
 from deid.document import Span, by_position
-from deid.phi import GROUP, group
+from deid.phi import GROUP
 from deid.rules.certainties import certainties
 from deid.rules.scene import rounded
 
@@ -47,7 +47,7 @@ def corroborate(candidates: list[tuple[int, Span]]) -> tuple[list[tuple[int, Spa
         How sure each is: 1 - (1 - a)(1 - b) where others overlap it, of each recognizer the surest; else its score.
     """
     found: tuple[list[tuple[int, Span]], list[float | None]] = (_corroborate if native is None else native.corroborate)(
-        candidates, group
+        candidates, GROUP.__getitem__
     )
     return found
 
@@ -205,7 +205,7 @@ def may_be_names(spans: Sequence[Span], doubts: Sequence[Span]) -> list[Span]:
         for town, names in zip(towns, overlapping(towns, doubts), strict=True)
         if names
     }
-    return [told.get(span, span) for span in spans]
+    return [told.get(span, span) if span.category in _TOWNS else span for span in spans] if told else list(spans)
 
 
 def beside_names(text: str, spans: Sequence[Span]) -> list[Span]:

@@ -303,7 +303,8 @@ def _stacked(text: str) -> Iterator[regex.Match[str]]:
     """Yield the short lines under each other, between empty ones, that may be the head of a table."""
     at = 0
     while at >= 0:
-        if 0 < text.find("\n", at) - at <= _MAX_HEADER_CELL and (found := _STACKED.match(text, at)):
+        end = text.find("\n", at)
+        if 0 < end - at <= _MAX_HEADER_CELL and ":" not in text[at:end] and (found := _STACKED.match(text, at)):
             yield found
         at = text.find("\n\n", at)
         at += 2 if at >= 0 else 0

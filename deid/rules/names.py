@@ -67,6 +67,7 @@ _NO_INITIALS: Final = ORDINARY | CREDENTIAL | STATE_CODE | SUFFIX
 _SIGNER: Final = cues_of("signer")
 _SEPARATORS: Final = frozenset(":#=-\u2013|.")
 _LISTING: Final = frozenset((",", ";", "&", "/", "|"))
+_CARET: Final = frozenset("^")
 _TURNS: Final = 4
 """A label that begins so many lines marks the turns of a dialogue."""
 _MOST_INITIALS: Final = 6  # letters and full stops
@@ -379,7 +380,7 @@ def _before_credentials(scene: Scene) -> Iterator[Span]:
 def _carets(scene: Scene) -> Iterator[Span]:
     """Names of HL7 messages: *SMITH^JOHN^A*."""
     at = 0
-    for index in scene.written(("^",)):
+    for index in scene.written(_CARET):
         if not max(at, 1) <= index < scene.count - 1 or not scene.is_word(index - 1):
             continue
         pieces, end = [index - 1], index

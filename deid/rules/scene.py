@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Collection
+from itertools import chain
 from typing import Final
 
 from deid.document import Span
@@ -69,11 +69,15 @@ class Scene:
         self.words: dict[str, frozenset[str]] = vocabulary.words
         self.letters: frozenset[str] = letters
         self.count: int = len(self.classes)
-        met = 0
-        for held in self.classes:
-            met |= held
-        self._met: int = met
-        """The classes of all words."""
+        self._of: dict[int, list[int]] = {}
+        """Classes -> the words that have just these; few words of a text differ in them."""
+        for index, held in enumerate(self.classes):
+            if held:
+                alike = self._of.get(held)
+                if alike is None:
+                    self._of[held] = [index]
+                else:
+                    alike.append(index)
         self.lowercase_text: bool = _is_lowercase(view)
         """Whether the text is written in lower case."""
         least = NUMBER if self.lowercase_text else LOWER
@@ -141,9 +145,10 @@ class Scene:
 
     def of_class(self, classes: int) -> list[int]:
         """Return the words that have one of some classes."""
-        if not self._met & classes:
-            return []
-        return [index for index, held in enumerate(self.classes) if held & classes]
+        several = [words for held, words in self._of.items() if held & classes]
+        if len(several) > 1:
+            return sorted(chain.from_iterable(several))
+        return list(several[0]) if several else []
 
     def of_phrase(self, classes: int) -> list[int]:
         """Return, in order, the words that have one of some classes or begin a phrase that has one."""
@@ -156,8 +161,10 @@ class Scene:
         kinds = self.kinds
         return [index for index, held in enumerate(self.classes) if not held and kinds[index] == kind]
 
-    def written(self, words: Collection[str]) -> list[int]:
+    def written(self, words: frozenset[str]) -> list[int]:
         """Return the places of some words, all folded."""
+        if words.isdisjoint(self.folded):  # as nearly always, and soon told
+            return []
         return [index for index, word in enumerate(self.folded) if word in words]
 
     def gap(self, index: int) -> str:

@@ -71,6 +71,8 @@ def test_a_span_is_an_ordinary_frozen_data_class():
     assert sorted([Span(4, 5, "A"), span]) == [span, Span(4, 5, "A")]
     assert (span.id, span.source, span.attributes) == ("", "rule:x", ())
     assert isinstance(Sub(1, 2, "X"), Sub)
+    assert Sub(1, 2, "X", also=("Y",)).moved(1, 3) == Span(1, 3, "X") == span.moved(1, 3).named("X")
+    assert (span.moved(3, 7) is span, span.scored(None).score, span.read_as(["Y", "DATE"]).also) == (True, None, ("Y",))
     assert Edit(1, 2, 3, 4, "X") == Edit(start=1, end=2, new_start=3, new_end=4, category="X")
     with pytest.raises(dataclasses.FrozenInstanceError):
         span.start = 4  # type: ignore[misc]
