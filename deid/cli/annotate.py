@@ -107,7 +107,7 @@ def _project(
 ) -> Project:
     """Return the project of IN, with the notes that are new."""
     from deid.annotation.project import Project
-    from deid.io.database import is_database
+    from deid.io.database_places import is_database
 
     if isinstance(source, Path) and is_database(source):
         require(place is None, "IN is a project, and --project names another one", "leave out one of them")

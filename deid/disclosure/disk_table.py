@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from deid.base.errors import ConfigError, InputError
 from deid.base.nearest import nearest
-from deid.io.database import is_database
+from deid.io.database_places import is_database
 from deid.table.microdata import NA_CODE
 from deid.table.table_files import copy_to_parquet, parquet_files
 

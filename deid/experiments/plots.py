@@ -142,38 +142,3 @@ def _draw(axes: Any, points: pd.DataFrame, curve: str, title: str, x: str, y: st
     for row in ordered.to_dict("records"):
         if row["value"] == row["value"]:  # not NaN
             axes.annotate(f"{row['value']:g}", (row[x], row[y]), xytext=(4, 4), textcoords="offset points", fontsize=8)
-
-
-def plot_conclusions(findings: pd.DataFrame, counts: pd.DataFrame) -> Figure:
-    """Return a plot of conclusions (`compare_conclusions`) and counts (`count_cohorts`) of an original and its release.
-
-    Left: odds ratios and coefficients (of odds, too) with their intervals; a circle where the decision changed. Right:
-    counts of cohorts with their bounds.
-    """
-    import numpy as np
-
-    shown = findings[findings["analysis"] != "chi-square"].dropna(subset=["estimate_original", "estimate_released"])
-    figure, (left, right) = new_figure(12, 1.2 + 0.3 * min(len(shown), 40), 2, width_ratios=(3, 2))
-    for y, row in enumerate(shown.head(40).to_dict("records")):
-        scale = (lambda v: v) if row["analysis"] == "odds ratio" else np.exp
-        for table, shift, colour in (("original", -0.15, COLOURS[0]), ("released", 0.15, COLOURS[1])):
-            low, value, high = (scale(row[f"{what}_{table}"]) for what in ("low", "estimate", "high"))
-            left.plot([low, high], [y + shift] * 2, color=colour, linewidth=1)
-            left.plot([value], [y + shift], ".", color=colour, label=table if y == 0 else None)
-        if not row["same"]:
-            left.plot([scale(row["estimate_released"])], [y], "o", mfc="none", color=COLOURS[2], markersize=10)
-    left.axvline(1, color=COLOURS[7], linewidth=0.8)
-    left.set_yticks(range(len(shown.head(40))), [f"{r.analysis}: {r.of}" for r in shown.head(40).itertuples()])
-    left.invert_yaxis()
-    left.set(xscale="log", xlabel="odds ratio with its 95 % interval")
-    if len(shown):
-        left.legend()
-    some = counts.iloc[:: max(len(counts) // 300, 1)]
-    right.vlines(some["original"], some["least"], some["greatest"], color=COLOURS[6], linewidth=0.5)
-    right.plot(some["original"], some["released"], ".", color=COLOURS[1], markersize=3)
-    most = max(float(some["greatest"].max()), 1.0)
-    right.plot([1, most], [1, most], color=COLOURS[7], linewidth=0.8)
-    right.set_xscale("symlog", linthresh=1)
-    right.set_yscale("symlog", linthresh=1)
-    right.set(xlabel="patients of a cohort in the original", ylabel="in the release: estimate, and bounds")
-    return figure

@@ -22,14 +22,14 @@ from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import Section, frame_section
 from deid.disclosure.frontier import ChosenRelease, Point, plot_map
 from deid.experiments.codes import codes_sections, plot_codes
-from deid.experiments.conclusions import conclusions_sections
+from deid.experiments.conclusions import conclusions_sections, plot_conclusions
 from deid.experiments.dp import plot_histograms, plot_methods, plot_thresholds
 from deid.experiments.hips import Hips
 from deid.experiments.linkage import LINKED
 from deid.experiments.models import MODELS
 from deid.experiments.outcome import Form
 from deid.experiments.page import FEATURES, LEARNING, LEARNT, QUEUES, SAMPLING, hips_sections
-from deid.experiments.plots import plot_conclusions, plot_hips
+from deid.experiments.plots import plot_hips
 from deid.experiments.robustness import Robustness, robustness_section
 from deid.experiments.same_disease import ONE_DISEASE
 from deid.experiments.sequences import drawn_sections, plot_sequences

@@ -19,7 +19,7 @@ from deid.base.nearest import nearest
 from deid.base.safe_names import safe_name
 from deid.document import Document, Failure
 from deid.io.batches import SqlTable, open_table, plain_cell, stored_key
-from deid.io.encoding import SQLITE
+from deid.io.database_places import split_place
 from deid.io.fields import find_id, find_text
 from deid.io.formats import CollectionFormat, Options
 from deid.io.reading import Source
@@ -336,48 +336,3 @@ def open_rows(place: str | Path, options: Options) -> TableSource:
         place=file,
         nameless=table.check_key(plan.key),
     )
-
-
-def split_place(place: str) -> tuple[str, str | None]:
-    """Return the database and the table of a place as an output is named: ``sqlite:///file.db/note``.
-
-    >>> split_place("postgresql://me@host/hospital/deid.note?sslmode=require")
-    ('postgresql://me@host/hospital?sslmode=require', 'deid.note')
-    >>> split_place("sqlite:///scrubbed.db"), split_place("sqlite:///scrubbed.db/note")
-    (('sqlite:///scrubbed.db', None), ('sqlite:///scrubbed.db', 'note'))
-    """
-    scheme, slashes, rest = place.partition("://")
-    if not slashes:
-        return place, None
-    path, mark, query = rest.partition("?")
-    before, slash, last = path.rpartition("/")
-    if scheme.startswith("sqlite"):
-        named = bool(slash) and Path(before[1:]).suffix in DATABASES and not Path(path[1:]).is_file()
-    else:
-        named = before.count("/") >= 1
-    return (f"{scheme}://{before}{mark}{query}", last) if named else (place, None)
-
-
-def join_place(database: str, table: str) -> str:
-    """Return a place as an output is named, of a database's URL and a table; `split_place` takes it apart.
-
-    >>> join_place("postgresql://me@host/hospital?sslmode=require", "deid.note")
-    'postgresql://me@host/hospital/deid.note?sslmode=require'
-    """
-    path, mark, query = database.partition("?")
-    return f"{path}/{table}{mark}{query}"
-
-
-DATABASES = (".db", ".sqlite", ".sqlite3")
-"""Endings of files of SQLite."""
-
-
-def is_database(place: str | Path) -> bool:
-    """Tell whether a place is a database: a URL, or a file of SQLite."""
-    if "://" in str(place):
-        return True
-    try:
-        with Path(place).open("rb") as stream:
-            return stream.read(16) == SQLITE
-    except OSError:
-        return False

@@ -9,7 +9,8 @@ from deid.document import Document, Failure
 from deid.io.brat import BRAT
 from deid.io.ccda import CCDA
 from deid.io.csv_table import CSV
-from deid.io.database import is_database, open_rows
+from deid.io.database import open_rows
+from deid.io.database_places import is_database
 from deid.io.docbin import DOCBIN
 from deid.io.documents import DOCUMENTS
 from deid.io.formats import Format, Options

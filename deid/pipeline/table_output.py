@@ -24,7 +24,8 @@ from deid.base.errors import ConfigError, DeidError, OutputError, StoreError
 from deid.base.keys import Key
 from deid.base.store import open_store, sqlite_file
 from deid.document import Document, Failure
-from deid.io.database import TableSource, cells_of, split_place
+from deid.io.database import TableSource, cells_of
+from deid.io.database_places import split_place
 from deid.records.record import BLOCKED, Record
 from deid.replacement.sealing import Sealer
 
@@ -57,7 +58,7 @@ def is_whole(place: str) -> bool:
     Parameters
     ----------
     place : str
-        Database and table (`deid.io.database.split_place`).
+        Database and table (`deid.io.database_places.split_place`).
 
     Raises
     ------
@@ -89,7 +90,7 @@ class TableOutput:
     ----------
     source : TableSource
     place : str
-        Database and table (`deid.io.database.split_place`); the source's table where none is named.
+        Database and table (`deid.io.database_places.split_place`); the source's table where none is named.
     key : Key
         Of the run.
     options : str

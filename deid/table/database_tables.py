@@ -12,7 +12,7 @@ from deid.base.errors import ConfigError, OutputError
 from deid.base.files import check_folder
 from deid.base.late import pd
 from deid.io.batches import open_table
-from deid.io.database import split_place
+from deid.io.database_places import split_place
 from deid.table.cell_text import cell_text
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def check_new_rows(place: str, source: str | Path | None = None) -> None:
     Parameters
     ----------
     place : str
-        URL of a database with the table behind it (`deid.io.database.split_place`).
+        URL of a database with the table behind it (`deid.io.database_places.split_place`).
     source : str or Path, optional
         Where the rows come from: what is released does not go into the file of its originals.
 

@@ -21,7 +21,7 @@ from deid.base.files import os_reason
 from deid.base.late import pd
 from deid.base.nearest import nearest
 from deid.io.batches import open_parquet
-from deid.io.database import DATABASES, is_database
+from deid.io.database_places import DATABASES, is_database
 from deid.io.encoding import is_binary
 from deid.table import statistics_files, workbook
 from deid.table.cell_text import cell_text

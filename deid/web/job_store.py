@@ -16,7 +16,7 @@ import sqlalchemy as sql
 from deid.base.audit import now
 from deid.base.errors import ConfigError, require
 from deid.base.store import Store, open_store, refuse_password, sqlite_file
-from deid.io.database import DATABASES, split_place
+from deid.io.database_places import DATABASES, split_place
 
 QUEUED, RUNNING, DONE, FAILED, CANCELLED = "queued", "running", "done", "failed", "cancelled"
 TABLES = sql.MetaData()

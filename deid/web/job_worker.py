@@ -148,7 +148,8 @@ class JobWorker:
         whole when the service begins is known as this job's, whenever the service was killed.
         """
         from deid.base.store import sqlite_file
-        from deid.io.database import join_place, open_rows
+        from deid.io.database import open_rows
+        from deid.io.database_places import join_place
         from deid.io.formats import Options
         from deid.pipeline import scrub_files
         from deid.pipeline.table_output import TableOutput, is_whole

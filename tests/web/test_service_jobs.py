@@ -23,7 +23,7 @@ from served import began, serving
 from deid.base.errors import ConfigError
 from deid.base.keys import Key
 from deid.base.pool import Pool
-from deid.io.database import join_place
+from deid.io.database_places import join_place
 from deid.manifest import check_manifests
 from deid.pipeline import PipelineOptions
 from deid.replacement.vault import Vault
