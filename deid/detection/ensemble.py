@@ -276,6 +276,7 @@ class Ensemble:
             marks.append(len(accepted))
             if candidates is not None:
                 candidates += (replace(p, span=back) for p in here or () if (back := part.back(p.span)) is not None)
+            del scene, found, decisive  # as large as what the next window takes
         if self.consistency:
             gathered.sort()
             for part, first, stop in zip(parts, marks, marks[1:], strict=False):
@@ -287,6 +288,7 @@ class Ensemble:
                 sure.extend(filter(None, map(part.back, decisive)))
                 if candidates is not None:
                     candidates += (replace(p, span=back) for p in here or () if (back := part.back(p.span)) is not None)
+                del scene, found, passed, decisive
         del gathered  # as large as what is settled now
         words_of = functools.partial(_words_around, text)
         known: Told = {}

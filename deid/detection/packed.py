@@ -5,6 +5,7 @@ A span as an object takes about 160 bytes, of which a text of many megabytes has
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -13,6 +14,8 @@ import numpy as np
 
 from deid.document import Span
 
+_PARTS = re.compile(r"[^\W_]|[\t\n]")
+"""What stands in no gap that two pieces of one span are joined over."""
 _CHUNK = 5_000
 """Spans that are made objects at a time."""
 
@@ -55,7 +58,8 @@ class Packed:
 def together(text: str, spans: Packed, others: Packed) -> Iterator[tuple[list[Span], list[Span]]]:
     """Yield the spans of a text in portions, with what of the others lies there, each by start.
 
-    Portions do not touch, and a letter or a digit stands between two, so that what is joined is in one.
+    Portions do not touch, and a letter, a digit, a tab or a line's end stands between two, so that what is joined is in
+    one (`deid.detection.edges.joined`), and cells of a table need not be.
 
     Parameters
     ----------
@@ -76,7 +80,7 @@ def together(text: str, spans: Packed, others: Packed) -> Iterator[tuple[list[Sp
     first = done = 0
     for stop in (*free, len(order)):
         few = stop - first < _CHUNK
-        if stop < len(order) and (few or not any(map(str.isalnum, text[reach[stop - 1] : starts[order[stop]]]))):
+        if stop < len(order) and (few or not _PARTS.search(text, reach[stop - 1], starts[order[stop]])):
             continue
         upto = int(np.searchsorted(beside, reach[stop - 1]))
         yield list(spans.some(order[first:stop].tolist())), list(others.some(apart[done:upto].tolist()))

@@ -23,6 +23,8 @@ from deid.reading.misreading import decipher
 
 WINDOW, MARGIN = 200_000, 4_000
 """Characters up to which a text is read at once, and that a window reads beyond each of its ends."""
+_CELLS, _PARTS = 16, 4
+"""Characters a cell of a text that is nearly all table, and by what its windows are smaller: each takes as much."""
 _HEAD, _WIDEST = 3, 2_000
 """Rows from the beginning of a table that go before a window that begins inside it, and how long each may be."""
 
@@ -66,11 +68,14 @@ def windows(text: str, size: int | None = None, margin: int | None = None) -> li
     text : str
         With plain line ends.
     size, margin : int, optional
-        Most characters that count in a window, and how many it reads beyond each end; by default `WINDOW`, `MARGIN`.
+        Most characters that count in a window, and how many it reads beyond each end; by default `WINDOW` (a quarter
+        of it in a longer text that is nearly all table) and `MARGIN`.
     """
+    dense = size is None and (text.count("\t") + text.count("|")) * _CELLS > len(text)
     size, margin = size or WINDOW, MARGIN if margin is None else margin
     if len(text) <= size:
         return [Passage(0, len(text), ((0, len(text)),))]
+    size = size // _PARTS if dense else size
     borders = [0]
     while borders[-1] + size < len(text):
         borders.append(_border(text, borders[-1] + size // 2, borders[-1] + size))

@@ -53,7 +53,7 @@ class _Page:
     places: PlaceMap
     numbers: Keyed | None
     """Choices of all patients, for the numbers that identify one; None where each patient has a map of his own."""
-    originals: tuple[str, ...]
+    originals: frozenset[str]
     """Normal forms of the document's numbers, as far as they are long enough to identify."""
     acronyms: dict[str, str] = field(default_factory=dict)
 
@@ -79,8 +79,9 @@ def _number(page: _Page, category: str, text: str, step: int) -> str:
     if step > 1:
         return ""
     new = (replace_social_security if social else replace_number)(page.numbers, text)
-    if new.isascii() and not "".join(filter(str.isalnum, new)).upper().endswith(page.originals):
-        return new  # a normal form is the end of what is written
+    written = "".join(filter(str.isalnum, new)).upper() if new.isascii() else ""
+    if written and page.originals.isdisjoint([written[at:] for at in range(len(written) - _LONG + 1)]):
+        return new  # a normal form is the end of what is written, and as long as an original's
     return "" if new and normal_form(new) in page.originals else new
 
 
@@ -145,7 +146,7 @@ class SurrogateOperator:
             if category in ADDRESS
         ]
         numbers = numbers_of(scope.key) if scope.key.map > 1 else None
-        page = _Page(choices, PlaceMap(choices, text, address), numbers, _forms(found) if numbers else ())
+        page = _Page(choices, PlaceMap(choices, text, address), numbers, _forms(found) if numbers else frozenset())
         for span in document.spans:
             if span.source == STAYS:
                 page.places.stay(text[span.start : span.end])
@@ -162,10 +163,10 @@ class SurrogateOperator:
         return Written(out, names.collisions, people)
 
 
-def _forms(found: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+def _forms(found: Sequence[tuple[str, str]]) -> frozenset[str]:
     """Return the normal forms of the numbers among originals that no surrogate number of their document may be."""
     forms = {normal_form(text) for category, text in set(found) if category in _NUMBERS}
-    return tuple([form for form in forms if len(form) >= _LONG])
+    return frozenset(form for form in forms if len(form) >= _LONG)
 
 
 def _original_words(texts: Iterable[str]) -> frozenset[str]:

@@ -258,3 +258,13 @@ def test_shares_are_of_their_group_and_add_up(tmp_path: Path) -> None:
         release.slice(["arm"], share="dose")
     with pytest.raises(ConfigError, match="were set to 0 one by one"):
         small_release(method="cells-clamped").slice(["arm"], sampling=True)
+
+
+def test_where_a_share_is_nought_the_noise_alone_decides_how_many_deviations_there_are() -> None:
+    """A sample of nobody varies by nothing; few draws of noise, known by their spread, take more deviations."""
+    reach = []
+    for sampling in (True, False):
+        _, upper = shares_interval(one(0.0), one(1000.0), (one(100.0), ZERO, ZERO), one(4.0), 0.95, sampling=sampling)
+        varied = 100 + 1000 * sampling * upper[0] * (1 - upper[0])
+        reach.append(1000 * upper[0] / math.sqrt(varied))
+    assert reach[0] == pytest.approx(reach[1], abs=0.01)

@@ -431,3 +431,11 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         deid("query", "missing.csv", "SELECT FOO(*)", "--epsilon", "0.1", *options)
     shown = deid("query", "visits.csv", "SELECT COUNT(*)", "--epsilon", "1", *options[:4], "--not-private-seed", "1")
     assert "NOT PRIVATE" in shown
+
+
+def test_a_quantile_of_values_that_stand_apart_from_nought_is_where_they_are() -> None:
+    """The steps between candidates count from the lower bound, whatever that is."""
+    values = np.array([103.0] * 60 + [107.0] * 40)
+    for whole, near in ((True, 0.0), (False, 0.2)):
+        found = noisy_quantiles(values, [0.1, 0.5, 0.9], 100, 110, 300.0, SeededNoise(3), 1, 0.95, whole=whole)
+        assert [one.value for one in found] == pytest.approx([103, 103, 107], abs=near)

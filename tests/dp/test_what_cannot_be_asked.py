@@ -47,6 +47,8 @@ def test_a_domain_has_a_beginning_before_its_end(wrong: dict[str, Any], right: d
         ({"dimensions": (SEX, SEX)}, "named twice"),
         ({"level": 0.0}, "between 0 and 1"),
         ({"level": 1.0}, "between 0 and 1"),
+        ({"report_share": -0.1}, "share of the report"),
+        ({"report_share": 1.0}, "share of the report"),
         ({"unit": PrivacyUnit(name="patient", max_rows=3)}, "no column says"),
         ({"slices": [[]]}, "no dimension"),
         ({"slices": [["ward"]]}, "no dimension"),
