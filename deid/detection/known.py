@@ -21,7 +21,7 @@ import regex
 from deid.base.compiled import quick
 from deid.base.errors import ConfigError
 from deid.base.safe_names import safe_name
-from deid.document import Document, Span
+from deid.document import Document, Span, by_position
 from deid.linkage.clustering import near
 from deid.phi import LABEL_SETS, group
 from deid.reading.identity import canonical_given, full_names, name_key, parse_name, sound
@@ -172,22 +172,24 @@ class KnownRecognizer:
         if not known:
             return []
         words = _Words(view_of(document.text), load_lexicon(self.language, self.folders))
-        spans: set[Span] = set()
+        spans: dict[Any, Span] = {}
         for category, value in dict.fromkeys(known):
             found = self._find(words, category, value)
             if found:
-                spans.update(found)
-                spans.update([span.named(other) for other in doubts(category, value) for span in found])
-        return sorted(spans)
+                found += [span.named(other) for other in doubts(category, value) for span in found]
+                for span in found:
+                    spans.setdefault(by_position(span), span)
+        return [spans[place] for place in sorted(spans)]
 
     def _find(self, words: _Words, category: str, value: str) -> list[Span]:
         sought = _sought(category, value)
         if sought.coarse == "NAME":
             return _names(words, category, value, self.alike)
-        view, vocabulary = words.view, load_vocabulary(self.language, self.folders)
+        view = words.view
+        if sought.date is not None and f"{sought.date.day}" not in view.text:
+            return []  # to compile an expression takes longer than all else
+        vocabulary = load_vocabulary(self.language, self.folders)
         if sought.date is not None:
-            if f"{sought.date.day}" not in view.text:
-                return []  # to compile an expression takes longer than all else
             return _matches(view.text, _date_expression(sought.date, vocabulary), category, _W["date"])
         if category == "AGE" and value.isdecimal():
             expression = rf"(?<![0-9.,/]){value}(?=[ -]?{vocabulary.years}\b)"
@@ -307,26 +309,32 @@ class _Words:
     def __init__(self, view: View, lexicon: Lexicon) -> None:
         self.view = view
         self.lexicon = lexicon
-        self.keys = [
-            name_key(word) if kind >= LOWER else "" for kind, word in zip(view.kinds, view.strings, strict=True)
-        ]
-        self._small = {key for key, kind in zip(self.keys, view.kinds, strict=True) if kind == LOWER}
+        self.keys: list[str] = []
+        self._small: set[str] = set()
         self._cased: dict[str, list[int]] = {}
         """Key -> words with capitals or hyphens that have it."""
         self._codes: dict[str, list[int]] = {}
         """Code of the sound -> those of them that are long enough to be misspelt."""
         self._whole: list[int] = []
         """Those of them that are compared with every name: short forms, and words of several parts."""
-        for index, kind in enumerate(view.kinds):
-            if kind > LOWER or (kind == LOWER and "-" in view.strings[index]):
-                word = view.strings[index]
-                if len(word) > 1:
-                    key, whole, code = _described(word)
-                    self._cased.setdefault(key, []).append(index)
-                    if whole:
-                        self._whole.append(index)
-                    if code is not None:
-                        self._codes.setdefault(code, []).append(index)
+        keys, small = self.keys, self._small
+        for index, (kind, word) in enumerate(zip(view.kinds, view.strings, strict=True)):
+            if kind < LOWER:
+                keys.append("")
+                continue
+            key = name_key(word)
+            keys.append(key)
+            if kind == LOWER:
+                small.add(key)
+                if "-" not in word:
+                    continue
+            if len(word) > 1:
+                _, whole, code = _described(word)
+                self._cased.setdefault(key, []).append(index)
+                if whole:
+                    self._whole.append(index)
+                if code is not None:
+                    self._codes.setdefault(code, []).append(index)
 
     def small(self, keys: Collection[str]) -> list[int]:
         """Return the words in small letters that have one of some keys: only the name itself counts there."""
@@ -368,6 +376,7 @@ class _Name:
         self.given = set(parsed.keys("given", "nickname", "name"))
         self.initials = {k[0] for k in self.keys} | set(parsed.keys("initial"))
         self.long = [k for k in self.keys if len(k) >= _LEAST_FUZZY]
+        self.inside = [k for k in self.long if len(k) >= _LEAST_INSIDE and k.isascii()]
         self.codes = {soundex(k) for k in self.long}
 
 
@@ -397,8 +406,8 @@ def _user_names(words: _Words, name: _Name) -> list[Span]:
     """Find words that are made of a name, an initial before it or digits behind it: *jthornbury*, *thornbury84*."""
     text = words.view.text
     found: list[Span] = []
-    for key in name.long:
-        if len(key) >= _LEAST_INSIDE and key.isascii() and _plain(text, "").count(key) > words.keys.count(key):
+    for key in name.inside:
+        if (count := _plain(text, "").count(key)) and count > words.keys.count(key):
             initial = f"[{''.join(sorted(name.initials))}]" if name.initials else "[a-z]"
             more = r"[0-9]+|[._-][a-z]{0,2}[0-9]+"
             expression = rf"(?<![\w@.-])(?:{initial}[._]?{key}(?:{more})?|{key}(?:{more}))(?![\w@])"

@@ -281,7 +281,7 @@ class Pipeline:
             self.naming.id(document.id),
             replaced.document.text,
             # ids of annotations come from the file and can say anything
-            tuple(replace(span, id="") if span.id else span for span in replaced.document.spans),
+            tuple([replace(span, id="") if span.id else span for span in replaced.document.spans]),
             self.naming.metadata(document.metadata),
             document.index,
             None
@@ -300,13 +300,13 @@ class Pipeline:
             patient is not None,
             self.settings.known is None or patient in known.identifiers,
             scope.person_scope,
-            tuple(document.text[e.start : e.end] for e in replaced.edits) if self.settings.originals else (),
+            tuple([document.text[e.start : e.end] for e in replaced.edits]) if self.settings.originals else (),
             effect,
             # who finds by other means than a language's, or takes annotations, misses nothing by it
             other_language(_free_text(document), language) if isinstance(self.recognizer, LazyRecognizer) else "",
             0 if record is None else record.unexamined,
-            () if record is None else tuple(record.path(edit.start) for edit in replaced.edits),
-            () if scope_at is None else tuple(scope_at(edit.start, edit.end).person_scope for edit in replaced.edits),
+            () if record is None else tuple([record.path(edit.start) for edit in replaced.edits]),
+            () if scope_at is None else tuple([scope_at(edit.start, edit.end).person_scope for edit in replaced.edits]),
         )
 
     def _scope_at(self, record: Carrier, scope: Scope) -> Callable[[int, int], Scope] | None:

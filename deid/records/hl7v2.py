@@ -9,14 +9,16 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from operator import attrgetter
 
 from deid.base.errors import DeidError, EncodingError
 from deid.records.hl7v2_codec import wrong
 from deid.records.hl7v2_fields import ENDS, NULL, field_of, fields_of
+from deid.records.hl7v2_lists import LONGEST_CODE
 from deid.records.record import Place, Record, assemble, day_of, sexes_of
 from deid.records.sweeping import sweep
-from deid.records.tables import By, Rule, Table
+from deid.records.tables import KEEP, LISTED, By, Rule, Table
 
 HEADS = ("MSH", "FHS", "BHS", "BTS", "FTS")
 """Segments that begin a record."""
@@ -26,7 +28,7 @@ BORDER = re.compile(rb"\x1c\r|[\r\n\x1c\x0b](?=(?:MSH|FHS|BHS|BTS|FTS)[^\w\s])")
 """What ends a record: the end that MLLP sets, or the byte before the next one."""
 BORDER_BYTES = 5
 """Bytes that tell a border."""
-_LINE = re.compile(f"[^{ENDS}]*")
+_LINE = re.compile(f"[^{ENDS}]*")  # as `str.splitlines` has them
 _HEAD_END = re.compile(
     rb"[\r\n]|(?:[\x0b\x0c\x1c-\x1e]|\xc2?\x85|\xe2\x80[\xa8\xa9])+(?=[A-Z][A-Z0-9]{2}[^A-Za-z0-9\s])"
 )
@@ -38,7 +40,7 @@ _USUAL = "^~\\&"
 _STATELESS = frozenset(("utf-8", "ascii", *(f"iso8859-{n}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 15)), "cp1252"))
 """Character sets in which what was decoded is written as it was."""
 _SEGMENT = re.compile(r"[A-Z][A-Z0-9]{2}\Z")
-_UNNAMED = (None, False, False)
+_UNNAMED = (None, False, False, False)
 """What is said of a field that no line names."""
 _PLAIN = re.compile(r"\[[0-9]+\]")
 
@@ -90,7 +92,10 @@ class _Message:
         """Identifiers that are looked for in the free text, and in what would be kept."""
         self.persons: list[int] = []
         """Where each PID begins."""
-        head = _HEAD_END.split(data.lstrip(_AROUND_BYTES), 1)[0].decode("latin-1")
+        begun = data.lstrip(_AROUND_BYTES)
+        head = begun.partition(b"\r")[0].partition(b"\n")[0].decode("latin-1")
+        if not (head.isascii() and head.isprintable()):
+            head = _HEAD_END.split(begun, 1)[0].decode("latin-1")
         name = head[:3]
         if name not in HEADS:
             raise wrong("the message does not begin with MSH", "segment 1")
@@ -140,10 +145,16 @@ class _Message:
         begin = len(source) - len(source.lstrip(_AROUND))
         end = len(source.rstrip(_AROUND))
         # a line that does not begin a segment belongs to the field before it
-        starts, ends = [begin], []
-        for found in _segment_border(sep).finditer(source, begin, end):
-            ends.append(found.start())
-            starts.append(found.end())
+        whole = source[begin:end]
+        starts, ends, at, last = [begin], [], begin, end
+        begins = _segment_begin(sep).match
+        for line, text in zip(whole.splitlines(keepends=True), whole.splitlines(), strict=True):
+            if at > begin and begins(line):
+                ends.append(last)
+                starts.append(at)
+            if text:
+                last = at + len(text)
+            at += len(line)
         ends.append(end)
         seen: dict[str, int] = {}
         for number, (start, stop) in enumerate(zip(starts, ends, strict=True), 1):
@@ -160,24 +171,28 @@ class _Message:
 
     def _segment(self, name: str, path: str, fields: list[str], at: int) -> None:
         rules, read, places = _rules(self.table, name, path == name), self.fields.read, self.places
-        at += len(name) + 1
-        number = 1 if name in _NAMING else 0  # the first separator of these is a field of its own
+        starts = [*accumulate(map(len, fields), initial=at)]
+        first = 1 if name in _NAMING else 0  # the first separator of these is a field of its own
+        number = 0
         try:
-            for raw in fields[1:]:
-                number += 1
-                if raw and raw != NULL:
-                    rule, dated, asked = rules.get(number, _UNNAMED)
-                    if isinstance(rule, By):
-                        rule = self.fields.said(fields[rule.field] if len(fields) > rule.field else "", raw)
-                    found, known = read(rule, raw, dated=dated)
-                    if found:
-                        here = f"{path}-{number}"
-                        placed = [place.within(here, at) for place in found]
-                        places += placed
+            for place, raw in enumerate(fields):
+                if not raw or raw == NULL or not place:
+                    continue
+                number = place + first
+                rule, dated, asked, coded = rules.get(number, _UNNAMED)
+                if coded and len(raw) <= LONGEST_CODE and raw.isalnum():
+                    continue
+                if isinstance(rule, By):
+                    rule = self.fields.said(fields[rule.field] if len(fields) > rule.field else "", raw)
+                found, known = read(rule, raw, dated)
+                if found:
+                    here, start = f"{path}-{number}", starts[place] + place
+                    placed = [one.within(here, start) for one in found]
+                    places += placed
+                    if known:
                         self.known.update(known)
-                        if asked:
-                            self.asked += placed
-                at += len(raw) + 1
+                    if asked:
+                        self.asked += placed
         except DeidError as error:
             raise type(error)(error.what, error.hint, error.where, f"{path}-{number}{error.position}") from None
 
@@ -293,21 +308,24 @@ class _Message:
 
 
 @functools.lru_cache(maxsize=1 << 10)
-def _rules(table: Table, name: str, first: bool) -> Mapping[int, tuple[Rule, bool, bool]]:
-    """Return field -> its rule, whether a day in it is looked for elsewhere, and whether it tells of whom the message
-    is, or of which day: of a segment's first occurrence, or a further one.
+def _rules(table: Table, name: str, first: bool) -> Mapping[int, tuple[Rule, bool, bool, bool]]:
+    """Return field -> its rule, whether a day in it is looked for elsewhere, whether it tells of whom the message is,
+    or of which day, and whether a short code in it stays: of a segment's first occurrence, or a further one.
     """
     facts = table.facts
     dates, asked = facts.get("known_dates", ()), {*facts.get("sexes", ())}
     if first:
         asked.update(facts.get("patient", ()), facts.get("date", ()))
     rules = table.rules(name)
-    return {n: (rules[n], first and f"{name}-{n}" in dates, f"{name}-{n}" in asked) for n in rules}
+    return {
+        n: (rule, first and f"{name}-{n}" in dates, f"{name}-{n}" in asked, rule in (KEEP, LISTED))
+        for n, rule in rules.items()
+    }
 
 
 @functools.cache
-def _segment_border(sep: str) -> re.Pattern[str]:
-    return re.compile(rf"[{ENDS}]+(?=[A-Z][A-Z0-9]{{2}}(?:{re.escape(sep)}|[\r\n]|\Z))")
+def _segment_begin(sep: str) -> re.Pattern[str]:
+    return re.compile(rf"[A-Z][A-Z0-9]{{2}}(?:{re.escape(sep)}|[\r\n]|\Z)")
 
 
 @functools.cache

@@ -139,8 +139,10 @@ class Codec:
 
     def encode(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
         """Return a field with its changes."""
-        if place.starts is None and len(changes) == 1 and changes[0][:2] == (0, len(raw)):
-            return self._written(changes[0][2], raw, place.kind)
+        if place.starts is None and len(changes) == 1:
+            ((start, end, new),) = changes
+            if start == 0 and end == len(raw):
+                return self._written(new, raw, place.kind)
         return splice(raw, place, changes, lambda new, old, _: self._written(new, old, place.kind))
 
     def encode_date(self, raw: str, place: Place, changes: Sequence[Change]) -> str:

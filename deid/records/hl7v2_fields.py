@@ -76,7 +76,7 @@ class FieldReader:
         self.wanted: frozenset[str] = frozenset(table.facts.get("known", ()))
         self._remembered = functools.lru_cache(maxsize=_REMEMBERED)(self._read)
 
-    def read(self, rule: Rule | None, raw: str, *, dated: bool) -> Found:
+    def read(self, rule: Rule | None, raw: str, dated: bool) -> Found:
         """Return the places of a field that is not empty, and what is known by them.
 
         Parameters
@@ -93,7 +93,7 @@ class FieldReader:
         InputError
             When it cannot be read; its position is the place inside of the field.
         """
-        return (self._remembered if len(raw) <= _LONGEST_REMEMBERED else self._read)(rule, raw, dated)
+        return self._remembered(rule, raw, dated) if len(raw) <= _LONGEST_REMEMBERED else self._read(rule, raw, dated)
 
     def _read(self, rule: Rule | None, raw: str, dated: bool) -> Found:
         places: list[Place] = []

@@ -292,13 +292,14 @@ class Record:
             assert place.encode is not None
             written = place.encode(source[place.start : place.end], place, changed)
             if isinstance(written, str):
-                pieces.append((*place.where[0], written))
+                start, end = place.stretches[0] if place.stretches else (place.start, place.end)
+                pieces.append((start, end, written))
             else:
                 pieces += [(start, end, new) for (start, end), new in zip(place.where, written, strict=True)]
         if renamed is not None:
             pieces += [(link.start, link.end, renamed(link.text)) for link in self.links]
         if not pieces and isinstance(self.charset, str):
-            return Record(self.data, unexamined=self.unexamined)
+            return Record(self.data, unexamined=self.unexamined, sexes={})
         pieces.sort()
         if self.marks:
             starts = [start for start, _, _ in pieces]
@@ -317,7 +318,7 @@ class Record:
         new = "".join(out)
         charset = self.charset
         data = new.encode(charset) if isinstance(charset, str) else charset(self.data, source, new)
-        return Record(data, unexamined=self.unexamined)
+        return Record(data, unexamined=self.unexamined, sexes={})
 
     def frames(self, written: str) -> bool:
         """Tell whether a written record is this one outside of its places."""

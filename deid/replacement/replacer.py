@@ -19,7 +19,7 @@ from deid.reading.accents import composed
 from deid.replacement.articles import agree
 from deid.replacement.choices import require_inside
 from deid.replacement.containment import holds
-from deid.replacement.operators import OPERATORS
+from deid.replacement.operators import OPERATORS, OperatorSpec
 from deid.replacement.places import ADDRESS, STAYS, AddressSpan, at_home
 from deid.replacement.policy import Policy, Rule
 from deid.replacement.scope import Operator, Scope, Written
@@ -57,14 +57,18 @@ class Replacer:
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
-        self._operators: dict[Rule, Operator] = {}
+        self._rules: dict[Rule, int] = {}
+        self._operators: list[tuple[Rule, OperatorSpec, Operator]] = []
+        """By the numbers of the rules: a rule takes long to look up."""
         self._remembered = functools.lru_cache(maxsize=1024)(functools.partial(self._decide, metadata={}))
         for rule in policy.rules():
-            if rule not in self._operators:
+            if rule not in self._rules:
+                spec = OPERATORS[rule.operator]
                 try:
-                    self._operators[rule] = OPERATORS[rule.operator](**dict(rule.parameters))
+                    self._operators.append((rule, spec, spec(**dict(rule.parameters))))
                 except ConfigError as error:
                     raise error.at(f"policy {policy.name}") from None
+                self._rules[rule] = len(self._rules)
 
     def __call__(
         self,
@@ -97,7 +101,7 @@ class Replacer:
         """
         require_inside(document, spans)
         united = resolve_overlaps(spans)
-        by_rule: dict[Rule, list[int]] = {}
+        by_rule: dict[int, list[int]] = {}
         by_reading: dict[tuple[str, tuple[str, ...]], tuple[str, list[int]]] = {}
         known: list[Span] = []
         for place, span in enumerate(united):
@@ -108,7 +112,7 @@ class Replacer:
                     category, rule = self._decide(*reading, scope.metadata)
                 else:  # metadata have no say
                     category, rule = self._remembered(*reading)
-                if not OPERATORS[rule.operator].protects and find_label(span.category) is None:
+                if not self._operators[rule][1].protects and find_label(span.category) is None:
                     raise LabelError(
                         "an annotation has a label of no known set, and the policy would leave such text readable",
                         f"map the label to one of {', '.join(CATEGORIES[:3])}, ... or redact OTHER in the policy",
@@ -121,7 +125,7 @@ class Replacer:
             known.append(span if category == span.category else span.named(category))
         texts = [""] * len(united)
         for rule, places in by_rule.items():
-            if rule.operator == "surrogate":
+            if self._operators[rule][0].operator == "surrogate":
                 stay = _at_home(document, known, places, scope.language)
                 if stay:
                     by_rule[rule] = [p for p in places if p not in stay]
@@ -135,7 +139,7 @@ class Replacer:
             given = document.with_spans(known if scope_at is None else [known[m] for m in members])
             plain = _composed(given)
             for rule, places in by_rule.items():
-                seen = plain if OPERATORS[rule.operator].composed else given
+                seen = plain if self._operators[rule][1].composed else given
                 own = places if scope_at is None else [p for p in places if p in members]
                 written = self._write(rule, seen, [seen.spans[members[p]] for p in own], whose) if own else ()
                 for place, text in zip(own, written, strict=True):
@@ -145,7 +149,7 @@ class Replacer:
                     people.update(written.people)
         pairs = list(zip(united, texts, strict=True))
         for rule, places in by_rule.items():
-            if OPERATORS[rule.operator].articles:
+            if self._operators[rule][1].articles:
                 agreeing = agree(document, pairs)
                 for p in places:
                     pairs[p] = agreeing[p]
@@ -160,13 +164,14 @@ class Replacer:
         ]
         return Replaced(scrubbed, united, tuple(changed), collisions, people)
 
-    def _decide(self, label: str, also: tuple[str, ...], metadata: Mapping[str, Any]) -> tuple[str, Rule]:
+    def _decide(self, label: str, also: tuple[str, ...], metadata: Mapping[str, Any]) -> tuple[str, int]:
         category = self.policy.applied(label, also, metadata)
-        return category, self.policy.rule(category, metadata)
+        return category, self._rules[self.policy.rule(category, metadata)]
 
-    def _write(self, rule: Rule, document: Document, spans: Sequence[Span], scope: Scope) -> Sequence[str]:
+    def _write(self, number: int, document: Document, spans: Sequence[Span], scope: Scope) -> Sequence[str]:
+        rule, spec, operate = self._operators[number]
         try:
-            texts = self._operators[rule](document, spans, scope)
+            texts = operate(document, spans, scope)
         except DeidError as error:
             raise error.at(document.name) from None
         if len(texts) != len(spans):
@@ -175,10 +180,11 @@ class Replacer:
                 "this is an error of the operator: use another one",
                 document.name,
             )
-        if not OPERATORS[rule.operator].may_repeat:
+        if not spec.may_repeat:
             source = document.text
             for span, text in zip(spans, texts, strict=True):
-                if holds(text, source[span.start : span.end]):
+                original = source[span.start : span.end]
+                if original.strip().casefold() in text.casefold() and holds(text, original):
                     raise ConfigError(
                         f"the operator {rule.operator!r} left a span of category {span.category} readable",
                         "redact this category in the policy; the document was not passed on",

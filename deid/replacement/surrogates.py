@@ -210,9 +210,9 @@ def _fill(page: _Page, spans: Sequence[Span], found: Sequence[tuple[str, str]], 
         new = done.get(found[i])
         if new is None:
             done[found[i]] = new = _until_new(page, category, text, _REPLACERS.get(category, _other))
+            if acronyms and named and (short := initials_of(text)):
+                page.acronyms.setdefault(short, initials_of(new))
         out[i] = new
-        if acronyms and named and (short := initials_of(text)):
-            page.acronyms.setdefault(short, initials_of(new))
     _remove_originals(page, found, out)
     return names.people(parsed.values())
 
