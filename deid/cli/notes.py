@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from deid.base.errors import ConfigError, OutputError
-from deid.base.files import clear_leftovers, write_bytes
+from deid.base.files import clear_leftovers, make_folder, write_bytes
 from deid.base.keys import Key
 from deid.cli import EXIT_LEFT_OUT, Summary, argument, option, progress
 from deid.io.formats import CollectionFormat, Format, Options
@@ -247,6 +247,7 @@ class NotesRun:
             place.unlink(missing_ok=True)  # of an earlier run into OUT, which is complete now
             return
         lines = "".join(f"{failure.path}\n" for failure in failures)
+        make_folder(place.parent)  # where all failed nobody has made that of OUT
         write_bytes(place, lines.encode("utf-8", "surrogateescape"), replace=True)
         if failures:
             named = f"{place}" if path else "OUT.failed (beside OUT; real names, mode 0600)"

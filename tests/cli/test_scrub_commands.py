@@ -140,6 +140,26 @@ def test_what_fails_is_listed_for_a_second_run(notes: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
+    "said",
+    [
+        ("scrub", *RULES),
+        ("tag", *RULES[:2], "--to", "jsonl"),
+        ("convert", "--to", "jsonl"),
+        ("generalize", "--plausible", "4"),
+    ],
+)
+def test_where_all_fails_it_is_told_why_though_the_folder_of_the_output_is_not_there(
+    tmp_path: Path, said: tuple[str, ...]
+) -> None:
+    """What is listed and proved beside OUT lies where OUT would have been."""
+    (tmp_path / "in.jsonl").write_text("{\n")
+    told = run(said[0], tmp_path / "in.jsonl", tmp_path / "new" / "folder" / "out.jsonl", *said[1:], status=1)
+    assert "FormatError" in told
+    assert "cannot write" not in told
+    assert (tmp_path / "new" / "folder" / "out.jsonl.manifest.json").exists()
+
+
+@pytest.mark.parametrize(
     ("arguments", "error"),
     [
         (["{notes}", "{notes}/out"], OutputError),
