@@ -550,6 +550,8 @@ def _before(scene: Scene, index: int) -> bool:
     """Tell whether a word stands before a name and is none."""
     if scene.says(index, "name_label"):
         return True
+    if scene.capital(index) and len(scene.strings[index]) == 1 and scene.word(index + 1) == ".":
+        return scene.has(index, TITLES)  # "A. Orme"
     return _beside(scene, index, _BEFORE) or (scene.has(index, _LEADS) and not scene.has(index, _GIVEN))
 
 

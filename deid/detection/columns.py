@@ -128,7 +128,10 @@ def _cells(line: str, at: int, sign: str) -> list[_Cell]:
 
 def _of_table(scene: Scene, rows: list[list[_Cell]], spans: Sequence[Span]) -> Iterator[Span]:
     text = scene.text
+    signed = False
     if _is_head(text, rows[0]) and not _is_head(text, rows[-1]):
+        last = rows[0][-1]
+        signed = text[last.start : last.end].casefold() in scene.words["initials_head"]
         rows = rows[1:]
     places = list(zip(*rows, strict=True))
     known = [[_whole(text, cell, spans) for cell in column] for column in places]
@@ -143,7 +146,7 @@ def _of_table(scene: Scene, rows: list[list[_Cell]], spans: Sequence[Span]) -> I
                 elif span.category in _PEOPLE and span.category != whose[number] and not _labelled(span):
                     yield _made(_Cell(span.start, span.end), whose[number])
             continue
-        if number == len(places) - 1 and not any(column) and _are_initials(scene, cells, places):
+        if number == len(places) - 1 and not any(column) and _are_initials(scene, cells, places, signed=signed):
             for cell in cells:
                 if not _touched(cell, spans):
                     yield _made(cell, "DOCTOR")
@@ -157,13 +160,19 @@ def _of_table(scene: Scene, rows: list[list[_Cell]], spans: Sequence[Span]) -> I
                 yield _made(cell, category)
 
 
-def _are_initials(scene: Scene, cells: Sequence[_Cell], places: Sequence[Sequence[_Cell]]) -> bool:
-    """Tell whether a last column holds the initials of those who took the values before it: *98.4   3   TMK*."""
+def _are_initials(scene: Scene, cells: Sequence[_Cell], places: Sequence[Sequence[_Cell]], *, signed: bool) -> bool:
+    """Tell whether a last column holds the initials of those who took the values before it: *98.4   3   TMK*.
+
+    Under a head that says so, some of them may be abbreviations as well, but not all: *by* may stand over *po*, *iv*.
+    """
     text = scene.text
     words = {text[cell.start : cell.end] for cell in cells}
-    if not all(_INITIALS.fullmatch(word) and not scene.known_letters(word.casefold()) for word in words):
+    if not all(map(_INITIALS.fullmatch, words)) or len({word.isupper() for word in words}) > 1:
         return False
-    if len({word.isupper() for word in words}) > 1 or any(scene.classes[scene.at(cell.start)] for cell in cells):
+    other = {
+        c for c in cells if scene.known_letters(text[c.start : c.end].casefold()) or scene.classes[scene.at(c.start)]
+    }
+    if other and (not signed or len(other) == len(cells)):
         return False
     figures = sum(all(_DIGITS.search(text, c.start, c.end) for c in column) for column in places[:-1])
     return figures >= _FEWEST - 1

@@ -69,20 +69,28 @@ _OWN_FORM: Final = {
         r"|[0-9]{1,2}\.[0-9]{1,2}\.(?:[0-9]{4}|[0-9]{2}))(?![0-9])"
     ),
     "ID": re.compile(
-        _BEGINS + r"(?:[0-9]{3}-[0-9]{2}-[0-9]{4}|[0-9]{2,4}-[0-9]{2,4}-[0-9]{2,6}|[0-9]{7,18})(?![0-9]|[-.,/:][0-9])"
+        _BEGINS + r"(?:[0-9]{3}-[0-9]{2}-[0-9]{4}|(?=(?:[0-9]{2}-){0,3}0)[0-9]{2}(?:-[0-9]{2}){3}"
+        r"|[0-9]{2,4}-[0-9]{2,4}-[0-9]{2,6}|[0-9]{7,18})(?![0-9]|[-.,/:][0-9])"
     ),
     "ZIP": re.compile(r"(?<![0-9.,])[0-9]{5}-[0-9]{4}(?![0-9])"),
 }
 """Forms that no row of values has."""
 _LOOSE_PHONE: Final = re.compile(
     r"\(?(?:\+?1[-. ]?)?(?:[2-9][0-9]{2}[-. )/]{0,2})?[2-9][0-9]{2}[-. ][0-9]{4}|(?:\+?1)?[2-9][0-9]{9}"
-    r"|\(?0[0-9]{2,5}\)?[ -]?[0-9]{3,4}[ -]?[0-9]{3,6}|[0-9]{3}(?: ?[0-9]{2,3}){2,3}|[0-9]{7,15}"
+    r"|\(?0[0-9]{2,5}\)?[ -]?[0-9]{3,4}[ -]?[0-9]{3,6}"
+    r"|\(?0[2-9]\)?[ -][0-9]{3,4}[ -][0-9]{4}|[0-9]{3}(?: ?[0-9]{2,3}){2,3}|[0-9]{7,15}"
 )
+_LOCAL: Final = re.compile(r"[2-9][0-9]{2}-0[0-9]{3}")
+_SURE: Final = 0.8
+"""Certainty of a rule that had a word for it."""
 _LOOSE_DATE: Final = re.compile(
     r"[0-9]{1,2}[/-][0-9]{1,2}|[0-9]{1,2}[/-][0-9]{4}|[0-9]{4}[/-][0-9]{1,2}|'?[0-9]{2}'?s|['\u2019\u2018][0-9]{2}"
     r"|(?:18|19|20)[0-9]{2}(?:'?s)?(?: ?[-/\u2013] ?(?:[0-9]{2}|(?:18|19|20)[0-9]{2}))?|[0-9]{8}(?:[0-9]{4}|[0-9]{6})?"
     r"|[0-9]{6}"
 )
+_DAY: Final = re.compile(r"(?:3[01]|[12][0-9]|0?[1-9])(?:st|nd|rd|th)", re.I)
+_TO_DAY: Final = re.compile(r"([0-9]{1,2}/[0-9]{1,2}) ?[-\u2013] ?(?:3[01]|[12][0-9])")
+"""A day of the month; days of one month."""
 _CHAIN: Final = re.compile(r"(?<![0-9])[0-9]{1,4}([-/])[0-9]{1,4}\1[0-9]{1,4}\1[0-9]")
 """More numbers between equal signs than a date has."""
 _SOME_DATE: Final = re.compile(r"(?<![0-9])[0-9]{1,2}[/-][0-9]{1,2}(?![0-9])|(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
@@ -323,7 +331,8 @@ _CALLED: Final = {"ID": "IDNUM", "CONTACT": "PHONE"}
 def _phone(scene: Scene, span: Span, text: str, level: int) -> bool:
     pieces = _PIECE.findall(text)
     if level >= _CLINICAL:
-        return False
+        # "call dtr Peg 555-0163": a tube as well, but no range of values ends in 0163
+        return span.source.startswith("rule:") and score_of(span) >= _SURE and _LOCAL.fullmatch(text) is not None
     if level == _ROWED:
         return all(len(piece) > 6 for piece in pieces) or _OWN_FORM["PHONE"].search(text) is not None
     return _LOOSE_PHONE.search(text) is not None
@@ -336,6 +345,9 @@ def _date(scene: Scene, span: Span, text: str, level: int) -> bool:
         return False
     if level >= _CLINICAL and "-" in text and scene.says(scene.at(span.start) - 1, "measure"):
         return False  # "CPAP 5-15"
+    days = _TO_DAY.fullmatch(text)
+    if level < _CLINICAL and ((days and checks.month_day(days[1])) or (level == _ALONE and _DAY.fullmatch(text))):
+        return True
     pieces = _DATED.findall(text)
     forms = [_LOOSE_DATE.fullmatch(p) is not None and _possible(p) for p in pieces]
     if level == _ROWED:

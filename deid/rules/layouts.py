@@ -21,7 +21,7 @@ from deid.rules.certainties import certainties
 from deid.rules.fields import Field, PersonField
 from deid.rules.person_words import read_last_first, read_run
 from deid.rules.scene import Scene
-from deid.rules.word_classes import TITLES
+from deid.rules.word_classes import CREDENTIAL, TITLES
 
 _W: Final = certainties("layouts")
 
@@ -58,8 +58,6 @@ _MAX_HEADER_CELL: Final = 40
 _INITIALS_LABEL: Final = "initials"
 _OF_LETTERS: Final = "name.letter"
 """Labels of letters, which are no heads of columns: *CC* is a complaint there."""
-_SIGNED_COLUMN: Final = "name.initials_field"
-"""The label over a column of initials, which makes a head alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +194,10 @@ def find_spaced_tables(scene: Scene, rules: Mapping[str, Field | PersonField]) -
     for line in _spaced(text):
         words = list(_WORDS.finditer(line[0]))
         told = _heads(scene, rules, [fold(found[0].strip(" *")) for found in words])
-        heads = [
-            (found.span(), rule or _initials(scene, rules, found[0])) for found, rule in zip(words, told, strict=True)
-        ]
+        signed = [_initials(scene, rules, found[0]) for found in words]
+        heads = [(w.span(), rule or sign) for w, rule, sign in zip(words, told, signed, strict=True)]
         known = [rule for _, rule in heads if rule is not None]
-        if len(heads) < 3 or not known or (len(known) < 2 and known[0].name != _SIGNED_COLUMN):
+        if len(heads) < 3 or not known or (len(known) < 2 and not any(signed)):
             continue
         at = line.end() + 1
         while at < len(text):
@@ -217,7 +214,7 @@ def find_spaced_tables(scene: Scene, rules: Mapping[str, Field | PersonField]) -
                 )
                 field = heads[rule][1]
                 if field is not None and distance <= _APART:
-                    yield from _cell(scene, field, at + first, cell)
+                    yield from _cell(scene, field, at + first, cell, signed=signed[rule] is not None)
             at = end + 1
 
 
@@ -334,8 +331,8 @@ def _cells(row: str, start: int, sign: str = "") -> list[tuple[int, str]]:
     return cells
 
 
-def _cell(scene: Scene, rule: Field | PersonField, start: int, cell: str) -> Iterator[Span]:
-    """Read one cell."""
+def _cell(scene: Scene, rule: Field | PersonField, start: int, cell: str, *, signed: bool = False) -> Iterator[Span]:
+    """Read one cell; in a ``signed`` column, whose head says that somebody's initials stand there."""
     bare = cell.strip()
     at = start + cell.index(bare)
     if isinstance(rule, Field):
@@ -349,8 +346,9 @@ def _cell(scene: Scene, rule: Field | PersonField, start: int, cell: str) -> Ite
     if index >= scene.count:
         return
     run = read_last_first(scene, index, relaxed=True) or read_run(scene, index, relaxed=True)
-    if run is None and rule.category == "DOCTOR" and _INITIALS.fullmatch(bare):
-        yield scene.span(index, index + 1, rule.category, f"{rule.name}.column", _W["column_initials"])
+    if run is None and rule.category == "DOCTOR" and _INITIALS.fullmatch(bare) and not scene.has(index, CREDENTIAL):
+        sure = _W["signed_initials" if signed else "column_initials"]
+        yield scene.span(index, index + 1, rule.category, f"{rule.name}.column", sure)
     if rule.category == "DOCTOR" and _ACCOUNT.fullmatch(bare):
         yield Span(at, at + len(bare), "USERNAME", "", f"rule:{rule.name}.column", _W["column_initials"])
     if run is not None and scene.ends[run.end - 1] <= at + len(bare):

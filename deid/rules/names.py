@@ -26,6 +26,7 @@ from deid.rules.evidence import (
 from deid.rules.fields import PersonLabel
 from deid.rules.person_words import (
     Run,
+    behind_small_title,
     clear,
     credential_follows,
     is_initial,
@@ -267,7 +268,9 @@ def _titled(scene: Scene) -> Iterator[Span]:
             if not (is_initial(scene, at) and scene.capital(at)) or scene.word(at + 1) == "°":
                 continue  # "DR I°": how far a perineum is torn
             run = Run(at, at + 1, [at], [])
-        elif scene.kinds[run.names[0]] == LOWER and not scene.lowercase_text and not clear(scene, run.names[0]):
+        elif scene.kinds[run.names[0]] == LOWER and not (
+            scene.lowercase_text or clear(scene, run.names[0]) or behind_small_title(scene, run.names[0])
+        ):
             continue
         score = _W["title"]
         if classes & _WORDY and len(scene.word(index)) > 3 and not classes & DOCTOR_TITLE and not dot:

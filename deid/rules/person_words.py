@@ -13,6 +13,7 @@ from deid.rules.scene import Scene
 from deid.rules.word_classes import (
     AMBIGUOUS_NAME,
     CREDENTIAL,
+    DOCTOR_TITLE,
     FUNCTION,
     GIVEN,
     LAST,
@@ -30,10 +31,12 @@ from deid.rules.word_classes import (
     STREET_PREFIX,
     SUFFIX,
     TITLES,
+    WORD,
 )
 
 __all__ = [
     "Run",
+    "behind_small_title",
     "clear",
     "is_initial",
     "name_word",
@@ -45,6 +48,8 @@ _NEVER: Final = CREDENTIAL | SECTION
 _NO_NICKNAME: Final = RELATION | ROLE | CREDENTIAL
 _QUOTES: Final = {'"': '"', "\u201c": "\u201d", "'": "'", "\u2018": "\u2019", "(": ")"}
 _MAX_WORDS: Final = 6
+_SMALL_TITLE: Final = 3
+"""Letters of a title that is an abbreviation."""
 
 
 class Run:
@@ -91,12 +96,25 @@ def name_word(scene: Scene, index: int, relaxed: bool = False) -> bool:
             return True
         return relaxed and bool(classes & PERSON or (not classes and length > 2))
     if kind == LOWER:
-        return relaxed and bool(classes & PERSON) and not classes & (ORDINARY | NO_NAME)
+        if not relaxed:
+            return False
+        return (bool(classes & PERSON) and not classes & (ORDINARY | NO_NAME)) or behind_small_title(scene, index)
     if kind == UPPER:
         if classes & PERSON and length > 2:
             return relaxed or not classes & ORDINARY or bool(classes & POPULAR and length > 3 and _paired(scene, index))
         return relaxed and not classes and length > 3
     return bool(classes & PERSON) or not classes & NO_NAME
+
+
+def behind_small_title(scene: Scene, index: int) -> bool:
+    """Tell whether a small word can be a name behind *dr.* or *dr*: eponyms can, unknown words behind the full stop."""
+    dot = scene.word(index - 1) == "."
+    title = index - 1 - dot
+    if title < 0 or not scene.classes[title] & DOCTOR_TITLE or len(scene.strings[title]) > _SMALL_TITLE:
+        return False
+    classes = scene.classes[index]
+    known = bool(classes & PERSON) and not classes & (WORD | FUNCTION | _NEVER)
+    return known or (dot and not classes and len(scene.strings[index]) > _SMALL_TITLE)
 
 
 def _paired(scene: Scene, index: int) -> bool:

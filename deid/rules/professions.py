@@ -189,19 +189,37 @@ def _apposed(scene: Scene, listed: list[tuple[int, int]]) -> Iterator[Span]:
     """*Matthew, a kennel worker,*; *(line cook)*; *two jobs: welder*; *property manager* in a sentence."""
     last = 0
     for index, end in listed:
-        if index < last or scene.has(end - 1, RELATION | ROLE) or scene.has(index, ROLE | FUNCTION | CLINICAL):
+        if index < last or scene.has(index, FUNCTION | CLINICAL):
             continue
-        start, score = _apposition(scene, index, end)
+        if scene.has(end - 1, RELATION | ROLE) or scene.has(index, ROLE):
+            # a teacher may be one that somebody spoke with, but not a violin teacher behind an age
+            start, score = _of_patient(scene, index, end)
+        else:
+            start, score = _apposition(scene, index, end)
         if score:
             yield scene.span(start, end, "PROFESSION", "profession.apposed", score)
         last = end
 
 
-def _apposition(scene: Scene, index: int, end: int) -> tuple[int, float]:
-    """Return the first word of an occupation with what qualifies it, and how sure it is that a person has it."""
+def _of_patient(scene: Scene, index: int, end: int) -> tuple[int, float]:
+    """Return what `_apposition` does of a role, which must be qualified and stand behind an age or in brackets."""
+    start = _qualified(scene, index)
+    aged = scene.word(start - 1) == "," and _aged(scene, start - 2) and scene.word(end) in (",", ".", ";", ")", "")
+    bracketed = scene.word(end) == ")" and (scene.word(start - 1) in ("(", ","))
+    return (start, _W["bracketed"]) if start < index and (aged or bracketed) else (index, 0.0)
+
+
+def _qualified(scene: Scene, index: int) -> int:
+    """Return the first word of what qualifies an occupation: *lumber yard worker*."""
     start = index
     while index - start < 2 and _qualifies(scene, start - 1) and scene.same_line(start):
         start -= 1
+    return start
+
+
+def _apposition(scene: Scene, index: int, end: int) -> tuple[int, float]:
+    """Return the first word of an occupation with what qualifies it, and how sure it is that a person has it."""
+    start = _qualified(scene, index)
     before = scene.word(start - 1)
     if scene.says(start - 1, "indefinite"):
         lead = scene.word(start - 2)
@@ -213,6 +231,8 @@ def _apposition(scene: Scene, index: int, end: int) -> tuple[int, float]:
         return start, _W["bracketed"]
     if scene.cued(start, _CUES) or (before == ":" and scene.cued(start - 1, _CUES)):
         return start, _W["cued"]
+    if _sexed(scene, start - 1):
+        return start, _W["bracketed"]
     if before == "," and _aged(scene, start - 2) and scene.word(end) in (",", ".", ";", ")", ""):
         return start, _W["bracketed"]
     if before in (",", ";") and _lasting(scene, end):
@@ -228,6 +248,16 @@ def _aged(scene: Scene, index: int) -> bool:
     """Tell whether an age ends at a word: *Lois (34)*, *aged 56*."""
     at = index - 1 if scene.word(index) == ")" else index
     return 0 < at < scene.count and scene.kinds[at] == NUMBER and len(scene.strings[at]) < 3
+
+
+def _sexed(scene: Scene, index: int) -> bool:
+    """Tell whether an age and a sex end at a word: *58M*, *58 yo M*, *62yo F*."""
+    if not scene.says(index, "sex"):
+        return False
+    at = index - 1
+    while at > index - 4 and scene.is_word(at) and scene.kinds[at] != NUMBER:
+        at -= 1
+    return at >= 0 and scene.kinds[at] == NUMBER and len(scene.strings[at]) < 3
 
 
 def _lasting(scene: Scene, index: int) -> bool:

@@ -21,7 +21,7 @@ from deid.reading.lexicon import load_lexicon
 from tests.rules.marked import notes, tokens, unmark
 
 HERE = Path(__file__).parent
-RECALL, PRECISION, TOUCHED = 0.955, 0.95, 1
+RECALL, PRECISION, TOUCHED = 0.96, 0.95, 1
 NOTES = notes(HERE / "genres.txt")
 CONTEXTS = notes(HERE / "contexts" / "en.txt")
 LAYOUTS = notes(HERE / "contexts" / "layouts.txt")
@@ -157,9 +157,9 @@ def test_what_stands_beside_a_name_or_is_none_stays(text: str, hidden: list[str]
 @pytest.mark.parametrize(
     ("written", "looked_at", "scored"),
     [
-        (LAYOUTS, (0.945, 0.935), (0.92, 0.93)),
-        (ORIGINS, (0.97, 0.94), (0.915, 0.91)),
-        (SHEETS, (0.935, 0.905), (0.91, 0.86)),
+        (LAYOUTS, (0.955, 0.935), (0.925, 0.93)),
+        (ORIGINS, (0.985, 0.945), (0.92, 0.91)),
+        (SHEETS, (0.95, 0.91), (0.91, 0.86)),
     ],
     ids=["layouts", "origins", "sheets"],
 )
@@ -185,6 +185,17 @@ def test_layouts_of_many_record_systems_are_read(
         ("moved from Quendrith 14 to the floor", ["Quendrith 14"]),
         ("Dale Orme, RN 4471", ["Dale Orme", "4471"]),
         ("At the last visit Quendrith Zorblat walked in.", ["Quendrith Zorblat"]),
+        ("Knee f/u w/ dr. kirschner, then to Piedmont Clinic.", ["kirschner", "Piedmont Clinic"]),
+        ("Left to Piedmont Clinic, dr. aware, dr. notified.", ["Piedmont Clinic"]),
+        ("Home visit. A. Vukasovic RN, Home Care", ["A. Vukasovic"]),
+        ("Call dtr Peg 555-0163.", ["Peg", "555-0163"]),
+        ("Pt seen, will rtc on the 3rd.", ["3rd"]),
+        ("Pain on the 3rd toe.", []),
+        ("Tsegaye, Almaz   00-77-31-09   Printed: 9/1/25 7:02 AM", ["Tsegaye, Almaz", "00-77-31-09", "9/1/25"]),
+        ("Levels 20-25-30-40 dB on the left.", []),
+        ("58M plumber c/o LBP, 62F smoker.", ["58", "plumber", "62"]),
+        ("Baek, 49, violin teacher, is well.", ["Baek", "49", "violin teacher"]),
+        ("transferred from Froedtert, was at Ochsner Kenner", ["Froedtert", "Ochsner Kenner"]),
     ],
 )
 def test_columns_scores_towns_and_wards_are_told_apart(text: str, hidden: list[str]) -> None:

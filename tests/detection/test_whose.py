@@ -118,6 +118,16 @@ def test_a_span_takes_its_initial_and_its_misread_letters_and_no_full_stop(
     [
         ("Time   HR   SpO2   Init\n0400   92   95     QJ\n0800   99   93     ZQR\n", ["QJ", "ZQR"]),
         ("3/14/2024\n0400   92   95     QJX\n0800   99   93     ZQR\n", ["3/14/2024", "QJX", "ZQR"]),
+        # TN is a state and a neuralgia, but not under that head; what stands behind the last column is a remark
+        ("Hour  BP      UFR   Staff\n0710  132/76  820   TN\n0810  110/64  400   JQP  cramps\n", ["TN", "JQP"]),
+        (
+            "3/14/2024\n\nwks    bp        FM    by\n8+4    106/60    9     pv\n26+4   108/64    8     jm\n",
+            ["3/14/2024", "pv", "jm"],
+        ),
+        (
+            "3/14/2024\n\ndose    hour     mg    by\n8       10       2     po\n9       12       4     iv\n",
+            ["3/14/2024"],
+        ),
     ],
 )
 def test_a_column_of_initials_is_that_of_the_staff(text: str, hidden: list[str]) -> None:
