@@ -108,16 +108,18 @@ def measure_adaptive(
         choice, measuring = split(each, (_CHOICE, 1 - _CHOICE))
         known = [Marginal(axes, table, variance_of(distance, share)) for axes, table, share in measured]
         model: GraphicalModel | Mixture
+        among = staying_narrow([axes for axes, _, _ in measured], shape, left) if tree else left
+        tree, among = tree and bool(among), among or left
         if tree:
-            left = staying_narrow([axes for axes, _, _ in measured], shape, left) or left
             model = fit_graphical(known, shape, total=total, rounds=_FITTING, start=fitted)
             fitted = model.parameters
         else:
             model = fit_mixture(known, shape, total=total, rounds=_FITTING, starts=1)
         noisy = _FOLLOWED * math.sqrt(variance_of(distance, measuring) / 2)
         scores = [
-            float(np.abs(true[pair] - total * model.table(pair)).sum()) - noisy * true[pair].size for pair in left
+            float(np.abs(true[pair] - total * model.table(pair)).sum()) - noisy * true[pair].size for pair in among
         ]
-        pair = left.pop(noise.choose(scores, distance, choosing(choice)))
+        pair = among[noise.choose(scores, distance, choosing(choice))]
+        left.remove(pair)
         measured.append((pair, draw(noise, true[pair], distance, measuring).astype(float), measuring))
     return measured

@@ -114,3 +114,18 @@ def test_adaptive_finds_what_is_tied_among_many_columns_and_its_tree_stays_narro
     tables = [Marginal(axes, table, 50.0) for axes, table, _ in measured]
     drawn = fitted_drawing(tables, shape, 8000.0)(8000, np.random.default_rng(0))
     assert (drawn[0] == drawn[1]).mean() > 0.8
+
+
+def test_where_no_tree_is_narrow_adaptive_goes_on_with_a_mixture() -> None:
+    shape = [700] * 8  # a pair of them has more cells than a narrow tree
+    codes = np.random.default_rng(1).integers(0, 700, (300, 1)).repeat(8, axis=1)
+
+    def counts(axes: Axes) -> np.ndarray:
+        table = np.zeros([shape[axis] for axis in axes], np.int64)
+        np.add.at(table, tuple(codes[:, axis] for axis in axes), 1)
+        return table
+
+    pairs = list(itertools.combinations(range(8), 2))
+    assert not staying_narrow([(axis,) for axis in range(8)], shape, pairs)
+    measured = measure_adaptive(counts, shape, pairs[:1], 1.0, SeededNoise(2))
+    assert [axes for axes, _, _ in measured if len(axes) == 2] == [(0, 1)]
