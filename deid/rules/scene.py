@@ -84,11 +84,12 @@ class Scene:
         kinds = self.kinds
         self.capitals: list[int] = [index for index in range(self.count) if kinds[index] > least]
         """The words for which `capital` holds."""
-        self._cues: dict[int, int] = {}
+        self._cues: list[int] = [0] * (self.count + 1)
+        """The cues that end right before each word, and before the end of the text."""
         for name, places in self.cues_before.items():
             bit = CUE_BITS[name]
             for index in places:
-                self._cues[index] = self._cues.get(index, 0) | bit
+                self._cues[index] |= bit
         protected = bytearray(self.count)
         for start, several in self.phrases.items():
             for end, bits in several:
@@ -128,11 +129,11 @@ class Scene:
 
     def cued(self, index: int, cues: int) -> bool:
         """Tell whether one of some cues (`cues_of`) ends right before a word."""
-        return self._cues.get(index, 0) & cues != 0
+        return 0 <= index <= self.count and self._cues[index] & cues != 0
 
     def cued_at_all(self, index: int) -> bool:
         """Tell whether any cue ends right before a word."""
-        return index in self._cues
+        return 0 <= index <= self.count and self._cues[index] != 0
 
     def word(self, index: int) -> str:
         """Return a folded word, the empty text outside."""
@@ -140,8 +141,7 @@ class Scene:
 
     def says(self, index: int, name: str) -> bool:
         """Tell whether a word does what a list of the vocabulary is named for: *definite*, *and*; False outside."""
-        words = self.words[name]
-        return 0 <= index < self.count and self.folded[index] in words
+        return 0 <= index < self.count and self.folded[index] in self.words[name]
 
     def of_class(self, classes: int) -> list[int]:
         """Return the words that have one of some classes."""
