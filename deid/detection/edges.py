@@ -37,7 +37,7 @@ _MISREAD: Final = regex.compile(r"[0-9]{1,2}(?![0-9])\p{L}{0,12}(?![\w/-])")
 _HYPHENED: Final = regex.compile(r"-\p{Lu}\p{Ll}{1,15}(?![\w-])")
 """The second half of a name: *Sun-Hi*."""
 _INITIAL: Final = regex.compile(
-    r", ?[A-Z](?:\.(?! ?[A-Z])(?=[ \t]*[^ \n])|(?![A-Za-z0-9.'\u2019/-]|,? ?\p{Lu}?\p{Ll}))(?!(?<=[MF]),? ?[0-9])"
+    r", ?[A-Z](?:\.(?! ?[A-Z])(?=[ \t]*[^ \n])|(?![\p{L}0-9.'\u2019/-]|,? ?\p{Lu}?\p{Ll}))(?!(?<=[MF]),? ?[0-9])"
 )
 """The initial that stands behind a surname, in a list or a column: *Treadway, B. 66M*, *Mavrogordatos, E  EDW*."""
 _JOINS: Final = {
