@@ -292,6 +292,10 @@ typedef struct {
 /* Write how far the next mark stands from the places up to one, whose distances to it end with those given. */
 static inline void write_far(uint8_t *far, Py_ssize_t from, Py_ssize_t to, const uint8_t distances[FAR])
 {
+    if (from == to) { /* in a number */
+        far[to] = distances[FAR - 1];
+        return;
+    }
     const Py_ssize_t near = to - from + 1 < FAR ? to - from + 1 : FAR;
     memset(far + from, DISTANCES - 1, (size_t)(to + 1 - near - from));
     memcpy(far + to + 1 - near, distances + FAR - near, (size_t)near);
