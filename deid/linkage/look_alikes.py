@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -41,6 +42,8 @@ MOST_SPLIT = 0.01
 """Share of persons that seem to be others of the table, up to which levels by person are believed."""
 _WINDOW = 50
 """Records of one block that each is compared with; blocks so large hold hospitals' telephone numbers."""
+_AT_ONCE = 10_000
+"""Pairs that are numbers of Python at a time, which take ten times the memory."""
 _DEALT = 2_000
 """Records up to which what stands beside names is dealt five times; once above that."""
 _EDITED = 4
@@ -333,7 +336,9 @@ def _alike(
 
     seen: set[tuple[str, str]] = set()
     joined = 0
-    for i, j in candidate_pairs(records).tolist():
+    pairs = candidate_pairs(records)
+    some = (pairs[start : start + _AT_ONCE].tolist() for start in range(0, len(pairs), _AT_ONCE))
+    for i, j in itertools.chain.from_iterable(some):
         a, b = records[i], records[j]
         pair = (min(a.person, b.person), max(a.person, b.person))
         if pair not in seen and pair not in known and look_alike(a, b):
