@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import typer
 
 from deid.base.errors import OutputError, one_line
-from deid.base.files import check_folder, write_bytes
+from deid.base.files import check_folder, make_folder, write_bytes
 from deid.base.options import option
 from deid.document import Failure, Tally
 
@@ -123,6 +123,7 @@ class Summary:
             "results": _without_times(facts.get("results", self.extra)),
         }
         there = {what: path for what, path in (beside or {}).items() if path is not None}
+        make_folder(out.parent)  # a run in which all failed has made nothing
         place = self.run.finish(out, beside=there, failures=self.failures, **told)
         self.places += [*self.run.created, f"manifest: {place}"]
         self.lost = self.run.lost

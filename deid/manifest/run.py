@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from deid.base.errors import DeidError, OutputError
-from deid.base.files import make_folder, write_bytes
+from deid.base.files import write_bytes
 from deid.base.keys import Key, load_key
 from deid.base.resources import resource_folder
 from deid.document import Failure
@@ -168,7 +168,6 @@ class ManifestRun:
             unsigned = Manifest(plain(run), made, before.number + 1, before.digest, self.signing_key.public)
             signed = replace(unsigned, signature=self.signing_key.sign(unsigned.unsigned()))
             place = numbered(self.first, signed.number)
-            make_folder(place.parent)  # a run in which all failed has made nothing
             try:
                 write_bytes(place, signed.to_bytes(), private=False)
                 break
