@@ -189,10 +189,10 @@ def _apposed(scene: Scene, listed: list[tuple[int, int]]) -> Iterator[Span]:
     """*Matthew, a kennel worker,*; *(line cook)*; *two jobs: welder*; *property manager* in a sentence."""
     last = 0
     for index, end in listed:
-        if index < last or scene.has(index, FUNCTION | CLINICAL):
+        if index < last or scene.has(index, FUNCTION):
             continue
-        if scene.has(end - 1, RELATION | ROLE) or scene.has(index, ROLE):
-            # a teacher may be one that somebody spoke with, but not a violin teacher behind an age
+        if scene.has(end - 1, RELATION | ROLE) or scene.has(index, ROLE | CLINICAL):
+            # a teacher may be one that somebody spoke with, but not a violin teacher behind an age; *nail tech*
             start, score = _of_patient(scene, index, end)
         else:
             start, score = _apposition(scene, index, end)
@@ -202,11 +202,13 @@ def _apposed(scene: Scene, listed: list[tuple[int, int]]) -> Iterator[Span]:
 
 
 def _of_patient(scene: Scene, index: int, end: int) -> tuple[int, float]:
-    """Return what `_apposition` does of a role, which must be qualified and stand behind an age or in brackets."""
+    """Return what `_apposition` does of a role, with two words and more, behind an age or last in brackets."""
     start = _qualified(scene, index)
     aged = scene.word(start - 1) == "," and _aged(scene, start - 2) and scene.word(end) in (",", ".", ";", ")", "")
-    bracketed = scene.word(end) == ")" and (scene.word(start - 1) in ("(", ","))
-    return (start, _W["bracketed"]) if start < index and (aged or bracketed) else (index, 0.0)
+    aged = aged or _sexed(scene, start - 1)
+    before = scene.word(start - 1)
+    bracketed = scene.word(end) == ")" and (before == "," or (before == "(" and not scene.has(end - 1, ROLE)))
+    return (start, _W["bracketed"]) if end - start > 1 and (aged or bracketed) else (index, 0.0)
 
 
 def _qualified(scene: Scene, index: int) -> int:
