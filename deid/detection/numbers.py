@@ -331,7 +331,7 @@ _CALLED: Final = {"ID": "IDNUM", "CONTACT": "PHONE"}
 def _phone(scene: Scene, span: Span, text: str, level: int) -> bool:
     pieces = _PIECE.findall(text)
     if level >= _CLINICAL:
-        # "call dtr Peg 555-0163": a tube as well, but no range of values ends in 0163
+        # "call sister Peg 555-0198": a tube as well, but no range of values ends in 0163
         return span.source.startswith("rule:") and score_of(span) >= _SURE and _LOCAL.fullmatch(text) is not None
     if level == _ROWED:
         return all(len(piece) > 6 for piece in pieces) or _OWN_FORM["PHONE"].search(text) is not None

@@ -126,6 +126,8 @@ def test_it_does_not_matter_who_proposed_it(category: str) -> None:
         ("021", "ZIP", False),
         ("4711203", "MEDICALRECORD", True),
         ("41", "MEDICALRECORD", False),
+        ("40-02-81-17", "MEDICALRECORD", True),
+        ("20-25-30-40", "MEDICALRECORD", False),
         ("S21-4410", "IDNUM", True),
         ("120", "DOCTOR", True),
     ],

@@ -237,3 +237,13 @@ def test_the_notice_of_every_source_that_wants_one_goes_with_the_lists() -> None
         if "WordNet" in asked:
             assert source.parent.name in notices, source
     assert met == set(wanted)
+
+
+@pytest.mark.parametrize("name", ["organizations/hospital_names", "organizations/employers"])
+def test_no_institution_is_a_common_given_name_and_a_common_surname(name: str) -> None:
+    """*Walter Reed* may be a patient, who must not be taken for a hospital."""
+    called = {*load_dictionary("names/female_popular").phrases, *load_dictionary("names/male_popular").phrases}
+    family = {*load_dictionary("names/last_popular").phrases}
+    pairs = [words for item in load_dictionary(name).phrases if len(words := item.split()) == 2]
+    assert pairs
+    assert not [words for words in pairs if words[0] in called and words[1] in family]
