@@ -58,7 +58,9 @@ def test_of_two_commands_with_one_new_file_one_writes_it(command: str, tmp_path:
     line = [sys.executable, "-m", "deid", command, *options, "-q"]
     runs = [subprocess.Popen(line, cwd=tmp_path, stderr=subprocess.PIPE, text=True) for _ in range(3)]
     said = [run.communicate()[1] for run in runs]
-    assert sorted(run.returncode for run in runs) == [0, 2, 2], said
+    # 1: it was there only when the last document was to be written, which failed of it
+    assert sum(run.returncode == 0 for run in runs) == 1, said
+    assert all(run.returncode in (0, 1, 2) for run in runs), said
     assert all("exists already" in told for run, told in zip(runs, said, strict=True) if run.returncode)
     if command != "filter":
         verify = [sys.executable, "-m", "deid", "manifest", "verify", "out.jsonl"]
