@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -20,9 +19,6 @@ from deid.dp.aggregates import Bounded, Drawn, check_bounds, drawn_count, drawn_
 from deid.dp.costs import Cost, laplace_draws, split
 from deid.dp.intervals import mean_interval
 from deid.dp.noise import Noise
-
-MOMENTS = ("SUM", "MEAN", "VARIANCE", "SD", "VALUES")
-"""Aggregates that can be drawn together; VALUES is how many values there are."""
 
 
 def noisy_moments(
@@ -57,7 +53,7 @@ def noisy_moments(
     values : float array, shape (rows,)
         The numbers.
     wanted : sequence of str
-        Some of `MOMENTS`.
+        Some of SUM, MEAN, VARIANCE, SD, and VALUES, which is how many values there are.
     low, high, cost, noise, distance, level, whole
         As those of `deid.dp.aggregates.noisy_sum`; ``cost`` pays for everything.
     sampling : int
@@ -87,18 +83,6 @@ def noisy_moments(
     costs = dict(zip(order, split(cost, [1.0] * len(order)), strict=True))
     present = np.clip(values[~np.isnan(values)], low, high)
     return _Moments.drawn(present, (low, high), costs, noise, distance, level, sampling).answers(wanted)
-
-
-def noisy_mean(values: FloatArray, low: float, high: float, *how: Any, **options: Any) -> Bounded:
-    """Take the mean of values; parameters and errors as those of `noisy_moments`."""
-    return noisy_moments(values, ("MEAN",), low, high, *how, **options)[0]
-
-
-def noisy_variance(
-    values: FloatArray, low: float, high: float, *how: Any, root: bool = False, **options: Any
-) -> Bounded:
-    """Take the variance of values, or its ``root``; parameters and errors as those of `noisy_moments`."""
-    return noisy_moments(values, ("SD" if root else "VARIANCE",), low, high, *how, **options)[0]
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,8 +29,6 @@ from deid.base.errors import ConfigError
 _WRITTEN = (
     "COUNT", "SUM", "MEAN", "AVG", "VARIANCE", "SD", "MEDIAN", "QUARTILES", "QUANTILE", "QUANTILES", "HISTOGRAM", "TOP"
 )  # fmt: skip
-AGGREGATES = (*(name for name in _WRITTEN if name != "AVG"), "PERSONS", "DISTINCT", "VALUES")
-"""Aggregates by name; PERSONS is written COUNT(PERSONS), DISTINCT COUNT(DISTINCT column), VALUES COUNT(value)."""
 PERSON_VALUES = ("first", "last", "min", "max", "sum", "mean")
 """What a person's value of a column can be."""
 
@@ -128,7 +126,7 @@ class Query:
     """A question."""
 
     aggregate: str
-    """One of `AGGREGATES`."""
+    """As written, AVG as MEAN; PERSONS for COUNT(PERSONS), DISTINCT COUNT(DISTINCT column), VALUES COUNT(value)."""
     value: Value | None = None
     number: float | None = None
     """The share of QUANTILE, how many of TOP."""

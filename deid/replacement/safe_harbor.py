@@ -40,22 +40,6 @@ _BIRTH = expression("birth")
 _BEFORE = 40  # characters before a date in which a word of birth counts
 
 
-def years_in(text: str, reference: int | None = None, *, past: bool = False) -> list[int]:
-    """Return the years that a date names, in order.
-
-    Parameters
-    ----------
-    text : str
-        The text of a date: any common format, one date or a range.
-    reference : int, optional
-        Year by which those of two digits are completed (`deid.reading.centuries.full_year`); without it they are
-        not read, because their century would have to be invented.
-    past : bool
-        The date cannot lie behind the reference: a birth.
-    """
-    return [full_year(year, reference, past=past) for year, short in _named(text) if not short or reference is not None]
-
-
 def _named(text: str) -> list[tuple[int, bool]]:
     """Return the years of a date as they are written, and whether they have two digits."""
     found: list[tuple[int, int, bool]] = []

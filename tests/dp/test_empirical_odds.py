@@ -31,7 +31,7 @@ from deid.dp.cube import plan_cube, release_cube
 from deid.dp.domain import declare
 from deid.dp.join import joining
 from deid.dp.keys import find_keys, plan_keys
-from deid.dp.moments import noisy_mean, noisy_variance
+from deid.dp.moments import noisy_moments
 from deid.dp.noise import SeededNoise
 from deid.dp.sequences import measure_sequences, plan_sequences
 from deid.dp.session import QuerySession
@@ -54,7 +54,7 @@ def extreme(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
 
 
 def variance(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
-    return round(noisy_variance(values, 0, 6, epsilon, noise, 1, 0.95).value)
+    return round(noisy_moments(values, ["VARIANCE"], 0, 6, epsilon, noise, 1, 0.95)[0].value)
 
 
 def top(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
@@ -108,11 +108,11 @@ def sampled_total(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
 
 
 def average(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
-    return round(noisy_mean(values, 0, 6, epsilon, noise, 1, 0.95).value)
+    return round(noisy_moments(values, ["MEAN"], 0, 6, epsilon, noise, 1, 0.95)[0].value)
 
 
 def sampled_spread(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
-    found = noisy_variance(values, 0, 6, epsilon, noise, 1, 0.95, sampling=1)
+    found = noisy_moments(values, ["VARIANCE"], 0, 6, epsilon, noise, 1, 0.95, sampling=1)[0]
     return round(found.value / 3), found.upper < 9
 
 

@@ -27,7 +27,7 @@ from deid.dp.domain import declare
 from deid.dp.epsilon import split_epsilon
 from deid.dp.forest import SHARES, choose_pairs, measure_forest
 from deid.dp.intervals import discrete_half_width
-from deid.dp.moments import noisy_mean, noisy_variance
+from deid.dp.moments import noisy_moments
 from deid.dp.noise import SeededNoise
 from deid.dp.payment import row_key
 from deid.dp.prefix_tree import growing_from
@@ -213,7 +213,7 @@ def test_odds_of_the_most_frequent_are_within_epsilon_with_half_the_noise(counts
 def test_a_variance_adds_up_distances_and_squares_and_counts_by_thirds() -> None:
     noise: Any = Exact()
     values = np.array([2.0, 4.0, 100.0, np.nan])
-    found = noisy_variance(values, 2, 10, 3.0, noise, 1, 0.9)
+    found = noisy_moments(values, ["VARIANCE"], 2, 10, 3.0, noise, 1, 0.9)[0]
     (sums, reach, a), (squares, half, b), (count, one, c) = noise.asked
     assert (a, b, c) == (near(1.0), near(1.0), near(1.0))
     assert (sums[0] / 2**20 * 4, reach / 2**20 * 4) == (near(-4 - 2 + 4), near(4))
@@ -224,12 +224,12 @@ def test_a_variance_adds_up_distances_and_squares_and_counts_by_thirds() -> None
     draw = np.random.default_rng(1).gamma(2, 2, 3000).clip(0, 20)
     inside = 0
     for seed in range(100):
-        variance = noisy_variance(draw, 0, 20, 1.0, SeededNoise(seed), 1, 0.95)
-        root = noisy_variance(draw, 0, 20, 1.0, SeededNoise(seed), 1, 0.95, root=True)
+        variance = noisy_moments(draw, ["VARIANCE"], 0, 20, 1.0, SeededNoise(seed), 1, 0.95)[0]
+        root = noisy_moments(draw, ["SD"], 0, 20, 1.0, SeededNoise(seed), 1, 0.95)[0]
         assert [own**2 for own in root] == pytest.approx(list(variance))
         inside += variance.lower <= draw.var() <= variance.upper
     assert inside >= 95
-    assert noisy_variance(np.zeros(0), 0, 4, 1.0, SeededNoise(0), 1, 0.95).upper <= 4
+    assert noisy_moments(np.zeros(0), ["VARIANCE"], 0, 4, 1.0, SeededNoise(0), 1, 0.95)[0].upper <= 4
 
 
 def test_candidates_of_a_quantile() -> None:
@@ -274,13 +274,13 @@ def test_a_sum_moves_by_the_greater_bound(low: float, high: float, whole: bool) 
 
 def test_a_mean_adds_up_distances_from_the_middle_with_half_and_counts_with_half() -> None:
     noise: Any = Exact()
-    found = noisy_mean(np.array([2.0, 4.0, 100.0, np.nan]), 2, 10, 2.0, noise, 1, 0.9)
+    found = noisy_moments(np.array([2.0, 4.0, 100.0, np.nan]), ["MEAN"], 2, 10, 2.0, noise, 1, 0.9)[0]
     (sums, sensitivity, half), (count, one, rest) = noise.asked
     assert (sums[0] / 2**20 * 4, sensitivity / 2**20 * 4, half) == (near(-4 - 2 + 4), near(4), near(1.0))
     assert (count.tolist(), one, rest) == ([3], 1, near(1.0))
     assert found.value == near(6 - 2 / 3)
     assert (found.lower, found.upper) == (2, 10)  # three rows may be none
-    many = noisy_mean(np.full(10_000, 7.0), 2, 10, 2.0, Exact(), 1, 0.9)  # type: ignore[arg-type]
+    many = noisy_moments(np.full(10_000, 7.0), ["MEAN"], 2, 10, 2.0, Exact(), 1, 0.9)[0]  # type: ignore[arg-type]
     each = discrete_half_width(1, 1.0, 1, 0.95)
     away = discrete_half_width(2**20, 1.0, 1, 0.95) * 4 / 2**20
     ends = [6 + (10_000 + total) / (10_000 + rows) for total in (-away, away) for rows in (-each, each)]

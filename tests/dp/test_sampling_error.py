@@ -21,7 +21,7 @@ from deid.dp import QuerySession
 from deid.dp.cube import plan_cube, release_cube
 from deid.dp.domain import declare
 from deid.dp.intervals import mean_interval, sampled, shares_interval
-from deid.dp.moments import noisy_mean
+from deid.dp.moments import noisy_moments
 from deid.dp.noise import SeededNoise
 from deid.dp.release import CubeRelease, write_release
 from deid.dp.unit import PrivacyUnit
@@ -226,7 +226,7 @@ def test_without_noise_spreads_have_the_intervals_of_the_textbook() -> None:
 @pytest.mark.parametrize("centre", [30.0, 50.0, 70.0])
 def test_the_interval_of_a_mean_goes_by_the_spread_of_its_values_not_of_their_bounds(centre: float) -> None:
     values = np.random.default_rng(2).normal(centre, 4.0, 4000)
-    found = noisy_mean(values, 0.0, 100.0, 100.0, SeededNoise(3), 1, 0.95, sampling=1)
+    found = noisy_moments(values, ["MEAN"], 0.0, 100.0, 100.0, SeededNoise(3), 1, 0.95, sampling=1)[0]
     classical = 2 * norm.isf(0.025) * 4.0 / math.sqrt(len(values))
     assert found.lower <= values.mean() <= found.upper
     assert classical * 0.9 < found.upper - found.lower < classical * 1.5

@@ -23,7 +23,7 @@ from deid.dp.aggregates import noisy_quantiles, noisy_sum, noisy_top
 from deid.dp.budget import BudgetExceeded, Ledger
 from deid.dp.domain import declare
 from deid.dp.epsilon import NANO
-from deid.dp.moments import noisy_mean
+from deid.dp.moments import noisy_moments
 from deid.dp.noise import SeededNoise
 from deid.dp.unit import PrivacyUnit
 
@@ -211,7 +211,7 @@ def test_intervals_cover_their_level(kind: str) -> None:
         if kind == "sum":
             found, true = noisy_sum(values, 0, 10, 0.5, noise, 1, 0.95), values.sum()
         elif kind == "mean":
-            found, true = noisy_mean(values, 0, 10, 0.5, noise, 1, 0.95), values.mean()
+            found, true = noisy_moments(values, ["MEAN"], 0, 10, 0.5, noise, 1, 0.95)[0], values.mean()
         else:
             share = 0.5 if kind == "median" else 0.9
             found = noisy_quantiles(values, [share], 0, 10, 1.0, noise, 1, 0.95, interval=True)[0]
@@ -310,7 +310,7 @@ def test_a_number_of_values_is_counted_without_bounds_and_of_texts_too() -> None
 def test_quantiles_of_nothing_stay_in_bounds() -> None:
     (found,) = noisy_quantiles(np.array([np.nan]), [0.5], 2, 8, 1.0, SeededNoise(0), 1, 0.95, interval=True)
     assert 2 <= found.lower <= found.value <= found.upper <= 8
-    assert noisy_mean(np.zeros(0), 2, 8, 1.0, SeededNoise(0), 1, 0.95).upper <= 8
+    assert noisy_moments(np.zeros(0), ["MEAN"], 2, 8, 1.0, SeededNoise(0), 1, 0.95)[0].upper <= 8
 
 
 def test_the_most_frequent_are_chosen_without_repetition() -> None:
