@@ -370,6 +370,13 @@ def named_value(text: str, option: str, hint: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
+def refuse_given(why: str, beside: str, **others: object) -> None:
+    """Refuse options that do nothing beside another one, by name, where they were given."""
+    for name, value in others.items():
+        if value:
+            raise ConfigError(f"--{name.replace('_', '-')} {why}", f"leave out one of it, {beside}")
+
+
 def said_over(base: T, said: T) -> T:
     """Return a value of options with another one's over it, where these are not what they are by default."""
     values = {one.name: (getattr(said, one.name), one.default) for one in options_of(type(said))}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         size_of,
         store_of,
     )
-    from deid.cli.common import EXIT_FAILED, EXIT_LEFT_OUT, Summary, growing, in_line, progress
+    from deid.cli.common import EXIT_FAILED, EXIT_LEFT_OUT, Summary, growing, in_line, progress, tell
     from deid.cli.option_groups import (
         IN,
         IN_OR_STDIN,

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import ClassVar
 
 from deid.base.files import check_new_file, write_bytes
+from deid.base.options import refuse_given
 from deid.cli import Summary, column_names, command, job_count, option, print_rows, working
 from deid.cli.option_groups import OutputOptions, TableOutputOptions
-from deid.cli.table_options import DiskOptions, RoleOptions, TableOptions, refuse_given
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.methods import MethodOptions, said_of_size
+from deid.disclosure.options import DiskOptions, RoleOptions
+from deid.table.options import TableOptions
 
 _HOW, _FILES, _TABLES = "How it is done", "Further files", "Against other tables"
 

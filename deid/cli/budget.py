@@ -10,7 +10,7 @@ import typer
 
 from deid.base.errors import ConfigError
 from deid.cli import Summary, argument, command, option, store_of
-from deid.cli.ledger_options import VARIABLE
+from deid.dp.options import VARIABLE
 from deid.dp.unit import PrivacyUnit
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from deid.cli import Summary, TableOutputOptions, command, option, print_rows, print_sections, working
-from deid.cli.table_options import TableOptions
+from deid.table.options import TableOptions
 from deid.transactions.asking import CodesAsked, release_codes
 from deid.transactions.attacks import AttackOptions, attack_tables
 

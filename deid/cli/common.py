@@ -210,6 +210,12 @@ def progress(items: Iterable[T], description: str, total: int | None = None) -> 
     yield from track(items, description=description, total=total, console=Console(stderr=True), transient=True)
 
 
+def tell(line: str) -> None:
+    """Say something on standard error, at once."""
+    sys.stderr.write(f"{one_line(line)}\n")
+    sys.stderr.flush()
+
+
 def in_line(text: str, *, last: bool) -> None:
     """Show in one line of standard error how far work is, when that is a terminal; ``last`` ends the line."""
     if sys.stderr.isatty():

@@ -10,16 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from deid.base.late import pd
 from deid.base.plots import write_plot
-from deid.cli import Summary, argument, column_names, command, option, print_csv
-from deid.cli.ledger_options import (
-    GaussianPayingOptions,
-    JoinedTableOptions,
-    PaidReleaseOptions,
-    PlotOptions,
-    ToldUnitOptions,
-    release_paid,
-)
+from deid.cli import Summary, argument, column_names, command, option, print_csv, tell
+from deid.cli.paying import release_paid
 from deid.dp.domain_options import DomainOptions, parse_condition, parse_shares, parse_slices
+from deid.dp.options import GaussianPayingOptions, JoinedTableOptions, PaidReleaseOptions, PlotOptions, ToldUnitOptions
 from deid.dp.plots import plot_bins, plot_survival
 from deid.dp.release import CubeRelease, read_release, write_release
 
@@ -95,7 +89,8 @@ def cube(
     def batches(plan: CubePlan) -> Iterator[pd.DataFrame]:
         # which rows of a person count, and which table a part is of, all columns tell
         whole = plan.person is not None or bool(plan.part)
-        return whom.read_batches(source, [] if whole else [name for own in plan.dimensions for name in own.columns])
+        columns = [] if whole else [name for own in plan.dimensions for name in own.columns]
+        return whom.read_batches(source, tell, columns)
 
     release_paid(
         told, source, paying, whom, place, functools.partial(counts.plan, source),

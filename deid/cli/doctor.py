@@ -22,8 +22,8 @@ def doctor(
 
     Example: deid doctor --language de
     """
-    from deid.cli.checkup import checkup
-    from deid.cli.language_checkup import language_checkup
+    from deid.pipeline.checkup import checkup
+    from deid.pipeline.language_checkup import language_checkup
 
     findings = []
     for finding in checkup(key.key_file) if language is None else language_checkup(language):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -10,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from deid.base.errors import ConfigError, one_line
+from deid.base.errors import ConfigError
 from deid.base.keys import load_key
 from deid.base.network import Certificate
-from deid.cli import EXIT_LEFT_OUT, Summary, again, argument, command, growing, option, size_of
+from deid.cli import EXIT_LEFT_OUT, Summary, again, argument, command, growing, option, size_of, tell
 from deid.cli.option_groups import DriftOptions, WorkOptions
 from deid.pipeline.options import PipelineOptions
 from deid.streaming.options import RecordOptions
@@ -235,12 +234,6 @@ def told_proof(told: Summary, proof: Proof | None) -> None:
     if proof is not None:
         told.places += [f"manifest: {place}" for place in proof.places[-1:]]
         told.lost = proof.lost
-
-
-def tell(line: str) -> None:
-    """Say something on standard error, at once."""
-    sys.stderr.write(f"{one_line(line)}\n")
-    sys.stderr.flush()
 
 
 def _stopped(journal: bool, target: Path | None) -> str:

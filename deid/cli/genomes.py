@@ -9,8 +9,8 @@ import typer
 
 from deid.base.files import check_new_file
 from deid.cli import EXIT_FAILED, OutputOptions, Summary, argument, column_names, command, option, working
-from deid.cli.table_options import table_of_files
 from deid.genomes.publishing import GenomeLevels, GenomeOptions, release_genomes, verify_genomes
+from deid.table.options import table_of_files
 
 
 @command

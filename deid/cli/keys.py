@@ -7,15 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from deid.base.errors import ConfigError
-from deid.cli import Summary, command, option, print_csv
-from deid.cli.ledger_options import (
-    DraftOptions,
-    JoinedTableOptions,
-    PayingOptions,
-    UnitOptions,
-    told_forecast,
-    told_payment,
-)
+from deid.cli import Summary, command, option, print_csv, tell
+from deid.cli.paying import told_forecast, told_payment
+from deid.dp.options import DraftOptions, JoinedTableOptions, PayingOptions, UnitOptions
 
 
 @command
@@ -48,7 +42,7 @@ def keys(
     check_new_file(output)
     told.begin(output)
     request = paying.request or secrets.token_hex(8)
-    found = find_keys(whom.read(source), plan, ledger=ledger, request=request, noise=paying.noise)
+    found = find_keys(whom.read(source, tell), plan, ledger=ledger, request=request, noise=paying.noise)
     found.write_domain(output)
     told_payment(told, paying, ledger)
     notes = [f"a value has a noisy count of {plan.threshold} or more; rarer ones are not told"]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from deid.cli import Summary, again, argument, command, job_count, option, print_rows, working
 from deid.cli.option_groups import TableOutputOptions, WorkOptions
-from deid.cli.table_options import TableOptions
 from deid.linkage.linking import LinkOptions
+from deid.table.options import TableOptions
 
 if TYPE_CHECKING:
     from deid.base.late import pd

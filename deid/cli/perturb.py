@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from deid.cli import KeyOptions, Summary, TableOutputOptions, command, print_sections, working
-from deid.cli.table_options import RoleOptions, TableOptions
+from deid.disclosure.options import RoleOptions
 from deid.disclosure.perturbing import PerturbOptions
+from deid.table.options import TableOptions
 
 
 @command

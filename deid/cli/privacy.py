@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from deid.cli import EXIT_FAILED, Summary, command, option, print_rows, working
-from deid.cli.table_options import DiskOptions, TableOptions, VerifierOptions
 from deid.disclosure.assessment import Finding, Requirements, assess
+from deid.disclosure.options import DiskOptions, VerifierOptions
+from deid.table.options import TableOptions
 
 _TABLES = "Against other tables"
 _CODES = "Columns and codes together"

@@ -7,8 +7,8 @@ from pathlib import Path
 from deid.base.errors import ConfigError, InputError
 from deid.base.keys import load_key
 from deid.cli import KeyOptions, Summary, TableOutputOptions, argument, command, option, working
-from deid.cli.table_options import TableOptions, table_of_files
 from deid.linkage.encodings import Encoding, encoded_table
+from deid.table.options import TableOptions, table_of_files
 
 
 @command

@@ -7,17 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from deid.base.plots import write_plot
-from deid.cli import Summary, argument, command, option, print_csv
-from deid.cli.ledger_options import (
-    DraftOptions,
-    GaussianPayingOptions,
-    JoinedTableOptions,
-    PlotOptions,
-    ToldUnitOptions,
-    told_forecast,
-    told_payment,
-)
+from deid.cli import Summary, argument, command, option, print_csv, tell
+from deid.cli.paying import told_forecast, told_payment
 from deid.dp.domain_options import DomainOptions
+from deid.dp.options import DraftOptions, GaussianPayingOptions, JoinedTableOptions, PlotOptions, ToldUnitOptions
 
 
 @command
@@ -53,7 +46,7 @@ def query(
 
     parse_query(query)  # a mistake in it is told before the table is read
     ledger = paying.open()
-    read = functools.cache(lambda: whom.read(source))
+    read = functools.cache(lambda: whom.read(source, tell))
     dimensions = domains.dimensions(domains.declared(), read)
     terms = {"delta": paying.delta, **asdict(whom)}
     if draft.dry_run:

@@ -11,7 +11,8 @@ from deid.base.files import write_bytes
 from deid.base.keys import load_key
 from deid.cli import EXIT_FAILED, Summary, command, option, print_rows, working
 from deid.cli.codes import attack
-from deid.cli.table_options import TableOptions, VerifierOptions
+from deid.disclosure.options import VerifierOptions
+from deid.table.options import TableOptions
 from deid.transactions.attacks import AttackOptions
 
 _ATTACKERS, _REPORT = "Attackers", "Report for an expert determination"

@@ -9,7 +9,7 @@ import typer
 
 from deid.base.files import check_new_file, write_bytes
 from deid.cli import Summary, command, option
-from deid.cli.table_options import TableOptions
+from deid.table.options import TableOptions
 
 
 @command

@@ -9,16 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from deid.base.errors import ConfigError
-from deid.cli import Summary, again, argument, column_names, command, option, print_csv
+from deid.cli import Summary, again, argument, column_names, command, option, print_csv, tell
 from deid.cli.cube import INTERVALS, CubeOptions, tell_release
-from deid.cli.ledger_options import (
-    GaussianPayingOptions,
-    JoinedTableOptions,
-    PaidReleaseOptions,
-    ToldUnitOptions,
-    release_paid,
-)
+from deid.cli.paying import release_paid
 from deid.dp.domain_options import DomainOptions
+from deid.dp.options import GaussianPayingOptions, JoinedTableOptions, PaidReleaseOptions, ToldUnitOptions
 
 if TYPE_CHECKING:
     from deid.dp.events import Events
@@ -110,7 +105,7 @@ def sequences(
 
     if whom.person is None:
         whom = replace(whom, person=asked.person)
-    read = functools.cache(lambda: whom.read(source))
+    read = functools.cache(lambda: whom.read(source, tell))
     release_paid(
         told, source, paying, whom, place, functools.partial(asked.plan, read), sequence_sections, lambda plan: read(),
         release_sequences, write_sequences,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from deid.base.errors import ConfigError
 from deid.base.keys import load_key
-from deid.cli import DriftOptions, Summary, VaultKeeping, WorkOptions, command, option, size_of, store_of
-from deid.cli.filter import CertificateOptions, ManifestOptions, tell, told_proof
+from deid.cli import DriftOptions, Summary, VaultKeeping, WorkOptions, command, option, size_of, store_of, tell
+from deid.cli.filter import CertificateOptions, ManifestOptions, told_proof
 from deid.pipeline.facts import facts_of, models_of
 from deid.pipeline.options import PipelineOptions
 

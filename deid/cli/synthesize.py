@@ -6,15 +6,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from deid.base.late import pd
-from deid.cli import Summary, TableOutputOptions, argument, command, option, print_csv
-from deid.cli.ledger_options import (
-    DraftOptions,
-    GaussianPayingOptions,
-    JoinedTableOptions,
-    UnitOptions,
-    told_forecast,
-    told_payment,
-)
+from deid.cli import Summary, TableOutputOptions, argument, command, option, print_csv, tell
+from deid.cli.paying import told_forecast, told_payment
+from deid.dp.options import DraftOptions, GaussianPayingOptions, JoinedTableOptions, UnitOptions
 
 
 @command
@@ -95,7 +89,7 @@ def fidelity(
         told_forecast(told, fidelity_sections(plan))
         return
     request, lines = measure_fidelity(
-        whom.read(source), read_table(synthetic, text=True), dimensions, compared, paying.epsilon, ledger=ledger,
+        whom.read(source, tell), read_table(synthetic, text=True), dimensions, compared, paying.epsilon, ledger=ledger,
         request=paying.request, noise=paying.noise, **terms,
     )  # fmt: skip
     print_csv(pd.DataFrame(lines), "%.4g")

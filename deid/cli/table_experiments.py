@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from deid.cli import Summary, again, argument, column_names, command, option
 from deid.cli.sequences import LEVEL
-from deid.cli.table_options import RoleOptions, SchemaOptions, TableOptions
 from deid.cli.training_options import OutcomeOptions
+from deid.disclosure.options import RoleOptions, SchemaOptions
 from deid.dp.domain_options import DomainOptions, parse_slices
 from deid.experiments.conclusions import StudyOptions
 from deid.experiments.models import ModelOptions
 from deid.experiments.outcome import RUNS, RunOptions
+from deid.table.options import TableOptions
 from deid.trajectories.publishing import DiagnosisColumns
 from deid.transactions.asking import CodesAsked
 

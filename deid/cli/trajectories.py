@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from deid.cli import Summary, TableOutputOptions, command, option, working
-from deid.cli.table_options import TableOptions
+from deid.table.options import TableOptions
 from deid.trajectories.publishing import TrajectoryOptions, release_diagnoses
 
 

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from deid.base import resources
-from deid.cli.language_checkup import language_checkup
 from deid.cli.main import app
+from deid.pipeline.language_checkup import language_checkup
 from deid.reading import dictionaries, lexicon
 from deid.reading.vocabulary import languages
 

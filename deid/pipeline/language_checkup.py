@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deid.base.errors import ConfigError
-from deid.cli.checkup import SetupCheck
+from deid.pipeline.checkup import SetupCheck
 
 _CLASSES = (
     *("function", "word", "clinical", "section", "title", "title_doctor", "relation", "role", "person_verb"),

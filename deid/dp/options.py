@@ -1,23 +1,20 @@
-"""What all commands share that spend from a budget: what pays, whom it protects, and a release that is paid for."""
+"""What a user says of a release or an answer: what pays, whom it protects, and where it goes."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
-
-import typer
+from typing import TYPE_CHECKING, ClassVar
 
 from deid.base.errors import ConfigError
 from deid.base.late import pd
+from deid.base.options import option, store_of
 from deid.base.plots import check_plot
-from deid.cli import Summary, option, print_sections, store_of, working
-from deid.cli.table_options import TableOptions
+from deid.table.options import TableOptions
 
 if TYPE_CHECKING:
-    from deid.base.reports import Section
     from deid.dp.budget import Ledger
     from deid.dp.noise import Noise
     from deid.dp.unit import PrivacyUnit
@@ -130,16 +127,18 @@ class UnitOptions:
     )
     level: float = option(0.95, "Level of the intervals.", metavar="P")
 
-    def read(self, source: JoinedTableOptions) -> pd.DataFrame:
-        """Read the table, and say on standard error, nowhere else, how many rows do not say whose they are."""
-        (frame,) = self._told([source.read()])
+    def read(self, source: JoinedTableOptions, tell: Callable[[str], object]) -> pd.DataFrame:
+        """Read the table, and ``tell`` the user, nobody else, how many rows do not say whose they are."""
+        (frame,) = self._told([source.read()], tell)
         return source.joining(self.person)(frame)
 
-    def read_batches(self, source: JoinedTableOptions, columns: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
-        """Read some columns of the table, all by default, in batches; say the same at the end."""
-        return map(source.joining(self.person), self._told(source.read_batches(columns)))
+    def read_batches(
+        self, source: JoinedTableOptions, tell: Callable[[str], object], columns: Sequence[str] = ()
+    ) -> Iterator[pd.DataFrame]:
+        """Read some columns of the table, all by default, in batches; ``tell`` the same at the end."""
+        return map(source.joining(self.person), self._told(source.read_batches(columns), tell))
 
-    def _told(self, batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    def _told(self, batches: Iterable[pd.DataFrame], tell: Callable[[str], object]) -> Iterator[pd.DataFrame]:
         from deid.dp.unit import rows_without_person
 
         missing = 0
@@ -147,10 +146,9 @@ class UnitOptions:
             missing += rows_without_person(frame, self.person) if self.person is not None else 0
             yield frame
         if missing:
-            typer.echo(
+            tell(
                 f"{missing} rows have no {self.person} and are left out: nothing says whose they are. This number is "
-                "exact, so keep it in the house",
-                err=True,
+                "exact, so keep it in the house"
             )
 
 
@@ -175,72 +173,3 @@ class PaidReleaseOptions(DraftOptions):
     """Where a release goes, or that it is only tried."""
 
     output: Path | None = option(None, "Release: .parquet, .csv or .json.", "--output", "-o")
-
-
-def told_forecast(told: Summary, forecast: tuple[list[Section], dict[str, Any]]) -> None:
-    """Print what a dry run found."""
-    sections, figures = forecast
-    told.extra |= figures
-    print_sections(sections)
-
-
-def told_payment(told: Summary, paying: PayingOptions, ledger: Ledger | None, word: str = "cost") -> None:
-    """Say what was paid, and that test noise protects nobody."""
-    if ledger is not None:
-        told.notes.append(f"{word} epsilon {paying.epsilon:g}; {ledger.account().left()}")
-    elif not paying.noise.private:
-        told.notes.append("no ledger: nothing was charged, because nothing is protected")
-    if not paying.noise.private:
-        told.notes.append(paying.noise.label)
-
-
-def release_paid(
-    told: Summary,
-    source: JoinedTableOptions,
-    paying: GaussianPayingOptions,
-    whom: ToldUnitOptions,
-    place: PaidReleaseOptions,
-    plan_of: Callable[..., Any],
-    forecast: Callable[[Any], tuple[list[Section], dict[str, Any]]],
-    table: Callable[[Any], Any],
-    release: Callable[..., Any],
-    write: Callable[[Any, Path], None],
-) -> None:
-    """Plan a release, and forecast it or pay for it and write it; nothing is charged for what cannot be written.
-
-    Parameters
-    ----------
-    told : Summary
-    source, paying, whom, place
-        What the user said.
-    plan_of : callable
-        Gets epsilon, the unit, and the fields of ``whom``; returns the plan.
-    table : callable
-        Reads what a plan is about.
-    forecast, release, write : callable
-        Of the library: of a plan its tables; of table and plan the release; of a release its file.
-    """
-    from deid.dp.payment import check_target, request_id, write_paid
-    from deid.dp.plan import say_left_out
-
-    ledger = paying.open()
-    target = None if place.dry_run else check_target(place.output)
-    own = "" if target is None else request_id(paying.request, target, ledger)
-    plan = plan_of(paying.epsilon, source.protected(ledger), delta=paying.delta, **asdict(whom))
-    told.extra["method"] = plan.method
-    if target is None:
-        told_forecast(told, forecast(plan))
-        return
-    told.begin(target)
-    noise = paying.noise
-    with working("measuring"):
-        released = write_paid(
-            lambda: release(table(plan), plan, ledger=ledger, request=own, noise=noise), write, target, own, ledger
-        )
-    told.extra |= {"epsilon": plan.epsilon, "private": noise.private, "request": own}
-    if released is None:
-        told.notes.append("this request was answered before; the release is there, and nothing was charged")
-    else:
-        told_payment(told, paying, ledger, "charged")
-        told.notes += [*released.metadata["notes"], *say_left_out(released.metadata["left_out"])]
-        told.sign_paid(target, released.metadata["notes"])
