@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,73 +11,27 @@ from deid.base.files import check_folder
 from deid.base.keys import load_key
 from deid.cli import Summary, again, command, option
 from deid.cli.notes import MISTAKES
-from deid.cli.training_options import (
-    CorpusOptions,
-    FeatureOptions,
-    FoldOptions,
-    OutcomeOptions,
-    settings_of,
-    setup_of,
-)
+from deid.cli.training_options import CorpusOptions, OutcomeOptions, setup_of
 from deid.detection.options import RecognizerOptions
 from deid.experiments.active_learning import QueueOptions
+from deid.experiments.options import (
+    AnyTraining,
+    FewFolds,
+    FoldOptions,
+    GroupFeatures,
+    HideFeatures,
+    LoopTraining,
+    PlainTraining,
+    SlowTraining,
+)
 from deid.experiments.outcome import Outcome
-from deid.labeling.training import TrainingOptions, label_number
+from deid.experiments.sampling import Points
+from deid.features.options import FeatureOptions
+from deid.labeling.training import TrainingOptions
 
 TEST: Any = option(None, "Annotated documents to score; else those that folds or sizes leave.", metavar="TESTSET")
 TESTSET: Any = option(..., "Annotated documents to score.", metavar="TESTSET")
 JOBS: Any = again(FoldOptions, "jobs")
-
-
-@dataclass(frozen=True)
-class HideFeatures(FeatureOptions):
-    """Features of the dissertation."""
-
-    preset: str = again(FeatureOptions, "preset", "hide")
-
-
-@dataclass(frozen=True)
-class GroupFeatures(HideFeatures):
-    """Features of which all groups can be left out."""
-
-    dictionaries: str = again(FeatureOptions, "dictionaries", "en")
-
-
-@dataclass(frozen=True)
-class FewFolds(FoldOptions):
-    """Folds of experiments that train often."""
-
-    folds: int = again(FoldOptions, "folds", 5)
-
-
-@dataclass(frozen=True)
-class PlainTraining(TrainingOptions):
-    """How taggers are trained whose sampling is what is measured."""
-
-    window: int | None = None
-    o_sampling: float | None = None
-    acceptance: tuple[tuple[str, float], ...] = ()
-
-
-@dataclass(frozen=True)
-class AnyTraining(TrainingOptions):
-    """How taggers are trained whose learner is what is measured."""
-
-    algorithm: str = "sgd"
-
-
-@dataclass(frozen=True)
-class LoopTraining(TrainingOptions):
-    """How taggers are trained that stay where their notes are."""
-
-    min_documents: int = again(TrainingOptions, "min_documents", 1)
-
-
-@dataclass(frozen=True)
-class SlowTraining(TrainingOptions):
-    """How taggers are trained of which none is to be used."""
-
-    rate: float = again(TrainingOptions, "rate", 0.05)
 
 
 @command
@@ -131,7 +85,7 @@ def features(
 
     setup = setup_of(told, corpus, features, options, folds=folds)
     frame = compare_subsets(setup, measure=measure)
-    settings = settings_of(setup, folds=folds.folds, seed=options.seed, measure=measure)
+    settings = setup.settings(folds=folds.folds, seed=options.seed, measure=measure)
     places.show(FEATURES.outcome(frame, settings=settings), told)
 
 
@@ -143,21 +97,7 @@ def sampling(
     test: Path | None = TEST,
     folds: FewFolds,
     places: OutcomeOptions,
-    windows: Sequence[int] = option((4, 16, 64), "Windows, in tokens.", metavar="K,...", panel="Curves"),
-    shares: Sequence[float] = option(
-        (0.1, 0.5), "Probabilities to keep a token outside spans.", "--shares", metavar="P,...", panel="Curves"
-    ),
-    biases: Sequence[float] = option(
-        (0.5, 1.0, 2.0), "Positions of the recall dial.", "--biases", metavar="B,...", panel="Curves"
-    ),
-    acceptance: tuple[tuple[str, float], ...] = option(
-        (("O", 0.1),),
-        "Rejection sampling: acceptance probability of a label (repeatable).",
-        metavar="LABEL=P",
-        read=label_number("--acceptance", "B-DATE=0.5"),
-        panel="Curves",
-    ),
-    naive_bayes: bool = option(True, "Train Naive Bayes too, plain and with rejection sampling.", panel="Curves"),
+    points: Points,
     features: HideFeatures,
     options: PlainTraining,
 ) -> None:
@@ -166,13 +106,12 @@ def sampling(
     Example: deid experiment sampling corpus/train --test corpus/dev --windows 4,16,64 --report sampling.html
     """
     from deid.experiments.page import SAMPLING
-    from deid.experiments.sampling import Points, sampling_curves
+    from deid.experiments.sampling import sampling_curves
 
-    points = Points(tuple(windows), tuple(shares), tuple(biases), acceptance, naive_bayes)
     setup = setup_of(told, corpus, features, options, folds=folds, test=test)
     frame = sampling_curves(setup, points=points)
     used = folds.folds if test is None else None
-    settings = settings_of(setup, points=asdict(points), folds=used, seed=options.seed)
+    settings = setup.settings(points=asdict(points), folds=used, seed=options.seed)
     places.show(SAMPLING.outcome(frame, settings=settings), told)
 
 
@@ -203,7 +142,7 @@ def learning_curve(
 
     setup = setup_of(told, corpus, features, options, test=test, jobs=jobs)
     frame = learning_curve(setup, sizes=sizes, start=start_from, repeats=repeats)
-    places.show(LEARNING.outcome(frame, settings=settings_of(setup, seed=options.seed)), told)
+    places.show(LEARNING.outcome(frame, settings=setup.settings(seed=options.seed)), told)
 
 
 @command
@@ -230,7 +169,7 @@ def active_learning(
 
     setup = setup_of(told, corpus, features, options, test=test, jobs=jobs)
     frame = active_learning(setup, asked, start=start_from)
-    places.show(QUEUES.outcome(frame, settings=settings_of(setup, queue=asdict(asked), start=start_from)), told)
+    places.show(QUEUES.outcome(frame, settings=setup.settings(queue=asdict(asked), start=start_from)), told)
 
 
 @command
@@ -258,7 +197,7 @@ def learners(
 
     setup = setup_of(told, corpus, features, options, test=test, jobs=jobs)
     frame = compare_learners(setup, algorithms=algorithms.split(","))
-    places.show(LEARNT.outcome(frame, settings=settings_of(setup)), told)
+    places.show(LEARNT.outcome(frame, settings=setup.settings()), told)
 
 
 @command(brief=RecognizerOptions)
@@ -297,7 +236,7 @@ def hips(
         policy=policy or DEFAULT_POLICY,
         key=None if key_file is None else load_key(key_file, create=False)[0],
     )  # fmt: skip
-    settings = settings_of(setup, folds=folds.folds, seed=options.seed)
+    settings = setup.settings(folds=folds.folds, seed=options.seed)
     values = {"settings": settings, **result.as_dict()}
     sections = hips_sections(result)
     places.show(

@@ -9,7 +9,8 @@ import typer
 
 from deid.base.errors import ConfigError
 from deid.cli import OutputOptions, Summary, argument, command, in_line, option
-from deid.cli.training_options import CorpusOptions, FeatureOptions
+from deid.cli.training_options import CorpusOptions
+from deid.features.options import FeatureOptions
 from deid.labeling.training import TrainingOptions
 from deid.pipeline.facts import inputs_of
 

@@ -1,27 +1,26 @@
-"""What commands share that train: the corpus, its features, and how an experiment's outcome is shown."""
+"""What commands share that train: the corpus, and how an experiment's outcome is shown."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec
+from typing import TYPE_CHECKING, ClassVar, ParamSpec
 
 from deid.base.files import check_folder, write_bytes
 from deid.base.plots import check_plot, write_plot
 from deid.cli import Summary, argument, in_line, option, print_sections, progress, working
 from deid.document import kept
+from deid.experiments.options import FoldOptions
+from deid.features.options import FeatureOptions
 from deid.labeling.training import TrainingOptions
 
 if TYPE_CHECKING:
     from deid.document import Document
     from deid.experiments.outcome import Outcome
     from deid.experiments.trials import TrialSetup
-    from deid.features import FeatureSet
 
 P = ParamSpec("P")
-
-_FEATURES, _FOLDS = "Features", "Folds"
 
 
 @dataclass(frozen=True)
@@ -42,53 +41,6 @@ class CorpusOptions:
         summary.categories.update(span.category for document in documents for span in document.spans)
         summary.documents += len(documents)
         return documents
-
-
-@dataclass(frozen=True)
-class FeatureOptions:
-    """The features of a tagger."""
-
-    PANEL: ClassVar[str] = _FEATURES
-    preset: str = option("default", "Features: hide (the dissertation's) or default.")
-    features: str = option("racd", "Groups: r regular expressions, a affixes, c context, d dictionaries.")
-    dictionaries: str = option("none", "Word lists for group d: a language (en), names with commas between, or none.")
-
-    def chosen(self) -> FeatureSet:
-        """Return the feature set that the options name."""
-        from deid.features import FeatureSet
-        from deid.reading.dictionaries import available
-
-        if self.dictionaries == "none":
-            return FeatureSet(self.preset, self.features)
-        lists = available(self.dictionaries) if len(self.dictionaries) == 2 else self.dictionaries.split(",")
-        return FeatureSet(self.preset, self.features, lists)
-
-
-@dataclass(frozen=True)
-class FoldOptions:
-    """Whose documents are never on both sides, and how many trainings run at a time."""
-
-    folds: int = option(10, "Folds of the cross-validation.", metavar="K")
-    jobs: int = option(1, "Trainings at a time, each in a process of its own.")
-    group_field: str | None = option(
-        None,
-        "Metadata field that names the patient: one patient is never on both sides.",
-        metavar="FIELD",
-        panel=_FOLDS,
-    )
-    group_pattern: str | None = option(
-        None,
-        r"The same from the document's id: first group or whole match, such as '^\d+'.",
-        metavar="REGEX",
-        panel=_FOLDS,
-    )
-
-    def of(self, documents: list[Document]) -> dict[str, Any]:
-        """Return what experiments take: folds, the patient of each document, and processes."""
-        from deid.experiments.folds import group_documents
-
-        groups = group_documents(documents, field=self.group_field, pattern=self.group_pattern)
-        return {"folds": self.folds, "groups": groups, "jobs": self.jobs}
 
 
 @dataclass(frozen=True)
@@ -149,8 +101,3 @@ def setup_of(
     scored = None if test is None else corpus.read(told, test)
     divided = {"jobs": jobs} if folds is None else folds.of(documents)
     return TrialSetup(documents, chosen, options, scored, seed=options.seed, report=show_trainings, **divided)
-
-
-def settings_of(setup: TrialSetup, **others: Any) -> dict[str, Any]:
-    """Return how taggers were trained, as JSON values."""
-    return {"features": setup.features.spec(), "options": asdict(setup.options), **others}

@@ -9,14 +9,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from deid.base.errors import ConfigError
 from deid.base.late import pd
+from deid.base.options import option
 from deid.document import Document
 from deid.experiments.folds import Split
 from deid.experiments.trials import Trial, TrialResult, TrialSetup, figures, score
 from deid.features import FeatureSet
-from deid.labeling.training import TrainingOptions
+from deid.labeling.training import TrainingOptions, label_number
 
 CURVES: dict[str, str] = {
     "full": "all tokens",
@@ -33,15 +35,19 @@ CURVES: dict[str, str] = {
 class Points:
     """Kinds and degrees of sampling, and dials, at which the curves are measured."""
 
-    windows: tuple[int, ...] = (4, 16, 64)
-    shares: tuple[float, ...] = (0.1, 0.5)
-    """Probabilities that a token outside spans is kept."""
-    biases: tuple[float, ...] = (0.5, 1.0, 2.0)
-    """Positions of the dial beside 0."""
-    acceptance: tuple[tuple[str, float], ...] = (("O", 0.1),)
-    """Naive Bayes: label -> probability of acceptance; labels that are missing are accepted always. Table 4.6 of the
-    dissertation accepts tokens outside spans with .1."""
-    naive_bayes: bool = True
+    PANEL: ClassVar[str] = "Curves"
+    windows: Sequence[int] = option((4, 16, 64), "Windows, in tokens.", metavar="K,...")
+    shares: Sequence[float] = option((0.1, 0.5), "Probabilities to keep a token outside spans.", metavar="P,...")
+    biases: Sequence[float] = option((0.5, 1.0, 2.0), "Positions of the recall dial.", metavar="B,...")
+    """Beside 0."""
+    acceptance: tuple[tuple[str, float], ...] = option(
+        (("O", 0.1),),
+        "Rejection sampling: acceptance probability of a label (repeatable).",
+        metavar="LABEL=P",
+        read=label_number("--acceptance", "B-DATE=0.5"),
+    )
+    """Labels that are missing are accepted always; .1 for tokens outside spans is of the dissertation, table 4.6."""
+    naive_bayes: bool = option(True, "Train Naive Bayes too, plain and with rejection sampling.")
 
 
 def sampling_curves(setup: TrialSetup, *, points: Points = Points()) -> pd.DataFrame:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
+from typing import Any
 
 from deid.base.errors import require
 from deid.base.pool import Pool
@@ -86,6 +87,10 @@ class TrialSetup:
     def parts(self) -> list[Split]:
         """Return what each fold is trained and scored on."""
         return splits(assign_folds(self.documents, self.folds, self.seed, groups=self.groups))
+
+    def settings(self, **others: Any) -> dict[str, Any]:
+        """Return how taggers are trained, and what ``others`` say of an experiment, as JSON values."""
+        return {"features": self.features.spec(), "options": asdict(self.options), **others}
 
     def run(self, trials: Sequence[Trial], documents: Sequence[Document] | None = None) -> Iterator[TrialResult]:
         """Run trials on these documents, or on others; see `run_trials`."""
