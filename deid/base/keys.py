@@ -13,7 +13,8 @@ import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
+from deid.base.options import option
 
 KEY_VARIABLE = "DEID_KEY"
 MAP_VERSION = 2
@@ -187,3 +188,34 @@ def _create(file: Path, kept_for: str) -> tuple[Key, str]:
     except OSError:
         raise ConfigError(f"the key file {file} cannot be created", "name a writable place with --key-file") from None
     return Key(secret, MAP_VERSION), f"created a new key in {file} (mode 0600); keep it: {kept_for}"
+
+
+@dataclass(frozen=True)
+class KeyOptions:
+    """The site's key."""
+
+    key_file: Path | None = option(None, "Key in hex; else variable DEID_KEY, else ~/.config/deid/key.")
+
+    def existing(self) -> Key | None:
+        """Load the key if there is one; commands that only look never make one."""
+        if self.key_file is None and not os.environ.get(KEY_VARIABLE) and not default_key_path().exists():
+            return None
+        return load_key(self.key_file, create=False)[0]
+
+
+@dataclass(frozen=True)
+class WorkOptions(KeyOptions):
+    """The site's key, and how many processes work."""
+
+    jobs: int = option(1, "Processes; 0 for one a core.")
+
+    @property
+    def processes(self) -> int:
+        """Number of processes."""
+        return job_count(self.jobs)
+
+
+def job_count(jobs: int) -> int:
+    """Return the number of processes for what the user said."""
+    require(jobs >= 0, "the number of jobs must be at least 1", "such as --jobs 2; 0 for one a core")
+    return jobs or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from deid.base.lazy import lazily
 
 if TYPE_CHECKING:
+    from deid.base.keys import KeyOptions, WorkOptions, job_count
     from deid.base.options import (
         again,
         argument,
@@ -25,14 +26,9 @@ if TYPE_CHECKING:
         JOBS,
         OUT,
         SOURCE_VARIABLE,
-        DriftOptions,
-        KeyOptions,
         OutputOptions,
         TableOutputOptions,
-        VaultKeeping,
-        WorkOptions,
         command,
-        job_count,
     )
     from deid.cli.tables import print_csv, print_rows, print_sections, working
 

@@ -13,7 +13,7 @@ from deid.base.audit import login
 from deid.base.errors import ConfigError, InputError, require
 from deid.base.files import write_bytes
 from deid.cli import IN, Summary, command, option
-from deid.cli.notes import ReadingOptions
+from deid.io.formats import ReadingOptions
 
 if TYPE_CHECKING:
     from deid.annotation.project import Project, ProjectLabel

@@ -13,8 +13,9 @@ from deid.annotation.project import Project
 from deid.base.errors import require
 from deid.base.files import check_new_file
 from deid.cli import IN, KeyOptions, OutputOptions, Summary, argument, command, option, print_sections, progress
-from deid.cli.notes import DROP_UNMAPPED, NEW_OUT, TO, ReadingOptions
+from deid.cli.notes import DROP_UNMAPPED, NEW_OUT, TO
 from deid.document import Document, Failure, Tally, failure_of
+from deid.io.formats import ReadingOptions
 
 _PROJECT = argument("File of an annotation project.", metavar="PROJECT")
 _ANY_PROJECT = argument("File of an annotation project; a new one is made.", metavar="PROJECT")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from deid.base.errors import ConfigError
 from deid.cli import EXIT_FAILED, JOBS, Summary, command, job_count, option, print_sections, progress
-from deid.cli.notes import GOLD, ReadingOptions
+from deid.cli.notes import GOLD
 from deid.detection.options import RecognizerOptions
+from deid.io.formats import ReadingOptions
 from deid.pipeline.facts import inputs_of, model_facts
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from deid.base.keys import load_key
 from deid.cli import IN, OUT, Summary, WorkOptions, command, option
-from deid.cli.notes import DROP_UNMAPPED, NEW_OUT, TO, ListOptions, NotesRun, ReadingOptions
+from deid.cli.notes import DROP_UNMAPPED, NEW_OUT, TO, ListOptions, NotesRun
 from deid.detection.options import PeopleOptions
+from deid.io.formats import ReadingOptions
 
 
 @command

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 from deid.base.late import pd
 from deid.base.plots import write_plot
 from deid.cli import Summary, argument, column_names, command, option, print_csv, tell
 from deid.cli.paying import release_paid
-from deid.dp.domain_options import DomainOptions, parse_condition, parse_shares, parse_slices
+from deid.dp.domain_options import CubeOptions, parse_condition
 from deid.dp.options import GaussianPayingOptions, JoinedTableOptions, PaidReleaseOptions, PlotOptions, ToldUnitOptions
 from deid.dp.plots import plot_bins, plot_survival
 from deid.dp.release import CubeRelease, read_release, write_release
@@ -25,44 +24,6 @@ _COUNTS = "What is counted"
 _RELEASE = argument("A release that deid cube wrote.", metavar="RELEASE")
 _WHERE = option((), "Condition: A, A,B or A..B; may be given several times.", metavar="COLUMN=CELLS")
 INTERVALS = option(None, "Level of the intervals; the release's by default.", metavar="P")
-
-
-@dataclass(frozen=True, kw_only=True)
-class CubeOptions(DomainOptions):
-    """What a cube counts, and how it is measured."""
-
-    PANEL: ClassVar[str] = _COUNTS
-    dims: str = option(..., "Columns.", metavar="A,B,...", panel="")
-    slices: tuple[str, ...] = option(
-        (), "A slice that will be asked; may be given several times.", "--slice", metavar="A,B[:WEIGHT]"
-    )
-    part: tuple[str, ...] = option(
-        (), "Only this part of the table; disjoint parts cost their maximum.", metavar="COLUMN=CELL"
-    )
-    method: str = option(
-        "auto", "auto, or one of the methods in docs/cube.md: marginals, adaptive, privtree, forest, cells, ..."
-    )
-    level_share: tuple[str, ...] = option(
-        (), "Share of epsilon of a level, for a column whose cells lie in others; all is the total.",
-        metavar="LEVEL:WEIGHT",
-    )  # fmt: skip
-    nonnegative: bool = option(True, "Project onto non-negative counts where that is a step of its own.")
-
-    def plan(self, source: JoinedTableOptions, epsilon: float, unit: Any, **whom: Any) -> CubePlan:
-        """Return the plan; see `plan_cube`."""
-        from deid.dp.counting import distinct_cells
-        from deid.dp.cube import plan_cube
-
-        named, weights = parse_slices(self.slices)
-        dims = column_names(self.dims)
-        asked = dict.fromkeys([*dims, *(column for column, _ in map(parse_condition, self.part))])
-        public = [name for name in asked if self.declared().get(name, {}).get("from_data") is True]
-        found = functools.cache(lambda: distinct_cells(source.read_batches(public), public))
-        return plan_cube(
-            self.dimensions(dims, found), epsilon, unit, method=self.method, slices=named,
-            weights=weights, nonnegative=self.nonnegative, part=self.parts(self.part, found),
-            level_shares=parse_shares(self.level_share), **whom,
-        )  # fmt: skip
 
 
 @command

@@ -8,7 +8,8 @@ from pathlib import Path
 from deid.base.errors import OutputError
 from deid.base.files import check_new_file, write_bytes
 from deid.cli import IN, JOBS, Summary, argument, command, job_count, option
-from deid.cli.notes import ListOptions, NotesRun, ReadingOptions
+from deid.cli.notes import ListOptions, NotesRun
+from deid.io.formats import ReadingOptions
 from deid.pipeline.options import NoteOptions
 
 _POLICY = """description = "What the anonymized table publishes; everything else is taken out."

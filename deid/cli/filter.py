@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from deid.base.errors import ConfigError
 from deid.base.keys import load_key
-from deid.base.network import Certificate
-from deid.cli import EXIT_LEFT_OUT, Summary, again, argument, command, growing, option, size_of, tell
-from deid.cli.option_groups import DriftOptions, WorkOptions
+from deid.cli import EXIT_LEFT_OUT, Summary, argument, command, growing, option, size_of, tell
+from deid.cli.option_groups import WorkOptions
 from deid.pipeline.options import PipelineOptions
-from deid.streaming.options import RecordOptions
+from deid.streaming.options import FeedOptions, LineOptions, MessageOptions, RecordOptions
 
 if TYPE_CHECKING:
     from deid.base.keys import Key
-    from deid.pipeline import Pipeline
     from deid.streaming.crew import Crew
     from deid.streaming.proof import Proof
     from deid.streaming.stopping import Stop
@@ -27,40 +25,6 @@ if TYPE_CHECKING:
     from deid.streaming.work import Shape
 
 _KEEPING = "Watching over the feed"
-
-
-@dataclass(frozen=True)
-class ManifestOptions:
-    """What proves what a feed did."""
-
-    PANEL: ClassVar[str] = _KEEPING
-    manifest: Path | None = option(None, "Write a signed manifest to F (F.2, F.3 when it is there already).")
-    manifest_every: int = option(0, "Write one after every N records too, for feeds without an end.", minimum=0)
-
-    def __post_init__(self) -> None:
-        """Refuse a manifest without a place."""
-        if self.manifest_every and self.manifest is None:
-            raise ConfigError("--manifest-every without --manifest", "name the file of the manifest")
-
-    def proof(self, told: Summary, key: Key, pipeline: Callable[[], Pipeline], totals: Totals) -> Proof | None:
-        """Return what writes manifests of what is counted, if it is asked for."""
-        if self.manifest is None:
-            return None
-        from deid.pipeline.facts import facts_of
-        from deid.streaming.proof import Proof
-
-        place = self.manifest
-        return Proof(lambda: told.begin(place, key, place), facts_of(pipeline()), totals, self.manifest_every, tell)
-
-
-@dataclass(frozen=True)
-class FeedOptions(DriftOptions, ManifestOptions):
-    """How a feed is watched over."""
-
-    PANEL: ClassVar[str] = _KEEPING
-    metrics_port: int | None = option(
-        None, "Answer /metrics and /health on 127.0.0.1; 0 for any free port.", metavar="PORT"
-    )
 
 
 @dataclass
@@ -216,7 +180,7 @@ def feeding(
     key, created = load_key(work.key_file)
     recipe = PipelineRecipe(key, said)
     totals = Totals(tell=tell, note=None if told.said.quiet else tell)
-    proof = feed.proof(told, key, recipe.pipeline, totals)
+    proof = feed.proof(told.begin, key, recipe.pipeline, totals, tell)
     with ExitStack() as stack:
         stop = stack.enter_context(Stop())
         if created:
@@ -244,65 +208,6 @@ def _stopped(journal: bool, target: Path | None) -> str:
     return "stopped before the end; what was read is written"
 
 
-@dataclass(frozen=True)
-class CertificateOptions:
-    """The certificate that clients are shown."""
-
-    PANEL: ClassVar[str] = "Connections"
-    tls_certificate: Path | None = option(None, "Speak TLS to senders: certificate with its chain (PEM).")
-    tls_key: Path | None = option(None, "Key of the certificate (PEM, mode 0600).")
-
-    def __post_init__(self) -> None:
-        """Refuse what is half said."""
-        if (self.tls_certificate is None) != (self.tls_key is None):
-            raise ConfigError("TLS needs a certificate and its key", "give --tls-certificate and --tls-key")
-
-    @property
-    def certificate(self) -> Certificate | None:
-        """The certificate, looked at, or None for connections without TLS."""
-        return Certificate(self.tls_certificate, self.tls_key) if self.tls_certificate and self.tls_key else None
-
-
-_MESSAGES = "Messages"
-
-
-@dataclass(frozen=True)
-class LineOptions(CertificateOptions):
-    """How senders and the receiver are connected."""
-
-    tls_clients: Path | None = option(None, "Take senders alone whose certificates are signed by those in F (PEM).")
-    forward_tls: Path | None = option(None, "Speak TLS to the receiver; its certificate is signed by those in F (PEM).")
-    idle: float = option(0.0, "Close connections on which nothing comes for S seconds; 0 for never.", metavar="S")
-    patience: float = option(30.0, "Seconds to wait for the receiver's answer.", metavar="S")
-    connections: int = option(1000, "Connections at once.", minimum=1)
-
-    def __post_init__(self) -> None:
-        """Refuse what contradicts itself."""
-        super().__post_init__()
-        if self.tls_clients and not self.tls_key:
-            raise ConfigError("TLS needs a certificate and its key", "give --tls-certificate and --tls-key")
-        if self.idle < 0 or self.patience <= 0:
-            raise ConfigError("--idle must not be below 0, --patience above it", "they are in seconds")
-
-
-@dataclass(frozen=True)
-class MessageOptions:
-    """What messages may be."""
-
-    PANEL: ClassVar[str] = _MESSAGES
-    encoding: str = option("utf-8", "Encoding of messages that say none (MSH-18).", metavar="NAMES")
-    max_record: int = option(
-        64 << 20, "Reject longer messages: bytes, or with K, M, G (64M).", metavar="SIZE", read=size_of
-    )
-    places: Path | None = again(RecordOptions, "places", panel=_MESSAGES)
-    timeout: float = option(600.0, "Give up on messages that take longer than S seconds.", metavar="S")
-
-    def __post_init__(self) -> None:
-        """Refuse a limit that is none."""
-        if self.timeout <= 0:
-            raise ConfigError("--timeout must be above 0", "it is in seconds")
-
-
 @command
 def relay(
     told: Summary,
@@ -313,13 +218,13 @@ def relay(
     said: PipelineOptions,
     work: WorkOptions,
     dead_letters: Path | None = option(
-        None, "Note messages that were left out in F: offset, length, keyed hash, error.", panel=_MESSAGES
+        None, "Note messages that were left out in F: offset, length, keyed hash, error.", panel="Messages"
     ),
     journal: Path | None = option(
-        None, "Note in F what is safe; by default in the folder of --output.", panel=_MESSAGES
+        None, "Note in F what is safe; by default in the folder of --output.", panel="Messages"
     ),
     rotate: int = option(
-        64 << 20, "A file of --output is complete with SIZE bytes.", metavar="SIZE", read=size_of, panel=_MESSAGES
+        64 << 20, "A file of --output is complete with SIZE bytes.", metavar="SIZE", read=size_of, panel="Messages"
     ),
     lines: LineOptions,
     messages: MessageOptions,

@@ -11,11 +11,10 @@ from deid.base.errors import ConfigError, OutputError
 from deid.base.files import clear_leftovers, make_folder, write_bytes
 from deid.base.keys import Key
 from deid.cli import EXIT_LEFT_OUT, Summary, argument, option, progress
-from deid.io.formats import CollectionFormat, Format, Options
+from deid.io.formats import CollectionFormat, Format, ReadingOptions
 from deid.pipeline.facts import inputs_of
 
 if TYPE_CHECKING:
-    from deid.io import Source
     from deid.pipeline.files import Watch
     from deid.pipeline.resuming import RunNote
     from deid.pipeline.table_output import TableOutput
@@ -32,21 +31,6 @@ _BESIDES = frozenset(
     """.split()  # noqa: SIM905
 )
 """Options that decide nothing about what is written. (A vault is told by its place: the run itself fills it.)"""
-
-
-@dataclass(frozen=True)
-class ReadingOptions(Options):
-    """How IN is read, and OUT written."""
-
-    format: str | None = option(
-        None, "Format of IN; told by its content.", "--from", metavar="F", panel="Reading and writing"
-    )
-
-    def scan(self, place: Path | str) -> Source:
-        """Find the documents of a file or folder."""
-        from deid.io import scan
-
-        return scan(place, self.format, self)
 
 
 @dataclass(frozen=True)

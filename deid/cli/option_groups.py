@@ -32,28 +32,21 @@ import dataclasses
 import functools
 import importlib
 import inspect
-import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.models import TyperPath
 
-from deid.base.errors import require
 from deid.base.files import check_new_file
-from deid.base.keys import KEY_VARIABLE, default_key_path, load_key
+from deid.base.keys import KeyOptions, WorkOptions
 from deid.base.options import SITE_FILE, Said, again, argument, option, options_of, place_of, read_site, said, store_of
 from deid.cli.common import Summary, SummaryOptions
 from deid.detection.options import PeopleOptions
 
 if TYPE_CHECKING:
-    from deid.base.keys import Key
     from deid.base.late import pd
-    from deid.replacement.vault import Vault
-    from deid.streaming.totals import Totals
 
 
 SOURCE_VARIABLE = "DEID_SOURCE"
@@ -71,8 +64,8 @@ OUT = argument("New file or folder.", metavar="OUT")
 
 _SITE = (
     ("deid.pipeline.options", "PipelineOptions"),
-    ("deid.cli.option_groups", "WorkOptions"),
-    ("deid.cli.notes", "ReadingOptions"),
+    ("deid.base.keys", "WorkOptions"),
+    ("deid.io.formats", "ReadingOptions"),
 )
 """Values that a site's file may name, whatever command it is beside."""
 _CONFIG = option(
@@ -80,83 +73,7 @@ _CONFIG = option(
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class KeyOptions:
-    """The site's key."""
-
-    key_file: Path | None = option(None, "Key in hex; else variable DEID_KEY, else ~/.config/deid/key.")
-
-    def existing(self) -> Key | None:
-        """Load the key if there is one; commands that only look never make one."""
-
-        if self.key_file is None and not os.environ.get(KEY_VARIABLE) and not default_key_path().exists():
-            return None
-        return load_key(self.key_file, create=False)[0]
-
-
-@dataclasses.dataclass(frozen=True)
-class WorkOptions(KeyOptions):
-    """The site's key, and how many processes work."""
-
-    jobs: int = option(1, "Processes; 0 for one a core.")
-
-    @property
-    def processes(self) -> int:
-        """Number of processes."""
-        return job_count(self.jobs)
-
-
 JOBS = again(WorkOptions, "jobs")
-
-
-@dataclasses.dataclass(frozen=True)
-class VaultKeeping:
-    """The vault that keeps what was replaced."""
-
-    PANEL: ClassVar[str] = "Beside OUT"
-    vault: str | None = option(
-        None, "Keep the originals, encrypted, in a vault (deid vault init).", metavar="VAULT", read=store_of
-    )
-    vault_key_file: Path | None = option(None, "Key of the vault, if another one.")
-
-    def __post_init__(self) -> None:
-        """Refuse a key without what it opens."""
-        require(
-            self.vault is not None or self.vault_key_file is None, "--vault-key-file without --vault", "name the vault"
-        )
-
-    def opened(self, key: Key) -> AbstractContextManager[Vault | None]:
-        """Open the vault, if one is asked for."""
-        if self.vault is None:
-            return nullcontext()
-        from deid.replacement.vault import Vault
-
-        own = self.vault_key_file
-        return Vault.open(self.vault, load_key(own, create=False)[0] if own else key)
-
-
-@dataclasses.dataclass(frozen=True)
-class DriftOptions:
-    """Whether what comes is compared with what came in the weeks before."""
-
-    PANEL: ClassVar[str] = "Watching over the feed"
-    drift: Path | None = option(
-        None, "Keep rates by source and week in F (counts, no text); tell when one is not what it was."
-    )
-
-    @contextmanager
-    def watching(self, totals: Totals, tell: Callable[[str], object]) -> Iterator[None]:
-        """Let totals compare what comes while the block runs, if it is asked for."""
-        if self.drift is None:
-            yield
-            return
-        from deid.streaming.drift import Drift
-
-        totals.drift = Drift(self.drift, tell)
-        try:
-            yield
-        finally:
-            totals.drift.finish()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -198,12 +115,6 @@ class TableOutputOptions:
         from deid.table.table_writing import write_table
 
         write_table(frame, self.output)
-
-
-def job_count(jobs: int) -> int:
-    """Return the number of processes for what the user said."""
-    require(jobs >= 0, "the number of jobs must be at least 1", "such as --jobs 2; 0 for one a core")
-    return jobs or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
 def command(function: Any = None, *, brief: type | None = None) -> Any:

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 import typer
 
 from deid.base.errors import ConfigError
-from deid.base.keys import Key, load_key
+from deid.base.keys import Key, KeyOptions, WorkOptions, load_key
 from deid.cli import Summary, argument, command, option, place_of
-from deid.cli.notes import AgainOptions, NotesRun, ReadingOptions
-from deid.cli.option_groups import IN, IN_OR_STDIN, KeyOptions, VaultKeeping, WorkOptions
+from deid.cli.notes import AgainOptions, NotesRun
+from deid.cli.option_groups import IN, IN_OR_STDIN
 from deid.detection.options import RecognizerOptions
 from deid.document import Failure
+from deid.io.formats import ReadingOptions
 from deid.pipeline.facts import model_facts, policy_facts
-from deid.pipeline.options import PipelineOptions
+from deid.pipeline.options import PipelineOptions, VaultKeeping
 
 if TYPE_CHECKING:
     from deid.base.keys import Key

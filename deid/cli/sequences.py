@@ -4,84 +4,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 from deid.base.errors import ConfigError
-from deid.cli import Summary, again, argument, column_names, command, option, print_csv, tell
-from deid.cli.cube import INTERVALS, CubeOptions, tell_release
+from deid.cli import Summary, argument, column_names, command, option, print_csv, tell
+from deid.cli.cube import INTERVALS, tell_release
 from deid.cli.paying import release_paid
-from deid.dp.domain_options import DomainOptions
+from deid.dp.domain_options import SequenceOptions
 from deid.dp.options import GaussianPayingOptions, JoinedTableOptions, PaidReleaseOptions, ToldUnitOptions
 
 if TYPE_CHECKING:
-    from deid.dp.events import Events
-    from deid.dp.sequences import SequencePlan
-
-LEVEL = "level"
-"""Name under which the domain of the periods is declared."""
-_TREE, _EVENTS, _PATTERNS = "The tree", "Events", "For --ever and --then"
-
-
-@dataclass(frozen=True, kw_only=True)
-class SequenceOptions(DomainOptions):
-    """Which columns are the periods of a sequence, and how sequences are measured."""
-
-    PANEL: ClassVar[str] = _TREE
-    periods: str | None = option(
-        None, "Columns of the periods, in their order; declare --domain level=...", metavar="A,B,...", panel=""
-    )
-    events: str | None = option(
-        None, "Instead, of a table with a row an event; declare the dates and --domain level=...",
-        metavar="PERSON,DATE,VALUE", panel="",
-    )  # fmt: skip
-    every: str | None = option(None, "A period: year, quarter or month; else as the dates are declared.", panel=_EVENTS)
-    absent: str | None = option(None, "Level of a period without an event; else it is missing.", panel=_EVENTS)
-    several: str = option("last", "Of several events in a period: last, first, highest or lowest.", panel=_EVENTS)
-    part: tuple[str, ...] = again(CubeOptions, "part", panel=_TREE)
-    method: str = option("tree", "tree, markov or tree-paper (docs/sequences.md).")
-    length: tuple[str, ...] = option(
-        (), "A length that will be asked (repeatable); all the same by default.", "--asked-length", metavar="N[:WEIGHT]"
-    )
-    threshold: float = option(2.0, "Prefixes go on from so many standard deviations of noise.", "--grow-from")
-    ends: bool = option(False, "Sequences may end early, at a missing value; else only complete ones count.")
-
-    def plan(self, read: Any, epsilon: float, unit: Any, **whom: Any) -> SequencePlan:
-        """Return the plan; see `plan_sequences`."""
-        from deid.dp.domain_options import parse_lengths
-        from deid.dp.sequences import plan_sequences
-
-        if (self.periods is None) == (self.events is None):
-            raise ConfigError("name the periods, or the columns of events", "--periods q1,q2 or --events id,date,value")
-        periods = column_names(self.periods) if self.periods is not None else self._events(read)
-        return plan_sequences(
-            self.dimensions([LEVEL], read)[0], periods, epsilon, unit, method=self.method,
-            weights=parse_lengths(self.length), threshold=self.threshold, ends=self.ends,
-            part=self.parts(self.part, read), **whom,
-        )  # fmt: skip
-
-    @property
-    def person(self) -> str | None:
-        """The column of whose events are."""
-        return self._names()[0] if self.events is not None else None
-
-    def _names(self) -> list[str]:
-
-        names = column_names(self.events or "")
-        if len(names) != 3:
-            raise ConfigError("events have three columns", "for example: --events patient,visit,level")
-        return names
-
-    def _events(self, read: Any) -> Events:
-        from deid.dp.domain import declare
-        from deid.dp.events import Events
-
-        person, date, value = self._names()
-        dates = self.dimensions([date], read)[0]
-        if self.every is not None and "dates" in dates.declaration:
-            dates = declare(date, {**dates.declaration, "by": self.every})
-        return Events(person, dates, value, self.absent, self.several)
+    pass
 
 
 @command
@@ -122,7 +57,7 @@ def prefixes(
     ever: str | None = option(None, "Count the sequences that have one of these levels ever.", metavar="A,B,..."),
     then: str | None = option(None, "Count the sequences that have level A and later B.", metavar="A,B"),
     within: int | None = option(
-        None, "Of --ever: in the first N periods; of --then: at most N periods later.", panel=_PATTERNS
+        None, "Of --ever: in the first N periods; of --then: at most N periods later.", panel="For --ever and --then"
     ),
     slopes: int | None = option(None, "Count falling, steady and rising sequences over N periods."),
     predict: bool = option(False, "Below a tree's leaves, answer what their ancestors let expect, not 0."),

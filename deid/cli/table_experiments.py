@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deid.cli import Summary, again, argument, column_names, command, option
-from deid.cli.sequences import LEVEL
 from deid.cli.training_options import OutcomeOptions
 from deid.disclosure.options import RoleOptions, SchemaOptions
-from deid.dp.domain_options import DomainOptions, parse_slices
+from deid.dp.domain_options import LEVEL, DomainOptions, parse_slices
 from deid.experiments.conclusions import StudyOptions
 from deid.experiments.models import ModelOptions
 from deid.experiments.outcome import RUNS, RunOptions

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from deid.base.errors import ConfigError, DeidError, InputError, OutputError
 from deid.base.files import atomic_files
 from deid.cli import IN, KeyOptions, Summary, argument, command, option, place_of, print_sections
-from deid.cli.notes import ListOptions, NotesRun, ReadingOptions
+from deid.cli.notes import ListOptions, NotesRun
 from deid.detection.options import RecognizerOptions
 from deid.document import Failure, kept
+from deid.io.formats import ReadingOptions
 from deid.pipeline.facts import model_facts, policy_facts
 
 if TYPE_CHECKING:

@@ -1,19 +1,26 @@
-"""What the command line says of columns: declared domains in files and flags, slices with weights, conditions."""
+"""What a user says of columns: declared domains in files and flags, slices with weights, what is counted."""
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from deid.base.errors import ConfigError
 from deid.base.files import read_toml
 from deid.base.late import pd
-from deid.base.options import column_names, named_value, option
+from deid.base.options import again, column_names, named_value, option
 from deid.dp.domain import TO_DECLARE, Dimension, declare
 from deid.table.microdata import check_columns
+
+if TYPE_CHECKING:
+    from deid.dp.events import Events
+    from deid.dp.methods import CubePlan
+    from deid.dp.options import JoinedTableOptions
+    from deid.dp.sequences import SequencePlan
 
 _FLAG_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:/(\d+))?")
 _DAY = r"\d{4}-\d{2}-\d{2}"
@@ -164,3 +171,103 @@ def parse_condition(text: str) -> tuple[str, str]:
         When it is of another form.
     """
     return named_value(text, "a condition", "for example: --where age=60..69")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CubeOptions(DomainOptions):
+    """What a cube counts, and how it is measured."""
+
+    PANEL: ClassVar[str] = "What is counted"
+    dims: str = option(..., "Columns.", metavar="A,B,...", panel="")
+    slices: tuple[str, ...] = option(
+        (), "A slice that will be asked; may be given several times.", "--slice", metavar="A,B[:WEIGHT]"
+    )
+    part: tuple[str, ...] = option(
+        (), "Only this part of the table; disjoint parts cost their maximum.", metavar="COLUMN=CELL"
+    )
+    method: str = option(
+        "auto", "auto, or one of the methods in docs/cube.md: marginals, adaptive, privtree, forest, cells, ..."
+    )
+    level_share: tuple[str, ...] = option(
+        (), "Share of epsilon of a level, for a column whose cells lie in others; all is the total.",
+        metavar="LEVEL:WEIGHT",
+    )  # fmt: skip
+    nonnegative: bool = option(True, "Project onto non-negative counts where that is a step of its own.")
+
+    def plan(self, source: JoinedTableOptions, epsilon: float, unit: Any, **whom: Any) -> CubePlan:
+        """Return the plan; see `plan_cube`."""
+        from deid.dp.counting import distinct_cells
+        from deid.dp.cube import plan_cube
+
+        named, weights = parse_slices(self.slices)
+        dims = column_names(self.dims)
+        asked = dict.fromkeys([*dims, *(column for column, _ in map(parse_condition, self.part))])
+        public = [name for name in asked if self.declared().get(name, {}).get("from_data") is True]
+        found = functools.cache(lambda: distinct_cells(source.read_batches(public), public))
+        return plan_cube(
+            self.dimensions(dims, found), epsilon, unit, method=self.method, slices=named,
+            weights=weights, nonnegative=self.nonnegative, part=self.parts(self.part, found),
+            level_shares=parse_shares(self.level_share), **whom,
+        )  # fmt: skip
+
+
+LEVEL = "level"
+"""Name under which the domain of the periods is declared."""
+_TREE, _EVENTS = "The tree", "Events"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequenceOptions(DomainOptions):
+    """Which columns are the periods of a sequence, and how sequences are measured."""
+
+    PANEL: ClassVar[str] = _TREE
+    periods: str | None = option(
+        None, "Columns of the periods, in their order; declare --domain level=...", metavar="A,B,...", panel=""
+    )
+    events: str | None = option(
+        None, "Instead, of a table with a row an event; declare the dates and --domain level=...",
+        metavar="PERSON,DATE,VALUE", panel="",
+    )  # fmt: skip
+    every: str | None = option(None, "A period: year, quarter or month; else as the dates are declared.", panel=_EVENTS)
+    absent: str | None = option(None, "Level of a period without an event; else it is missing.", panel=_EVENTS)
+    several: str = option("last", "Of several events in a period: last, first, highest or lowest.", panel=_EVENTS)
+    part: tuple[str, ...] = again(CubeOptions, "part", panel=_TREE)
+    method: str = option("tree", "tree, markov or tree-paper (docs/sequences.md).")
+    length: tuple[str, ...] = option(
+        (), "A length that will be asked (repeatable); all the same by default.", "--asked-length", metavar="N[:WEIGHT]"
+    )
+    threshold: float = option(2.0, "Prefixes go on from so many standard deviations of noise.", "--grow-from")
+    ends: bool = option(False, "Sequences may end early, at a missing value; else only complete ones count.")
+
+    def plan(self, read: Any, epsilon: float, unit: Any, **whom: Any) -> SequencePlan:
+        """Return the plan; see `plan_sequences`."""
+        from deid.dp.sequences import plan_sequences
+
+        if (self.periods is None) == (self.events is None):
+            raise ConfigError("name the periods, or the columns of events", "--periods q1,q2 or --events id,date,value")
+        periods = column_names(self.periods) if self.periods is not None else self._events(read)
+        return plan_sequences(
+            self.dimensions([LEVEL], read)[0], periods, epsilon, unit, method=self.method,
+            weights=parse_lengths(self.length), threshold=self.threshold, ends=self.ends,
+            part=self.parts(self.part, read), **whom,
+        )  # fmt: skip
+
+    @property
+    def person(self) -> str | None:
+        """The column of whose events are."""
+        return self._names()[0] if self.events is not None else None
+
+    def _names(self) -> list[str]:
+        names = column_names(self.events or "")
+        if len(names) != 3:
+            raise ConfigError("events have three columns", "for example: --events patient,visit,level")
+        return names
+
+    def _events(self, read: Any) -> Events:
+        from deid.dp.events import Events
+
+        person, date, value = self._names()
+        dates = self.dimensions([date], read)[0]
+        if self.every is not None and "dates" in dates.declaration:
+            dates = declare(date, {**dates.declaration, "by": self.every})
+        return Events(person, dates, value, self.absent, self.several)

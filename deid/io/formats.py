@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, ClassVar, Protocol
+from typing import TYPE_CHECKING, BinaryIO, ClassVar, Protocol
 
 from deid.base.errors import ConfigError, DeidError
 from deid.base.options import option, size_of
 from deid.document import Document
+
+if TYPE_CHECKING:
+    from deid.io import Source
 
 Parts = Mapping[str, bytes]
 """The files of one document: suffix -> content."""
@@ -78,6 +81,19 @@ class Options:
         """Refuse a limit that is none."""
         if not self.timeout >= 0:
             raise ConfigError("--timeout must not be below 0", "it is in seconds; 0 for any time")
+
+
+@dataclass(frozen=True)
+class ReadingOptions(Options):
+    """How IN is read, and OUT written."""
+
+    format: str | None = option(None, "Format of IN; told by its content.", "--from", metavar="F", panel=_INPUT)
+
+    def scan(self, place: Path | str) -> Source:
+        """Find the documents of a file or folder."""
+        from deid.io import scan
+
+        return scan(place, self.format, self)
 
 
 class Sink(Protocol):

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import datetime
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
-from typing import ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
 from deid.base.errors import ConfigError, require
-from deid.base.options import option
+from deid.base.keys import Key, load_key
+from deid.base.options import option, store_of
 from deid.detection.options import PeopleOptions, RecognizerOptions
+
+if TYPE_CHECKING:
+    from deid.replacement.vault import Vault
 
 METHODS = ("policy", "concept-match")
 """How a note can be scrubbed."""
@@ -88,3 +94,29 @@ class PipelineOptions(NoteOptions):
             raise ConfigError(
                 f"the method {self.method} uses no annotations, policy, model or lists", "leave out their options"
             )
+
+
+@dataclass(frozen=True)
+class VaultKeeping:
+    """The vault that keeps what was replaced."""
+
+    PANEL: ClassVar[str] = "Beside OUT"
+    vault: str | None = option(
+        None, "Keep the originals, encrypted, in a vault (deid vault init).", metavar="VAULT", read=store_of
+    )
+    vault_key_file: Path | None = option(None, "Key of the vault, if another one.")
+
+    def __post_init__(self) -> None:
+        """Refuse a key without what it opens."""
+        require(
+            self.vault is not None or self.vault_key_file is None, "--vault-key-file without --vault", "name the vault"
+        )
+
+    def opened(self, key: Key) -> AbstractContextManager[Vault | None]:
+        """Open the vault, if one is asked for."""
+        if self.vault is None:
+            return nullcontext()
+        from deid.replacement.vault import Vault
+
+        own = self.vault_key_file
+        return Vault.open(self.vault, load_key(own, create=False)[0] if own else key)

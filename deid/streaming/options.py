@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from deid.base.errors import ConfigError
-from deid.base.options import option, size_of
+from deid.base.network import CertificateOptions
+from deid.base.options import again, option, size_of
 from deid.pipeline.options import PipelineOptions
 from deid.records.hl7v2 import BORDER, BORDER_BYTES
 from deid.streaming.framing import Delimited, Framing, Prefixed, delimited, whole
 from deid.streaming.work import Shape
+
+if TYPE_CHECKING:
+    from deid.base.keys import Key
+    from deid.manifest import ManifestRun
+    from deid.pipeline import Pipeline
+    from deid.streaming.proof import Proof
+    from deid.streaming.totals import Totals
 
 FORMATS = {
     "plain": "text",
@@ -26,7 +36,7 @@ FORMATS = {
     "length-prefixed-json": "json",
 }
 """Format of records -> what is in one."""
-_RECORDS = "Records"
+_RECORDS, _KEEPING, _MESSAGES = "Records", "Watching over the feed", "Messages"
 
 
 @dataclass(frozen=True)
@@ -139,3 +149,105 @@ class RecordOptions:
                 replace(shape, framing=delimited("line"), content="fhir"),
             ),
         )
+
+
+@dataclass(frozen=True)
+class ManifestOptions:
+    """What proves what a feed did."""
+
+    PANEL: ClassVar[str] = _KEEPING
+    manifest: Path | None = option(None, "Write a signed manifest to F (F.2, F.3 when it is there already).")
+    manifest_every: int = option(0, "Write one after every N records too, for feeds without an end.", minimum=0)
+
+    def __post_init__(self) -> None:
+        """Refuse a manifest without a place."""
+        if self.manifest_every and self.manifest is None:
+            raise ConfigError("--manifest-every without --manifest", "name the file of the manifest")
+
+    def proof(
+        self,
+        begin: Callable[[Path, Key, Path], ManifestRun],
+        key: Key,
+        pipeline: Callable[[], Pipeline],
+        totals: Totals,
+        tell: Callable[[str], object],
+    ) -> Proof | None:
+        """Return what writes manifests of what is counted, if it is asked for; ``begin`` begins the run of one."""
+        if self.manifest is None:
+            return None
+        from deid.pipeline.facts import facts_of
+        from deid.streaming.proof import Proof
+
+        place = self.manifest
+        return Proof(lambda: begin(place, key, place), facts_of(pipeline()), totals, self.manifest_every, tell)
+
+
+@dataclass(frozen=True)
+class DriftOptions:
+    """Whether what comes is compared with what came in the weeks before."""
+
+    PANEL: ClassVar[str] = _KEEPING
+    drift: Path | None = option(
+        None, "Keep rates by source and week in F (counts, no text); tell when one is not what it was."
+    )
+
+    @contextmanager
+    def watching(self, totals: Totals, tell: Callable[[str], object]) -> Iterator[None]:
+        """Let totals compare what comes while the block runs, if it is asked for."""
+        if self.drift is None:
+            yield
+            return
+        from deid.streaming.drift import Drift
+
+        totals.drift = Drift(self.drift, tell)
+        try:
+            yield
+        finally:
+            totals.drift.finish()
+
+
+@dataclass(frozen=True)
+class FeedOptions(DriftOptions, ManifestOptions):
+    """How a feed is watched over."""
+
+    PANEL: ClassVar[str] = _KEEPING
+    metrics_port: int | None = option(
+        None, "Answer /metrics and /health on 127.0.0.1; 0 for any free port.", metavar="PORT"
+    )
+
+
+@dataclass(frozen=True)
+class LineOptions(CertificateOptions):
+    """How senders and the receiver are connected."""
+
+    tls_clients: Path | None = option(None, "Take senders alone whose certificates are signed by those in F (PEM).")
+    forward_tls: Path | None = option(None, "Speak TLS to the receiver; its certificate is signed by those in F (PEM).")
+    idle: float = option(0.0, "Close connections on which nothing comes for S seconds; 0 for never.", metavar="S")
+    patience: float = option(30.0, "Seconds to wait for the receiver's answer.", metavar="S")
+    connections: int = option(1000, "Connections at once.", minimum=1)
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        super().__post_init__()
+        if self.tls_clients and not self.tls_key:
+            raise ConfigError("TLS needs a certificate and its key", "give --tls-certificate and --tls-key")
+        if self.idle < 0 or self.patience <= 0:
+            raise ConfigError("--idle must not be below 0, --patience above it", "they are in seconds")
+
+
+@dataclass(frozen=True)
+class MessageOptions:
+    """What messages may be."""
+
+    PANEL: ClassVar[str] = _MESSAGES
+    encoding: str = option("utf-8", "Encoding of messages that say none (MSH-18).", metavar="NAMES")
+    max_record: int = option(
+        64 << 20, "Reject longer messages: bytes, or with K, M, G (64M).", metavar="SIZE", read=size_of
+    )
+    places: Path | None = again(RecordOptions, "places", panel=_MESSAGES)
+    timeout: float = option(600.0, "Give up on messages that take longer than S seconds.", metavar="S")
+
+    def __post_init__(self) -> None:
+        """Refuse a limit that is none."""
+        if self.timeout <= 0:
+            raise ConfigError("--timeout must be above 0", "it is in seconds")
