@@ -66,18 +66,20 @@ def dp(
 
     Example: deid experiment dp visits.csv --dims age,year,death --domains domains.toml --slice year,death --plot e.svg
     """
+    from deid.base.reports import frame_records
     from deid.dp.counting import rows_of
-    from deid.experiments.dp import histograms_outcome, methods_outcome, thresholds_outcome
+    from deid.experiments.dp import BINS, COMPARED, SWEPT, compare_methods, histograms, sweep_thresholds
 
     def compare() -> Outcome:
         read = functools.cache(source.read)
         dimensions = domains.dimensions(column_names(dims), read)
         asked = rows_of(read(), dimensions), dimensions, parse_slices(slices)[0]
         if thresholds:
-            return thresholds_outcome(*asked, how)
+            return SWEPT.outcome(sweep_thresholds(*asked, how))
         if histogram:
-            return histograms_outcome(*asked, how, methods=column_names(methods))
-        return methods_outcome(*asked, how, methods=column_names(methods))
+            bins, slopes = histograms(*asked, how, methods=column_names(methods))
+            return BINS.outcome(bins, slopes=frame_records(slopes))
+        return COMPARED.outcome(compare_methods(*asked, how, methods=column_names(methods)))
 
     _compare(told, places, compare)
 

@@ -15,7 +15,7 @@ from deid.base.errors import ConfigError, DeidError
 from deid.base.late import pd
 from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import Section, frame_records, frame_section
-from deid.experiments.outcome import Outcome
+from deid.experiments.outcome import Form, Outcome, frame_of
 from deid.transactions.asking import CodesAsked, release_codes
 from deid.transactions.attacks import attack_codes
 from deid.transactions.reading import CodedRecords
@@ -144,17 +144,9 @@ def plot_codes(curves: pd.DataFrame, sweep: pd.DataFrame, rows: pd.DataFrame) ->
     return figure
 
 
-def codes_sections(
-    curves: pd.DataFrame, sweep: pd.DataFrame, rows: pd.DataFrame, values: Mapping[str, Any]
-) -> list[Section]:
-    """Return the tables of `support_curves`, `suppression_sweep` and `compare_codes`.
-
-    Parameters
-    ----------
-    curves, sweep, rows : pandas.DataFrame
-    values : mapping
-        ``studies`` and ``not_done`` of the JSON values.
-    """
+def _sections(rows: pd.DataFrame, values: Mapping[str, Any]) -> list[Section]:
+    """Return the tables of `support_curves`, `suppression_sweep` and `compare_codes`."""
+    curves, sweep = frame_of(values["curves"]), frame_of(values["suppression"])
     wide = curves.pivot_table(index="attacker", columns="records", values="share", sort=False).rename(columns=str)
     told = " ".join(f"{method}: not done: {what}." for method, what in values["not_done"].items())
     sections = [
@@ -181,13 +173,19 @@ def codes_outcome(frame: pd.DataFrame, asked: CodesAsked, methods: Sequence[str]
         for method, release in releases.items()
         for study in release.studies
     ]
-    values = {
-        "persons": len(data.transactions),
-        "curves": frame_records(curves),
-        "suppression": frame_records(sweep),
-        "studies": studies,
-        "rows": frame_records(rows),
-        "not_done": {method: error.what for method, error in failures.items()},
-    }
-    sections = codes_sections(curves, sweep, rows, values)
-    return Outcome("Diagnosis codes", sections, rows, values, lambda: plot_codes(curves, sweep, rows))
+    return CODES.outcome(
+        rows,
+        persons=len(data.transactions),
+        curves=frame_records(curves),
+        suppression=frame_records(sweep),
+        studies=studies,
+        not_done={method: error.what for method, error in failures.items()},
+    )
+
+
+CODES = Form(
+    "Diagnosis codes",
+    _sections,
+    lambda rows, values: plot_codes(frame_of(values["curves"]), frame_of(values["suppression"]), rows),
+    "Persons by records that fit, unique persons by suppressed share, error of case counts by method",
+)

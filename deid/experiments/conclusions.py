@@ -23,7 +23,7 @@ from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import Section, frame_records, frame_section
 from deid.disclosure.queries import Query, random_queries
 from deid.experiments.cohorts import TablePair, count_cohorts, feasibility, parse_cohort
-from deid.experiments.outcome import Outcome
+from deid.experiments.outcome import Form, Outcome, frame_of
 from deid.table.scalars import plain_number
 
 _Z = 1.959963984540054
@@ -372,25 +372,13 @@ def conclusions_outcome(pair: TablePair, said: StudyOptions) -> Outcome:
         "median_error": float(counts["error"].median()),
         "bounds_held": float(held.mean()),
     }
-    frames = {"feasibility": feasible, "conclusions": findings, "asked": asked, "counts": counts}
-    values = {**facts, **{name: frame_records(frame) for name, frame in frames.items()}}
-    sections = conclusions_sections(feasible, findings, asked, values)
-    title = "Conclusions from a release"
-    return Outcome(title, sections, findings, values, lambda: plot_conclusions(findings, counts))
+    frames = {"feasibility": feasible, "asked": asked, "counts": counts}
+    return CONCLUSIONS.outcome(findings, **facts, **{name: frame_records(frame) for name, frame in frames.items()})
 
 
-def conclusions_sections(
-    feasible: pd.DataFrame, findings: pd.DataFrame, asked: pd.DataFrame, facts: Mapping[str, Any]
-) -> list[Section]:
-    """Return the tables of a comparison of conclusions.
-
-    Parameters
-    ----------
-    feasible, findings, asked : pandas.DataFrame
-        From `feasibility`, `compare_conclusions` and `count_cohorts`, the last of cohorts that were named.
-    facts : mapping
-        The JSON values that are no tables.
-    """
+def _sections(findings: pd.DataFrame, facts: Mapping[str, Any]) -> list[Section]:
+    """Return the tables of `compare_conclusions`, `feasibility`, and `count_cohorts` of cohorts that were named."""
+    feasible, asked = frame_of(facts["feasibility"]), pd.DataFrame(list(facts["asked"]))
 
     def section(title: str, frame: pd.DataFrame, note: str = "") -> Section:
         return frame_section(title, frame.rename(columns=lambda name: name.replace("_original", "")), note, digits=4)
@@ -444,3 +432,12 @@ def plot_conclusions(findings: pd.DataFrame, counts: pd.DataFrame) -> Figure:
     right.set_yscale("symlog", linthresh=1)
     right.set(xlabel="patients of a cohort in the original", ylabel="in the release: estimate, and bounds")
     return figure
+
+
+CONCLUSIONS = Form(
+    "Conclusions from a release",
+    _sections,
+    lambda findings, values: plot_conclusions(findings, frame_of(values["counts"])),
+    "Effects with their intervals in the original and the release; counts of cohorts with their bounds",
+    "conclusions",
+)

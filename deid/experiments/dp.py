@@ -17,7 +17,7 @@ import numpy.typing as npt
 from deid.base.errors import ConfigError
 from deid.base.late import pd
 from deid.base.plots import COLOURS, Figure, new_figure
-from deid.base.reports import frame_records, frame_section
+from deid.base.reports import frame_section
 from deid.dp.cube import plan_cube
 from deid.dp.domain import Dimension
 from deid.dp.dpcube import dpcube
@@ -25,7 +25,7 @@ from deid.dp.marginals import Axes
 from deid.dp.methods import METHODS, Rows, measure
 from deid.dp.trend import average_slope, regression_slope
 from deid.dp.unit import PrivacyUnit
-from deid.experiments.outcome import Outcome, RunOptions
+from deid.experiments.outcome import Form, RunOptions, frame_of
 
 THRESHOLDS: dict[str, tuple[float, ...]] = {
     "printed": (0.1, 0.5, 1.0, 2.0),
@@ -281,35 +281,39 @@ def plot_histograms(bins: pd.DataFrame) -> Figure:
             )
         axes.set(title=title, xlabel=str(own["slice"].iloc[0]), ylabel="count")
         axes.grid(alpha=0.3)
-    every[0][0].legend(fontsize="small")
+    if bins["series"].any():
+        every[0][0].legend(fontsize="small")
     return figure
 
 
 _NOTE = "Means over runs with seeded test noise. These figures compare with true counts: they are NOT private."
 
 
-def methods_outcome(*asked: Any, methods: Sequence[str]) -> Outcome:
-    """Compare methods, and return tables and plot; arguments as those of `compare_methods`."""
-    frame = compare_methods(*asked, methods=methods)
-    section = frame_section("Error by method and epsilon", frame, _NOTE)
-    return Outcome(section.title, [section], frame, {"methods": frame_records(frame)}, lambda: plot_methods(frame))
+COMPARED = Form(
+    "Error by method and epsilon",
+    lambda frame, _: [frame_section("Error by method and epsilon", frame, _NOTE)],
+    lambda frame, _: plot_methods(frame),
+    "L1 error over epsilon, a panel a slice",
+    "methods",
+)
+SWEPT = Form(
+    "DPCube by gain, threshold and epsilon",
+    lambda frame, _: [frame_section("DPCube by gain, threshold and epsilon", frame, _NOTE)],
+    lambda frame, _: plot_thresholds(frame),
+    "L1 error over the threshold",
+    "thresholds",
+)
+BINS = Form(
+    "Histograms",
+    lambda bins, values: [
+        frame_section("Sum of the errors of the bins", _summed(bins), _NOTE),
+        frame_section("Average slopes", frame_of(values["slopes"]), "Mean over the runs of the released counts."),
+    ],
+    lambda bins, _: plot_histograms(bins),
+    "Counts over bins, a panel a release",
+    "bins",
+)
 
 
-def thresholds_outcome(*asked: Any) -> Outcome:
-    """Sweep DPCube's thresholds, and return tables and plot; arguments as those of `sweep_thresholds`."""
-    frame = sweep_thresholds(*asked)
-    section = frame_section("DPCube by gain, threshold and epsilon", frame, _NOTE)
-    values = {"thresholds": frame_records(frame)}
-    return Outcome(section.title, [section], frame, values, lambda: plot_thresholds(frame))
-
-
-def histograms_outcome(*asked: Any, methods: Sequence[str]) -> Outcome:
-    """Release slices cell by cell, and return tables and plot; arguments as those of `histograms`."""
-    bins, slopes = histograms(*asked, methods=methods)
-    total = bins.groupby(["method", "epsilon", "slice", "series"], sort=False)["error"].sum().reset_index()
-    sections = [
-        frame_section("Sum of the errors of the bins", total, _NOTE),
-        frame_section("Average slopes", slopes, "Mean over the runs of the released counts."),
-    ]
-    values = {"bins": frame_records(bins), "slopes": frame_records(slopes)}
-    return Outcome("Histograms", sections, bins, values, lambda: plot_histograms(bins))
+def _summed(bins: pd.DataFrame) -> pd.DataFrame:
+    return bins.groupby(["method", "epsilon", "slice", "series"], sort=False)["error"].sum().reset_index()

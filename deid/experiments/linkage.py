@@ -140,6 +140,6 @@ def plot_linkage(table: pd.DataFrame) -> Figure:
 LINKED = Form(
     "Linkage of made-up mentions",
     lambda frame, _: [linkage_section(frame)],
-    plot_linkage,
+    lambda frame, _: plot_linkage(frame),
     "Precision over recall of pairs, a line a method and a point a threshold",
 )

@@ -431,6 +431,6 @@ def plot_models(found: pd.DataFrame) -> Figure:
 MODELS = Form(
     "Models from a release",
     lambda frame, values: [models_section(frame, values["settings"])],
-    plot_models,
+    lambda frame, _: plot_models(frame),
     "Bars: measures of models trained on the original and on the release",
 )

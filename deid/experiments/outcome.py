@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -69,19 +69,49 @@ class Form:
     sections : callable
         Makes tables of the figures, a row a measurement, and of all JSON values.
     draw : callable, optional
-        Draws the plot of the figures.
+        Draws the plot of the same two.
     alt : str
         What the plot shows, in words.
+    rows : str
+        Name of the figures among the JSON values.
     """
 
     title: str
     sections: Callable[[pd.DataFrame, Mapping[str, Any]], Sequence[Section]]
-    draw: Callable[[pd.DataFrame], Figure] | None = None
+    draw: Callable[[pd.DataFrame, Mapping[str, Any]], Figure] | None = None
     alt: str = ""
+    rows: str = "rows"
 
     def outcome(self, frame: pd.DataFrame, **values: Any) -> Outcome:
         """Return figures, with further JSON values, as an outcome."""
-        told, draw = {**values, "rows": frame_records(frame)}, self.draw
-        return Outcome(
-            self.title, self.sections(frame, told), frame, told, None if draw is None else lambda: draw(frame)
-        )
+        return self._outcome(frame, {**values, self.rows: frame_records(frame)})
+
+    def again(self, values: Mapping[str, Any]) -> Outcome:
+        """Return the outcome of JSON values.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            And others, when they are not those of an outcome.
+        """
+        return self._outcome(frame_of(values[self.rows]), values)
+
+    def _outcome(self, frame: pd.DataFrame, values: Mapping[str, Any]) -> Outcome:
+        draw = self.draw
+        drawn = None if draw is None else lambda: draw(frame, values)
+        return Outcome(self.title, self.sections(frame, values), frame, values, drawn)
+
+
+def frame_of(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return figures as a table of their JSON values, which `frame_records` made.
+
+    Raises
+    ------
+    ValueError
+        When there are none.
+    """
+    frame = pd.DataFrame(list(rows))
+    if frame.empty:
+        raise ValueError("no rows")
+    frame[frame.columns[frame.isna().all()]] = float("nan")  # for None
+    return frame

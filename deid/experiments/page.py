@@ -202,25 +202,25 @@ def learners_section(frame: pd.DataFrame) -> Section:
 FEATURES = Form(
     "Feature groups",
     lambda frame, values: [subsets_section(frame, values["settings"]["measure"])],
-    plot_subsets,
+    lambda frame, _: plot_subsets(frame),
     "F1 of each subset of the feature groups, by fold and mean",
 )
 SAMPLING = Form(
     "Sampling and the recall dial",
     lambda frame, _: [sampling_section(frame)],
-    plot_sampling,
+    lambda frame, _: plot_sampling(frame),
     "Precision over recall of PHI words, and strict F1 over CPU seconds",
 )
 LEARNING = Form(
     "Learning curve",
     lambda frame, _: [learning_section(frame)],
-    plot_learning,
+    lambda frame, _: plot_learning(frame),
     "Strict F1 and recall of PHI words over the documents trained on",
 )
 QUEUES = Form(
     "Active learning, simulated",
     lambda frame, values: active_learning_sections(frame, values["settings"]["queue"]["targets"]),
-    plot_active_learning,
+    lambda frame, _: plot_active_learning(frame),
     "Strict F1 over notes and over words annotated, a line a queue",
 )
 LEARNT = Form("Learners", lambda frame, _: [learners_section(frame)])

@@ -8,10 +8,10 @@ from typing import Any
 from deid.base.errors import ConfigError
 from deid.base.keys import Key
 from deid.base.late import pd
-from deid.base.reports import Section, frame_records
+from deid.base.reports import Section
 from deid.experiments.filter_attack import attack_filters
 from deid.experiments.mentions import Rates, make_mentions
-from deid.experiments.outcome import Outcome
+from deid.experiments.outcome import Form, Outcome
 from deid.linkage.encodings import Encoding, encode, match
 
 REGISTER = Rates(
@@ -96,20 +96,24 @@ def private_linkage_outcome(
                         "hardening": hardening, "threshold": threshold, "seed": run, "pairs": int(kept.sum()),
                         "precision": hits / kept.sum() if kept.any() else 1.0, "recall": hits / max(1, both),
                     })  # fmt: skip
-    return _outcome(pd.DataFrame(matched), pd.DataFrame(attacked), {"persons": persons, "runs": runs, "seed": seed})
+    rows = pd.concat(
+        [pd.DataFrame(matched).assign(part="match"), pd.DataFrame(attacked).assign(part="attack")], ignore_index=True
+    )
+    return FILTERS.outcome(rows, settings={"persons": persons, "runs": runs, "seed": seed})
 
 
-def _outcome(matched: pd.DataFrame, attacked: pd.DataFrame, settings: dict[str, Any]) -> Outcome:
-    def table(frame: pd.DataFrame, keys: list[str]) -> list[tuple[Any, ...]]:
-        means = frame.drop(columns="seed").groupby(keys, sort=False).mean()
+def _sections(rows: pd.DataFrame, _: Mapping[str, Any]) -> list[Section]:
+    def table(part: str, keys: list[str], figures: list[str]) -> list[tuple[Any, ...]]:
+        means = rows[rows["part"] == part].groupby(keys, sort=False)[figures].mean()
         return [(*key, *row) for key, row in zip(means.index, means.to_numpy(), strict=True)]
 
+    attacked = ["records", "filters", "reidentified", "by_chance"]
     matches = Section(
         "Matches of two sites, all fields",
         ("hardening", "threshold", "pairs", "precision", "recall"),
         [
             (h, f"{t:g}", f"{n:.0f}", f"{p:.4f}", f"{r:.4f}")
-            for h, t, n, p, r in table(matched, ["hardening", "threshold"])
+            for h, t, n, p, r in table("match", ["hardening", "threshold"], ["pairs", "precision", "recall"])
         ],
         "One to one. Recall: of the persons that both sites have.",
     )
@@ -118,9 +122,11 @@ def _outcome(matched: pd.DataFrame, attacked: pd.DataFrame, settings: dict[str, 
         ("hardening", "fields", "records", "filters", "re-identified", "by chance"),
         [
             (h, f, f"{n:.0f}", f"{k:.0f}", f"{r:.2%}", f"{c:.2%}")
-            for h, f, n, k, r, c in table(attacked, ["hardening", "fields"])
+            for h, f, n, k, r, c in table("attack", ["hardening", "fields"], attacked)
         ],
         "Re-identified: records whose name is guessed rightly from the 200 most frequent filters and a public list.",
     )
-    rows = pd.concat([matched.assign(part="match"), attacked.assign(part="attack")], ignore_index=True)
-    return Outcome("Private linkage", [matches, attacks], rows, {"settings": settings, "rows": frame_records(rows)})
+    return [matches, attacks]
+
+
+FILTERS = Form("Private linkage", _sections)

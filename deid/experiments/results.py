@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,22 +17,22 @@ import numpy as np
 
 from deid.base.errors import ConfigError, InputError
 from deid.base.files import os_reason
-from deid.base.late import pd
 from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import Section, frame_section
 from deid.disclosure.frontier import ChosenRelease, Point, plot_map
-from deid.experiments.codes import codes_sections, plot_codes
-from deid.experiments.conclusions import conclusions_sections, plot_conclusions
-from deid.experiments.dp import plot_histograms, plot_methods, plot_thresholds
+from deid.experiments.codes import CODES
+from deid.experiments.conclusions import CONCLUSIONS
+from deid.experiments.dp import BINS, COMPARED, SWEPT
 from deid.experiments.hips import Hips
 from deid.experiments.linkage import LINKED
 from deid.experiments.models import MODELS
-from deid.experiments.outcome import Form
+from deid.experiments.outcome import Form, frame_of
 from deid.experiments.page import FEATURES, LEARNING, LEARNT, QUEUES, SAMPLING, hips_sections
 from deid.experiments.plots import plot_hips
+from deid.experiments.private_linkage import FILTERS
 from deid.experiments.robustness import Robustness, robustness_section
 from deid.experiments.same_disease import ONE_DISEASE
-from deid.experiments.sequences import drawn_sections, plot_sequences
+from deid.experiments.sequences import LENGTHS
 from deid.experiments.tables import RELEASES
 from deid.experiments.trajectories import LONGITUDINAL
 
@@ -149,14 +149,6 @@ def show_results(found: Mapping[str, Values], source: Path) -> list[Shown]:
     return shown
 
 
-def _frame(rows: Iterable[Values]) -> pd.DataFrame:
-    frame = pd.DataFrame(list(rows))
-    if frame.empty:
-        raise ValueError("no rows")
-    frame[frame.columns[frame.isna().all()]] = np.nan  # for None
-    return frame
-
-
 # --- evaluations ---
 
 
@@ -269,7 +261,7 @@ def _reliability(parts: Sequence[Values]) -> Plot:
 
 def _crossval(values: Values) -> Shown:
     pooled = _evaluation(values["pooled"])
-    folds = _frame(values["folds"])
+    folds = frame_of(values["folds"])
     shown = ["fold", "documents", "spans", "strict_precision", "strict_recall", "strict_f1", "phi_recall"]
     section = frame_section("Folds", folds[shown].round(4), "The other tables and plots are of all folds together.")
     return Shown("Cross-validation", [section, *pooled.sections], pooled.plots)
@@ -311,34 +303,19 @@ def _calibration(values: Values) -> Shown:
 # --- experiments ---
 
 
-def _again(form: Form, rows: str = "rows") -> Callable[[Values], Shown]:
+def _again(*forms: Form) -> Callable[[Values], Shown]:
+    """Return what shows figures of one of these forms, the first by default."""
+
     def shown(values: Values) -> Shown:
-        frame = _frame(values[rows])
-        plots = [Plot(form.draw(frame), form.alt)] if form.draw else []
-        return Shown(form.title, form.sections(frame, values), plots)
+        form = next((form for form in forms if form.rows in values), forms[0])
+        found = form.again(values)
+        return Shown(found.title, found.sections, [Plot(found.draw(), form.alt)] if found.draw else [])
 
     return shown
 
 
-def _dp(values: Values) -> Shown:
-    drawn = {"methods": plot_methods, "thresholds": plot_thresholds, "bins": plot_histograms}
-    which = next((name for name in drawn if name in values), "methods")
-    section = lambda frame, _: [frame_section("Error of releases", frame, _NOT_PRIVATE)]  # noqa: E731
-    alts = {"methods": "L1 error over epsilon, a panel a slice", "bins": "Counts over bins, a panel a release"}
-    alt = alts.get(which, "L1 error over the threshold")
-    return _again(Form("Error by epsilon", section, drawn[which], alt), which)(values)
-
-
-def _sequences(values: Values) -> Shown:
-    frame, drawn = _frame(values["lengths"]), values.get("drawn", ())
-    sections = [frame_section("Error by length and epsilon", frame, _NOT_PRIVATE)]
-    alt = "Error over the length of sequences, a panel an epsilon"
-    more = drawn_sections(values) if drawn else []
-    return Shown("Error of sequences", [*sections, *more], [Plot(plot_sequences(frame, drawn), alt)])
-
-
 def _hips(values: Values) -> Shown:
-    retagging, attacks, curve = (_frame(values[name]) for name in ("retagging", "attacks", "curve"))
+    retagging, attacks, curve = (frame_of(values[name]) for name in ("retagging", "attacks", "curve"))
     found = Hips(retagging, attacks, curve, values["documents"], values["identifiers"], values["leaks"])
     alt = "Share of missed identifiers met over identifiers examined, a line an attack"
     return Shown("Hiding in plain sight", hips_sections(found), [Plot(plot_hips(curve), alt)])
@@ -357,23 +334,6 @@ def _robustness(values: Values) -> Shown:
     axes.grid(axis="x", alpha=0.3)
     alt = "Bars: recall of PHI words lost by way of writing; the table has the numbers"
     return Shown("Robustness", [robustness_section(rows)], [Plot(figure, alt)])
-
-
-def _codes(values: Values) -> Shown:
-    curves, sweep, rows = (_frame(values[name]) for name in ("curves", "suppression", "rows"))
-    alt = "Persons by records that fit, unique persons by suppressed share, error of case counts by method"
-    sections = codes_sections(curves, sweep, rows, values)
-    return Shown("Diagnosis codes", sections, [Plot(plot_codes(curves, sweep, rows), alt)])
-
-
-def _conclusions(values: Values) -> Shown:
-    feasible, findings, counts = (_frame(values[name]) for name in ("feasibility", "conclusions", "counts"))
-    sections = conclusions_sections(feasible, findings, pd.DataFrame(list(values["asked"])), values)
-    alt = "Effects with their intervals in the original and the release; counts of cohorts with their bounds"
-    return Shown("Conclusions from a release", sections, [Plot(plot_conclusions(findings, counts), alt)])
-
-
-_NOT_PRIVATE = "These figures compare with true counts: they are NOT private."
 
 
 # --- releases of tables ---
@@ -419,16 +379,17 @@ _KINDS: Mapping[str, Callable[[Values], Shown]] = {
     "experiment features": _again(FEATURES),
     "experiment sampling": _again(SAMPLING),
     "experiment learners": _again(LEARNT),
-    "experiment dp": _dp,
-    "experiment sequences": _sequences,
+    "experiment dp": _again(COMPARED, SWEPT, BINS),
+    "experiment sequences": _again(LENGTHS),
     "experiment hips": _hips,
     "experiment robustness": _robustness,
     "experiment linkage": _again(LINKED),
+    "experiment private-linkage": _again(FILTERS),
     "experiment tables": _again(RELEASES),
     "experiment same-disease": _again(ONE_DISEASE),
     "experiment trajectories": _again(LONGITUDINAL),
-    "experiment codes": _codes,
-    "experiment conclusions": _conclusions,
+    "experiment codes": _again(CODES),
+    "experiment conclusions": _again(CONCLUSIONS),
     "experiment models": _again(MODELS),
     "ru-map": _ru_map,
     "anonymize": _release,

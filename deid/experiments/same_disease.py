@@ -113,5 +113,8 @@ def same_disease_outcome(
 
 
 ONE_DISEASE = Form(
-    "One disease", lambda frame, _: [same_disease_section(frame)], plot_same_disease, "Average risks Q and R by release"
+    "One disease",
+    lambda frame, _: [same_disease_section(frame)],
+    lambda frame, _: plot_same_disease(frame),
+    "Average risks Q and R by release",
 )

@@ -24,7 +24,7 @@ from deid.dp.sequence_models import TreeModel
 from deid.dp.sequence_release import CLASSES, SLOPES, slope_classes
 from deid.dp.sequences import METHODS, measure_sequences, plan_sequences
 from deid.dp.unit import PrivacyUnit, bounded_rows
-from deid.experiments.outcome import Outcome, RunOptions
+from deid.experiments.outcome import Form, Outcome, RunOptions, frame_of
 from deid.table.microdata import check_columns
 
 Answers = Callable[[int], FloatArray]
@@ -329,46 +329,55 @@ def sequences_outcome(
     complete = np.asarray((codes >= 0).all(axis=1))
     codes = codes[complete]
     compared = compare_sequences(codes, level, how, methods=methods)
-    title = "Mean error of a prefix query, by length"
-    about = ["method", "epsilon"]
-    sections = [
-        frame_section(title, _wide(compared, about, "length"), _NOTE),
-        frame_section("Mean relative error, by length", _wide(compared, about, "length", "relative"), "", 3),
-    ]
-    values: dict[str, Any] = {"lengths": frame_records(compared)}
+    values: dict[str, Any] = {}
     if slopes:
         trends = compare_trends(codes, level, how, methods=methods, lengths=slopes)
-        title = "Error of the counts of falling, steady and rising sequences, by periods"
-        sections.append(frame_section(title, _wide(trends, [*about, "slope", "length"], "class"), _NOTE))
         values["slopes"] = frame_records(trends)
-    drawn: list[list[int]] = []
     if draw:
         require(0 < draw <= len(codes), "there are not so many complete sequences to draw", "for example: --draw 4")
         drawn = np.random.default_rng(how.seed).choice(codes, draw, replace=False).tolist()
         values |= {"drawn": drawn, "shapes": sequence_shapes(codes)}
-        sections += drawn_sections(values)
     if person is not None:
-        owners = frame.loc[complete, person]
-        cost = unit_cost(codes, owners, level, how, bounds=bounds)
-        title = f"Error of shares in percent points by rows of a person that count, epsilon {how.epsilons[-1]:g}"
-        row = cost[cost["max_rows"] == bounds[0]].assign(max_rows="row alone", rows=len(codes))
+        cost = unit_cost(codes, frame.loc[complete, person], level, how, bounds=bounds)
+        values |= {"unit": frame_records(cost), "complete": len(codes)}
+    return LENGTHS.outcome(compared, **values)
+
+
+def _sections(compared: pd.DataFrame, values: Mapping[str, Any]) -> list[Section]:
+    """Return the tables of an outcome."""
+    about = ["method", "epsilon"]
+    sections = [
+        frame_section("Mean error of a prefix query, by length", _wide(compared, about, "length"), _NOTE),
+        frame_section("Mean relative error, by length", _wide(compared, about, "length", "relative"), "", 3),
+    ]
+    if "slopes" in values:
+        title = "Error of the counts of falling, steady and rising sequences, by periods"
+        trends = _wide(frame_of(values["slopes"]), [*about, "slope", "length"], "class")
+        sections.append(frame_section(title, trends, _NOTE))
+    if "drawn" in values:
+        drawn = pd.DataFrame(values["drawn"]).rename(columns=lambda place: str(place + 1))
+        shares = pd.DataFrame([{name: f"{share:.1%}" for name, share in values["shapes"].items()}])
+        title = "Sequences that end higher, as high, lower than they began, and that turn"
+        sections += [frame_section("Sequences drawn at random, by period", drawn, _ROWS), frame_section(title, shares)]
+    if "unit" in values:
+        cost, epsilon = frame_of(values["unit"]), compared["epsilon"].iloc[-1]
+        title = f"Error of shares in percent points by rows of a person that count, epsilon {epsilon:g}"
+        row = cost[cost["max_rows"] == cost["max_rows"][0]].assign(max_rows="row alone", rows=values["complete"])
         both = [_wide(own, ["max_rows", "rows"], "length") for own in (cost, row.assign(error=row["row_error"]))]
         sections.append(frame_section(title, pd.concat(both), _NOTE))
-        values["unit"] = frame_records(cost)
-    return Outcome("Sequences", sections, compared, values, lambda: plot_sequences(compared, drawn))
-
-
-def drawn_sections(values: Mapping[str, Any]) -> list[Section]:
-    """Return ``drawn`` and ``shapes`` of the outcome's values as tables."""
-    drawn = pd.DataFrame(values["drawn"]).rename(columns=lambda place: str(place + 1))
-    shares = pd.DataFrame([{name: f"{share:.1%}" for name, share in values["shapes"].items()}])
-    return [
-        frame_section("Sequences drawn at random, by period", drawn, _ROWS),
-        frame_section("Sequences that end higher, as high, lower than they began, and that turn", shares),
-    ]
+    return sections
 
 
 def _wide(frame: pd.DataFrame, by: list[str], across: str, what: str = "error") -> pd.DataFrame:
     """Put the errors of all lengths, or classes, beside one another."""
     wide = frame.pivot_table(index=by, columns=across, values=what, sort=False)
     return wide.rename(columns=str).reset_index()
+
+
+LENGTHS = Form(
+    "Sequences",
+    _sections,
+    lambda compared, values: plot_sequences(compared, values.get("drawn", ())),
+    "Error over the length of sequences, a panel an epsilon",
+    "lengths",
+)

@@ -146,6 +146,6 @@ def trajectories_outcome(
 LONGITUDINAL = Form(
     "Longitudinal records",
     lambda frame, values: trajectories_sections(frame, values["shape"]),
-    plot_trajectories,
+    lambda frame, _: plot_trajectories(frame),
     "Loss of codes and ages, and AvgRE, over k or weights",
 )

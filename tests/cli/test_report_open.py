@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import stat
@@ -65,7 +66,18 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
         run("anonymize", table, *roles, "--k", k, "-o", base / f"r{k}.csv", "--json", folder / f"release{k}.json")
     domains = ("--dims", "sex,disease", "--domain", "sex=F,M", "--domain", "disease=d0,d1,d2")
     noise = ("--methods", "cells", "--epsilons", "0.5,1", "--runs", 1)
-    run("experiment", "dp", table, *domains, "--slice", "sex,disease", *noise, "--json", folder / "dp.json")
+    dp = ("experiment", "dp", table, *domains, "--slice", "sex,disease", *noise)
+    ages = ("--dims", "age", "--domain", "age=20..49", "--slice", "age", "--histogram")
+    bins = ("experiment", "dp", table, *ages, *noise)
+    levels = base / "levels.csv"
+    levels.write_text(
+        "\n".join(["who,q1,q2,q3", *(f"{i // 2},{i % 2},{i % 3},{(i * 7) % 3}" for i in range(40))]) + "\n"
+    )
+    asked = ("--domain", "level=0..2", "--trends", 2, "--draw", 2, "--person", "who", "--bounds", "1,2", "--runs", 1)
+    sequences = ("experiment", "sequences", levels, "--periods", "q1,q2,q3", *asked)
+    filters = ("experiment", "private-linkage", "--persons", 60, "--harden", "none")
+    for name, command in {"dp": dp, "bins": bins, "sequences": sequences, "filters": filters}.items():
+        (folder / f"{name}.txt").write_text(run(*command, "--quiet", "--json", folder / f"{name}.json"))
     (folder / "other.json").write_text('{"command": "scrub"}')
     return folder
 
@@ -88,6 +100,9 @@ EXPECTED = {
     "map": ["R-U map"],
     "release2": ["R-U map"],
     "dp": ["L1 error over epsilon"],
+    "bins": ["Counts over bins"],
+    "sequences": ["Error over the length"],
+    "filters": [],
 }
 
 
@@ -111,6 +126,14 @@ def test_figures_on_the_page_are_those_of_the_file(written: Path, tmp_path: Path
         assert re.search(rf"<td>{category}</td>.*?{score['recall']:.4f}", page)
     run("report", "open", written / "dp.json", "-o", tmp_path / "d.html")
     assert "NOT private" in (tmp_path / "d.html").read_text()
+
+
+@pytest.mark.parametrize("name", ["dp", "bins", "sequences", "filters"])
+def test_the_page_has_the_tables_that_the_command_printed(name: str, written: Path, tmp_path: Path) -> None:
+    run("report", "open", written / f"{name}.json", "-o", tmp_path / "p.html")
+    page = re.sub(r"<[^>]+>", " ", (tmp_path / "p.html").read_text())
+    printed = (written / f"{name}.txt").read_text()
+    assert [word for word in printed.split() if word not in html.unescape(page).split()] == []
 
 
 def test_a_folder_is_one_page_with_its_releases_on_one_map(written: Path, tmp_path: Path) -> None:
