@@ -16,7 +16,17 @@ from typing import Any, BinaryIO
 
 from deid.base.errors import DeidError, EncodingError, FormatError
 from deid.document import Document
-from deid.io.encoding import TextSink, check_misread, encode, is_binary, misfit, settle, strip_mark, text_view
+from deid.io.encoding import (
+    TextSink,
+    check_head,
+    check_misread,
+    encode,
+    is_binary,
+    misfit,
+    settle,
+    strip_mark,
+    text_view,
+)
 from deid.io.fields import Columns, TableFields, find_columns
 from deid.io.formats import CollectionFormat, Options, Streams
 from deid.io.json_records import no_json
@@ -71,10 +81,7 @@ def _rows(stream: BinaryIO, options: Options) -> Iterator[tuple[str, list[str] |
     """Yield header and rows with their positions; a row of wrong bytes gives an error in its place."""
     head = stream.read(1 << 16)
     stream.seek(0)
-    if not head.strip():
-        raise FormatError("the file is empty", "a table needs at least a header")
-    if kind := is_binary(head):
-        raise FormatError(f"this is no CSV but {kind}", "name the right format with --from")
+    check_head(head, "CSV", "a table needs at least a header")
     encoding = settle(stream, options.encoding)
     csv.field_size_limit(sys.maxsize)  # a note may be longer than the 128 KiB that the module allows
     # undecodable bytes become lone surrogates, which no encoding yields otherwise: so the row that has them is known

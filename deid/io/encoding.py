@@ -312,6 +312,29 @@ def is_binary(data: bytes) -> str:
     return kind
 
 
+def check_head(head: bytes, kind: str, needs: str) -> None:
+    """Refuse a file that is empty or no text.
+
+    Parameters
+    ----------
+    head : bytes
+        What it begins with.
+    kind : str
+        What it should be.
+    needs : str
+        What it has at least.
+
+    Raises
+    ------
+    FormatError
+        When there is nothing, or what a file begins with that is no text.
+    """
+    if not head.strip():
+        raise FormatError("the file is empty", needs)
+    if found := is_binary(head):
+        raise FormatError(f"this is no {kind} but {found}", "name the right format with --from")
+
+
 def refuse_binary(data: bytes) -> None:
     """Raise `FormatError` with what can be done when the first bytes are those of a kind of file that is no text."""
     if kind := is_binary(data):

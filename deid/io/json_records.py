@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 from deid.base.errors import DeidError, EncodingError, FormatError, OutputError
 from deid.document import Span
-from deid.io.encoding import is_binary, lines, settle, strip_mark, text_view
+from deid.io.encoding import check_head, lines, settle, strip_mark, text_view
 from deid.io.span_json import to_value
 
 _ESCAPED = re.compile("[\ud800-\udfff\u0085\u2028\u2029]")
@@ -32,10 +32,7 @@ def records(stream: BinaryIO, encoding: str) -> Iterator[tuple[str, dict[str, An
     """
     head = stream.read(_CHUNK)
     stream.seek(0)
-    if not head.strip():
-        raise FormatError("the file is empty", "a JSON Lines file holds one object a line")
-    if kind := is_binary(head):
-        raise FormatError(f"this is no JSON but {kind}", "name the right format with --from")
+    check_head(head, "JSON", "a JSON Lines file holds one object a line")
     encoding = settle(stream, encoding)
     beginning = strip_mark(head.decode(encoding, errors="ignore")).lstrip(_SPACE)
     if beginning.startswith("["):

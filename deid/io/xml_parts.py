@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 from xml.parsers import expat
 
 from deid.base.errors import ConfigError, DeidError, EncodingError, FormatError, OutputError
-from deid.io.encoding import check_encoding, check_misread, decode, is_binary, settle, strip_mark
+from deid.io.encoding import check_encoding, check_head, check_misread, decode, settle, strip_mark
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DECLARED = re.compile(rb"""^\s*<\?xml[^>]{0,200}?\bencoding\s*=\s*["']([A-Za-z0-9._:-]{1,40})["']""")
@@ -60,10 +60,7 @@ def chunks(stream: BinaryIO, encoding: str) -> Iterator[str]:
         When bytes are not text in the file's encoding.
     """
     data = stream.read(_CHUNK)
-    if not data.strip():
-        raise FormatError("the file is empty", "an XML file needs at least a root element")
-    if kind := is_binary(data):
-        raise FormatError(f"this is no XML but {kind}", "name the right format with --from")
+    check_head(data, "XML", "an XML file needs at least a root element")
     if "," in encoding and not data.startswith(_MARKS) and not _DECLARED.match(data):
         stream.seek(0)
         encoding = settle(stream, encoding)

@@ -46,7 +46,7 @@ from deid.records.tables import (
     kept_words,
     words_of,
 )
-from deid.records.xml_positions import ATTRIBUTE, LINE, SPECIAL, SPECIAL_INSIDE, TOKEN, codec_of, decoded
+from deid.records.xml_positions import LINE, SPECIAL, SPECIAL_INSIDE, TOKEN, Written, codec_of, decoded, written
 
 ROOT = "ClinicalDocument"
 """The element that a document is."""
@@ -100,16 +100,6 @@ class _Frame:
     """Where it says whom it is about, if that is another person."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Attribute:
-    """A value between quotes."""
-
-    raw: str
-    at: int
-    """From the beginning of its tag."""
-    double: bool
-
-
 @dataclass(slots=True)
 class _Run:
     """A piece of a text without markup."""
@@ -121,7 +111,7 @@ class _Run:
     behind: str = ""
 
 
-_Tag = tuple[str, list[tuple[str, _Attribute]], dict[str, str], Mapping[str, str]]
+_Tag = tuple[str, list[tuple[str, Written]], dict[str, str], Mapping[str, str]]
 """Name of the element, names and values of its attributes, the values decoded, the namespaces there."""
 _SPACES = {"xml": "http://www.w3.org/XML/1998/namespace"}
 
@@ -226,17 +216,13 @@ class _Document:
         key = id(spaces), token[0]
         if (found := self.tags.get(key)) is not None:
             return found
-        begin = token.start("attributes") - token.start()
-        written = []
-        for one in ATTRIBUTE.finditer(token["attributes"]):
-            group = 2 if one[2] is not None else 3
-            written.append((one[1], _Attribute(one[group], begin + one.start(group), group == 2)))
-        if own := {n[6:]: a.raw for n, a in written if n == "xmlns" or n.startswith("xmlns:")}:
+        every, own = written(token)
+        if own:
             spaces = {**spaces, **own}
         attributes = [
-            (f"@{self._name(n, spaces, None)}", a)
-            for n, a in written
-            if n.partition(":")[0] != "xmlns" and a.raw and not a.raw.isspace()
+            (f"@{self._name(a.name, spaces, None)}", a)
+            for a in every
+            if a.name.partition(":")[0] != "xmlns" and a.raw and not a.raw.isspace()
         ]
         said = {n: decoded(a.raw, SPECIAL_INSIDE)[0] for n, a in attributes}
         # what is kept here keeps its namespaces alive, so that no others can come to have their id
@@ -396,7 +382,7 @@ class _Document:
 
     # attributes
 
-    def _attribute(self, frame: _Frame, key: str, rule: Rule | None, value: _Attribute, at: int) -> None:
+    def _attribute(self, frame: _Frame, key: str, rule: Rule | None, value: Written, at: int) -> None:
         raw = value.raw
         shown = key if rule is not None else "@?"
         path = f"{frame.path}/{shown}".removeprefix("/")

@@ -26,7 +26,7 @@ from deid.phi import CATEGORIES
 from deid.records.blanks import blank
 from deid.records.record import BLOCKED, TEXT, Change, ChangeMark, Place, Record, assemble, changed, known_of
 from deid.records.tables import KEEP, Inner, Rule, Table
-from deid.records.xml_positions import ATTRIBUTE, SPECIAL_INSIDE, TOKEN, XmlCodec, codec_of, decoded
+from deid.records.xml_positions import SPECIAL_INSIDE, TOKEN, XmlCodec, codec_of, decoded, written
 from deid.records.zip_members import Member, packed, unpacked
 
 _VALUE, _LABEL, _HEAD, _COUNT, _MEMBER, _TARGET = "value", "label", "head", "count", "member", "target"
@@ -326,25 +326,18 @@ class PackageReader:
 
     # tags
 
-    def _tag(self, token: re.Match[str], written: str, spaces: Mapping[str, str]) -> Tag:
+    def _tag(self, token: re.Match[str], name: str, spaces: Mapping[str, str]) -> Tag:
         """Return what a start tag says; most are of a few kinds."""
         key = id(spaces), token[0]
         if (found := self.tags.get(key)) is not None:
             return found
-        begin = token.start("attributes") - token.start()
-        attributes = []
-        own: dict[str, str] = {}
-        for one in ATTRIBUTE.finditer(token["attributes"]):
-            group = 2 if one[2] is not None else 3
-            attributes.append((one[1], one[group], begin + one.start(), begin + one.start(group), group == 2))
-            if one[1] == "xmlns" or one[1].startswith("xmlns:"):
-                own[one[1][6:]] = decoded(one[group], SPECIAL_INSIDE)[0]
+        attributes, own = written(token)
         if own:
             spaces = {**spaces, **own}
             self.spaces.append(spaces)
             if len(self.spaces) > _MOST_SPACES:
                 raise FormatError("namespaces are declared too often", "leave the document out", "", self.name)
-        name = self._name(written, spaces, "")
+        name = self._name(name, spaces, "")
         rules = self.table.rules(name)
         unknown = name.startswith("?")
         said: dict[str, str] = {}

@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import NamedTuple, overload
 
 from deid.records.record import Change, Place, fit, splice
 
@@ -21,11 +21,37 @@ TOKEN = re.compile(
     re.DOTALL,
 )
 ATTRIBUTE = re.compile(r"([^\s=]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+"""Name and value, in double or in single quotes."""
 SPECIAL = re.compile(r"&(#x[0-9a-fA-F]+|#[0-9]+|[a-z]+);|[ \t]*(?:\r\n?|\n)[ \t]*")
 SPECIAL_INSIDE = re.compile(r"&(#x[0-9a-fA-F]+|#[0-9]+|[a-z]+);|\r\n|[\r\n\t]")
 LINE = re.compile(r"[ \t]*(?:\r\n?|\n)[ \t]*")
 _ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class Written(NamedTuple):
+    """An attribute as it is written."""
+
+    name: str
+    raw: str
+    """Its value between the quotes."""
+    begin: int
+    """Where its name begins, from the beginning of its tag."""
+    at: int
+    """Where its value does."""
+    double: bool
+    """Whether the quotes are double ones."""
+
+
+def written(token: re.Match[str]) -> tuple[list[Written], dict[str, str]]:
+    """Return the attributes of a start tag, a match of `TOKEN`, and the namespaces that it declares, by prefix."""
+    attributes = []
+    begin = token.start("attributes") - token.start()
+    for one in ATTRIBUTE.finditer(token["attributes"]):
+        group = 2 if one[2] is not None else 3
+        attributes.append(Written(one[1], one[group], begin + one.start(), begin + one.start(group), group == 2))
+    declared = (one for one in attributes if one.name == "xmlns" or one.name.startswith("xmlns:"))
+    return attributes, {one.name[6:]: decoded(one.raw, SPECIAL_INSIDE)[0] for one in declared}
 
 
 class Starts(Sequence[tuple[int, int]]):
