@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from deid.document import Document, Span, check_spans
 from deid.reading.identity import name_key
@@ -11,6 +12,11 @@ from deid.replacement.names import NameMap
 from deid.replacement.permutation import Keyed
 
 _WORDS = re.compile(r"[^\W\d_]+")
+_FEW = 16
+"""Candidates that each original may try, however many have run out before it."""
+_SPARE = 4096
+"""Candidates that the originals of a kind may try together beyond these: of a note with more originals than surrogates,
+every original would else try all of them."""
 
 
 def require_inside(document: Document, spans: Sequence[Span]) -> None:
@@ -50,6 +56,8 @@ class Choices:
         self.language = language
         self._originals = originals
         self._taken: dict[tuple[str, str], str] = {}
+        self._spare: dict[str, int] = {}
+        """Of each kind, how many candidates may be tried beyond `_FEW` an original."""
 
     def allowed(self, original: str, candidate: str) -> bool:
         """Tell whether a candidate holds no original: neither its own, nor as a word any other of the document."""
@@ -74,15 +82,21 @@ class Choices:
         Returns
         -------
         str
-            Empty when every candidate holds an original or stands for another one, so that nothing can stand for this.
+            Empty when every candidate holds an original or stands for another one, so that nothing can stand for this;
+            also when too many were tried, so that what a note takes grows with its length.
         """
-        for candidate in candidates:
+        spare = self._spare.get(kind, _SPARE)
+        tried, found = 0, ""
+        for candidate in islice(candidates, spare + _FEW):
+            tried += 1
             if not (self.allowed(original, candidate) if words else original not in candidate):
                 continue
             if self._taken.get((kind, candidate), original) == original:
                 self._taken[kind, candidate] = original
-                return candidate
-        return ""
+                found = candidate
+                break
+        self._spare[kind] = min(_SPARE, spare + _FEW - tried)
+        return found
 
     def others(self, what: str, index: int, group: Sequence[str]) -> Iterator[str]:
         """Yield the other members of a group in keyed order; no two indexes begin with the same member.

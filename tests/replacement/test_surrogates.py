@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,7 @@ from deid.base.keys import Key
 from deid.document import Document, Span, apply_edits
 from deid.phi import LABEL_SETS
 from deid.reading.identity import parse_name
+from deid.replacement.choices import Choices
 from deid.replacement.names import full_name_key
 from deid.replacement.scope import Scope
 from deid.replacement.surrogates import _original_words as original_words
@@ -357,6 +358,38 @@ def test_where_surrogates_run_out_the_rest_becomes_its_category(
     new = run(build(*pieces))
     written = [text for text in new if text != f"[{category}]"]
     assert len(written) == len(set(written)) >= distinct
+
+
+@pytest.mark.parametrize(
+    ("category", "originals"),
+    [
+        ("PHONE", [f"{200 + n % 700}-{1000 + n}" for n in range(3000)]),
+        ("PHONE", [f"(217) {200 + n % 700}-{1000 + n % 9000}" for n in range(30_000)]),
+        ("IPADDR", [f"10.{n // 2500}.{n // 250 % 10}.{n % 250 + 1}" for n in range(4000)]),
+        ("URL", [f"www.clinic{n}.org" for n in range(40_000)]),
+        ("ZIP", [f"60{n:03}" for n in range(1000)] + [f"61{n:03}" for n in range(1000)]),
+        ("CITY", [f"{a}{b}ton" for a, b in itertools.product(SPOKEN, SPOKEN[:4])]),
+        ("STATE", [f"{word}land" for word in SPOKEN]),
+        ("COUNTRY", [f"{word}land" for word in SPOKEN]),
+        ("PROFESSION", [f"{a}{b}smith" for a, b in itertools.product(SPOKEN, SPOKEN[:4])]),
+    ],
+)
+def test_where_surrogates_run_out_the_work_grows_no_faster_than_the_note(
+    monkeypatch: pytest.MonkeyPatch, category: str, originals: list[str]
+) -> None:
+    tried, claim = [0], Choices.claim
+
+    def counted(self: Choices, kind: str, original: str, candidates: Iterable[str], *, words: bool = True) -> str:
+        def each() -> Iterator[str]:
+            for candidate in candidates:
+                tried[0] += 1
+                yield candidate
+
+        return claim(self, kind, original, each(), words=words)
+
+    monkeypatch.setattr(Choices, "claim", counted)
+    run(build(*[piece for text in originals for piece in ((category, text), " ")]))
+    assert len(originals) < tried[0] < 17 * len(originals) + 5000
 
 
 def test_what_has_no_surrogate_becomes_its_category() -> None:
