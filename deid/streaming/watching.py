@@ -26,7 +26,7 @@ from deid.streaming.filtering import Feed, filter_feed
 from deid.streaming.proof import Proof
 from deid.streaming.stopping import Stop
 from deid.streaming.totals import Totals
-from deid.streaming.work import Shape
+from deid.streaming.work import Shape, changed
 from deid.streaming.writing import sync_folder
 
 DONE, FAILED = "done", "failed"
@@ -191,8 +191,11 @@ def _one(
     failed_before = totals.failed
     try:
         try:
+            before = _state(path)
             if not filter_feed(Feed(path, result, letters, proof=proof, name=name), crew, shape, key, totals, stop):
                 return None
+            if _state(path) != before:  # what came behind the end that was read would be moved away unread
+                raise changed()
         except InputError as error:
             if path.exists():  # else whoever put it there took it away again
                 _move(path, folders.inbox / FAILED)
@@ -218,6 +221,15 @@ def _one(
     finally:
         for leftover in (result, letters):
             leftover.unlink(missing_ok=True)
+
+
+def _state(path: Path) -> tuple[int, int, int] | None:
+    """Return which file this is, how long and of when; None where there is none any more."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _result_name(path: Path, key: Key, *, keep: bool) -> str:

@@ -8,11 +8,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from deid.base.keys import Key
 from deid.cli.main import app
 from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
-from deid.document import Document
+from deid.document import Document, Span
+from deid.pipeline import Pipeline
+from deid.pipeline.core import Settings
 
+KEY = Key(b"a key of the tests")
 SPANISH = (
     "Mujer de 45 años que acude a urgencias por dolor en el pecho desde ayer. Vive con su marido en la Calle del Olmo "
     "4 de Zamora y la acompaña su hija. Fue valorada por el Dr. Aitor Lasarte Mugica, que solicita una analítica."
@@ -66,6 +70,16 @@ def test_each_note_is_read_in_its_own_language(notes: Path, tmp_path: Path, jobs
         alone = tmp_path / f"alone-{language}"
         run("scrub", notes / f"{name}.txt", alone, "--language", language, "--policy", "redact", "--keep", "filename")
         assert (alone / f"{name}.txt").read_text(encoding="utf-8") == text
+
+
+def test_the_surrogates_of_a_note_are_of_its_language() -> None:
+    at = SPANISH.index("Aitor")
+    note = Document("a", SPANISH, (Span(at, at + len("Aitor Lasarte Mugica"), "DOCTOR"),))
+
+    def new(language: str) -> str:
+        return Pipeline(None, None, KEY, Settings(gold=True, language=language))(note).document.text
+
+    assert new("auto") == new("auto:de") == new("es") != new("en")
 
 
 def test_what_cannot_be_told_is_of_the_language_that_the_user_names(notes: Path) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from recipes import KEY, WordRecipe
 
 from deid.base.errors import ConfigError
+from deid.streaming import watching
 from deid.streaming.crew import Crew
 from deid.streaming.framing import delimited, whole
 from deid.streaming.stopping import Stop
@@ -136,6 +138,37 @@ def test_another_file_of_the_same_name_replaces_nothing(folders: Folders, crew: 
     assert names(folders.outbox) == [f"{stem}-2.txt", f"{stem}-3.txt", f"{stem}.txt"]
     assert {(folders.outbox / n).read_text() for n in names(folders.outbox)} == {f"[NAME] {n}" for n in range(3)}
     assert names(folders.inbox / "done") == ["a-2.txt", "a-3.txt", "a.txt"]
+
+
+def _longer(path: Path) -> None:
+    with path.open("a") as file:
+        file.write(f" Also {NAME}.")
+
+
+def _another(path: Path) -> None:
+    new = path.with_name(".new")
+    new.write_text(f"Came {NAME}.")
+    new.replace(path)
+
+
+@pytest.mark.parametrize("change", [_longer, _another])
+def test_what_comes_into_a_file_while_it_is_read_is_not_taken_for_done(
+    folders: Folders, crew: Crew, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None]
+) -> None:
+    path = folders.inbox / "a.txt"
+    path.write_text(f"Seen {NAME}.")
+    done = watching.filter_feed
+
+    def late(*arguments: Any, **options: Any) -> bool:
+        whole = done(*arguments, **options)
+        change(path)
+        return whole
+
+    monkeypatch.setattr(watching, "filter_feed", late)
+    (seen,) = once(folders, crew)
+    assert "changed" in str(seen.error)
+    assert names(folders.outbox) == names(folders.inbox / "done") == []
+    assert names(folders.inbox / "failed") == ["a.txt"]
 
 
 def test_one_watcher_an_inbox(folders: Folders, crew: Crew) -> None:
