@@ -230,8 +230,20 @@ def _query(shape: Sequence[int], asked: Axes, held: Axes, chosen: Chosen) -> lis
     return weights
 
 
+class _ByMoments:
+    """A model whose intervals follow from the variance of its noise."""
+
+    def moments(self, axes: Axes, chosen: Chosen) -> Moments:
+        """Return a slice with the variance of its noise; arguments as those of `TableModel.answer`."""
+        raise NotImplementedError
+
+    def answer(self, axes: Axes, chosen: Chosen, level: float) -> IntervalTable:
+        """Return a slice with intervals; arguments as those of `TableModel.answer`."""
+        return self.moments(axes, chosen).interval(level)
+
+
 @dataclass(frozen=True, eq=False)
-class WaveletModel:
+class WaveletModel(_ByMoments):
     """Cells whose noise was drawn on wavelet coefficients; answers every slice.
 
     Parameters
@@ -270,10 +282,6 @@ class WaveletModel:
         """Return the counts over ``axes`` without intervals; a dimension for each axis."""
         return _cuboid(self.cells, tuple(range(self.cells.ndim)), axes)
 
-    def answer(self, axes: Axes, chosen: Chosen, level: float) -> IntervalTable:
-        """Return a slice with intervals; arguments as those of `TableModel.answer`."""
-        return self.moments(axes, chosen).interval(level)
-
     def moments(self, axes: Axes, chosen: Chosen) -> Moments:
         """Return a slice with the variance of its noise; arguments as those of `TableModel.answer`."""
         every = tuple(range(self.cells.ndim))
@@ -286,7 +294,7 @@ class WaveletModel:
 
 
 @dataclass(frozen=True, eq=False)
-class NestedModel:
+class NestedModel(_ByMoments):
     """Cells of which some dimensions lie in outer levels, all of which were measured; answers every slice.
 
     Parameters
@@ -325,10 +333,6 @@ class NestedModel:
         """Return the counts over ``axes`` without intervals; a dimension for each axis."""
         return _cuboid(self.shown, tuple(range(self.shown.ndim)), axes)
 
-    def answer(self, axes: Axes, chosen: Chosen, level: float) -> IntervalTable:
-        """Return a slice with intervals; arguments as those of `TableModel.answer`."""
-        return self.moments(axes, chosen).interval(level)
-
     def moments(self, axes: Axes, chosen: Chosen) -> Moments:
         """Return a slice with the variance of its noise; arguments as those of `TableModel.answer`."""
         every = tuple(range(self.shown.ndim))
@@ -359,7 +363,7 @@ class NestedModel:
 
 
 @dataclass(frozen=True, eq=False)
-class BoxModel:
+class BoxModel(_ByMoments):
     """Boxes with counts; answers every slice.
 
     Parameters
@@ -386,10 +390,6 @@ class BoxModel:
     def counts(self, axes: Axes) -> FloatArray:
         """Return the counts over ``axes`` without intervals; a dimension for each axis."""
         return self.boxes.aggregate(axes, [None] * len(self.shape), self.boxes.counts)
-
-    def answer(self, axes: Axes, chosen: Chosen, level: float) -> IntervalTable:
-        """Return a slice with intervals; arguments as those of `TableModel.answer`."""
-        return self.moments(axes, chosen).interval(level)
 
     def moments(self, axes: Axes, chosen: Chosen) -> Moments:
         """Return a slice with the variance of its noise; arguments as those of `TableModel.answer`."""

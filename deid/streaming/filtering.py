@@ -215,7 +215,7 @@ class _Run:
                     reader.stop()
                 exhausted = self._hand_out(reader, window)
                 done = 0
-                while done < len(window) and window[done].output is not None:
+                while done < len(window) and window[done].reply is not None:
                     self._write(window[done])
                     done += 1
                 del window[:done]
@@ -266,7 +266,7 @@ class _Run:
                 reader.pull()  # a file is always ready
                 continue
             window.append(stretch)
-            if stretch.output is None:
+            if stretch.reply is None:
                 self._ask(stretch, reader.place)
         return False
 
@@ -331,24 +331,24 @@ class _Run:
         stretch.give_up(DeadLetter.of(error, stretch.offset + start, end - start, mac))
 
     def _write(self, stretch: Stretch) -> None:
-        assert stretch.output is not None
-        self.output.write(stretch.output)
-        if self.letters is not None and stretch.letters:
-            self.letters.write(b"".join(letter.line() for letter in stretch.letters))
-        totals = self.totals
-        totals.records += stretch.records
-        totals.errors.update(letter.error for letter in stretch.letters)
-        for letter in stretch.letters:
+        reply, totals = stretch.reply, self.totals
+        assert reply is not None
+        self.output.write(reply.output)
+        if self.letters is not None and reply.letters:
+            self.letters.write(b"".join(letter.line() for letter in reply.letters))
+        totals.records += reply.records
+        totals.errors.update(letter.error for letter in reply.letters)
+        for letter in reply.letters:
             totals.explain(letter.error, letter.reason)
-        if stretch.records:
-            totals.unmet = stretch.unmet if totals.unmet is None else totals.unmet & stretch.unmet
-        totals.spans.update(stretch.spans)
-        if totals.drift is not None and stretch.drift is not None:
-            totals.drift.take("", stretch.drift)
+        if reply.records:
+            totals.unmet = reply.unmet if totals.unmet is None else totals.unmet & reply.unmet
+        totals.spans.update(reply.spans)
+        if totals.drift is not None and reply.drift is not None:
+            totals.drift.take("", reply.drift)
         totals.read += stretch.length
-        totals.written += len(stretch.output)
+        totals.written += len(reply.output)
         if self.proof is not None:
-            self.proof.wrote(stretch.output)
+            self.proof.wrote(reply.output)
 
 
 def _bytes_of(stretch: Stretch, reader: Reader) -> bytes:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hmac
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,6 @@ from deid.streaming.letters import DeadLetter, RecordTooLong, RecordTruncated, r
 from deid.streaming.work import FilePlace, Reply, Request, Shape
 
 if TYPE_CHECKING:
-    from deid.streaming.drift import Sums
     from deid.streaming.people import Before, FeedPeople
 
 HEAD_BYTES = 1 << 16
@@ -36,15 +35,8 @@ class Stretch:
     length: int
     data: bytes | None = field(default=None, repr=False)
     """Its bytes, unless workers read them from the file."""
-    output: bytes | None = field(default=None, repr=False)
-    """None until it is done."""
-    records: int = 0
-    letters: tuple[DeadLetter, ...] = ()
-    spans: Mapping[str, int] = field(default_factory=dict)
-    unmet: frozenset[str] = field(default=frozenset(), repr=False)
-    """See `deid.streaming.work.Reply.unmet`."""
-    drift: Sums | None = field(default=None, repr=False)
-    """See `deid.streaming.work.Reply.drift`."""
+    reply: Reply | None = field(default=None, repr=False)
+    """What became of it; None until it is done."""
     before: Before | None = None
     """See `deid.streaming.work.Request.before`."""
     single: bool = False
@@ -68,12 +60,11 @@ class Stretch:
 
     def fill(self, reply: Reply) -> None:
         """Take over a worker's answer."""
-        self.output, self.records, self.letters, self.spans = reply.output, reply.records, reply.letters, reply.spans
-        self.unmet, self.drift, self.data = reply.unmet, reply.drift, None
+        self.reply, self.data = reply, None
 
     def give_up(self, letter: DeadLetter) -> None:
         """Leave the record out."""
-        self.output, self.letters, self.data = b"", (letter,), None
+        self.fill(Reply(0, b"", letters=(letter,)))
 
 
 def singles(stretch: Stretch, data: bytes, shape: Shape) -> list[Stretch]:
@@ -258,7 +249,7 @@ class Reader:
             return None
         self._skip = None
         letter = DeadLetter.of(RecordTooLong(), state.content, state.length, state.mac)
-        return Stretch(state.offset, self.offset - state.offset, output=b"", letters=(letter,))
+        return Stretch(state.offset, self.offset - state.offset, reply=Reply(0, b"", letters=(letter,)))
 
     def _last(self) -> Stretch:
         """Return what stands behind the last border when the input has ended."""
@@ -270,7 +261,7 @@ class Reader:
         stretch = self._cut(len(self._buffer))
         if torn:
             letter = DeadLetter.of(RecordTruncated(), stretch.offset + start, length, mac)
-            stretch = replace(stretch, data=None, output=b"", letters=(letter,))
+            stretch = replace(stretch, data=None, reply=Reply(0, b"", letters=(letter,)))
         return stretch
 
 

@@ -108,9 +108,10 @@ def test_records_that_are_too_long_are_passed_over(lengths: list[int], places: l
     for stretch in stretches(cut(stream, places), Shape(framing, max_record=limit)):
         assert stretch.offset == covered
         covered += stretch.length
-        if stretch.output is None:
+        if stretch.reply is None:
             kept += contents(framing, stretch.data or b"")
-        letters += stretch.letters
+        else:
+            letters += stretch.reply.letters
     assert covered == len(stream)
     for letter in letters:
         content = stream[letter.offset : letter.offset + letter.length]
@@ -136,7 +137,8 @@ def test_a_delimiter_that_never_comes_costs_no_memory() -> None:
     reader.pull()
     stretch = reader.take(full=False)
     assert stretch is not None
-    assert [(x.offset, x.length, x.error) for x in stretch.letters] == [(0, 3_000_000, "RecordTooLong")]
+    assert stretch.reply is not None
+    assert [(x.offset, x.length, x.error) for x in stretch.reply.letters] == [(0, 3_000_000, "RecordTooLong")]
     os.close(read)
 
 
@@ -144,9 +146,11 @@ def test_a_torn_prefixed_record_is_no_record() -> None:
     data = struct.pack(">I", 3) + b"abc" + struct.pack(">I", 10) + b"abc"
     kept, torn = stretches([data], Shape(Prefixed()))
     assert kept.data == data[:7]
-    assert [(x.offset, x.length, x.error) for x in torn.letters] == [(11, 3, "RecordTruncated")]
+    assert torn.reply is not None
+    assert [(x.offset, x.length, x.error) for x in torn.reply.letters] == [(11, 3, "RecordTruncated")]
     (tiny,) = stretches([b"\0\0"], Shape(Prefixed()))
-    assert tiny.letters[0].error == "RecordTruncated"
+    assert tiny.reply is not None
+    assert tiny.reply.letters[0].error == "RecordTruncated"
 
 
 def test_a_replacement_with_the_delimiter_is_refused() -> None:
