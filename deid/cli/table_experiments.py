@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from deid.cli import Summary, again, argument, column_names, command, option
 from deid.cli.training_options import OutcomeOptions
 from deid.disclosure.options import RoleOptions, SchemaOptions
 from deid.dp.domain_options import LEVEL, DomainOptions, parse_slices
+from deid.experiments.asking import ReleaseRuns, SafeHarborCuts, SequenceRuns, TrajectoryRuns
 from deid.experiments.conclusions import StudyOptions
 from deid.experiments.models import ModelOptions
 from deid.experiments.outcome import RUNS, RunOptions
@@ -91,25 +92,7 @@ def sequences(
     source: TableOptions,
     periods: str = option(..., "Columns of the periods, in their order; declare --domain level=...", metavar="A,B,..."),
     domains: DomainOptions,
-    methods: str = option(
-        "tree,markov,tree-paper", "Methods; even and zero are always compared.", metavar="A,B,...", panel=RUNS
-    ),
-    trends: Sequence[int] = option(
-        (), "Also count falling, steady and rising sequences over N periods.", metavar="N,...", panel=RUNS
-    ),
-    draw: int = option(
-        0,
-        "Also show N sequences drawn at random as they are, and how many rise, fall and turn.",
-        metavar="N",
-        minimum=0,
-        panel=RUNS,
-    ),
-    person: str | None = option(
-        None, "Also show what protecting these persons costs, by row bounds.", metavar="COLUMN", panel=RUNS
-    ),
-    bounds: Sequence[int] = option(
-        (1, 2, 5, 10, 20), "Row bounds to try with --person.", metavar="K,K,...", panel=RUNS
-    ),
+    asked: SequenceRuns,
     how: RunOptions,
     places: OutcomeOptions,
 ) -> None:
@@ -117,14 +100,13 @@ def sequences(
 
     Example: deid experiment sequences doctors.csv --periods q1,q2,q3 --domain level=0..3 --trends 2,3 --plot e.svg
     """
+
     from deid.experiments.sequences import sequences_outcome
 
     def compare() -> Outcome:
         read = functools.cache(source.read)
-        return sequences_outcome(
-            read(), domains.dimensions([LEVEL], read)[0], column_names(periods), how, methods=column_names(methods),
-            slopes=trends, draw=draw, person=person, bounds=bounds,
-        )  # fmt: skip
+        level = domains.dimensions([LEVEL], read)[0]
+        return sequences_outcome(read(), level, column_names(periods), how, asked)
 
     _compare(told, places, compare)
 
@@ -192,13 +174,7 @@ def tables(
     *,
     source: TableOptions,
     roles: RoleOptions,
-    methods: str = option("mondrian,bottom-up,top-down", "Methods, see deid anonymize.", metavar="A,B", panel=RUNS),
-    ks: Sequence[int] = option((2, 5, 10, 25, 50), "Values of k.", metavar="N,...", panel=RUNS),
-    queries: int = option(1000, "Random counts over two columns, for AvgRE.", minimum=1, panel=RUNS),
-    precision: str | None = option(
-        None, "Column of numbers: also measure the precision of queries on it.", metavar="COLUMN", panel=RUNS
-    ),
-    seed: int = option(0, "Seed of the queries.", panel=RUNS),
+    asked: ReleaseRuns,
     places: OutcomeOptions,
 ) -> None:
     """Compare methods of deid anonymize over k: loss, error of counts, precision of queries, risk, time.
@@ -207,11 +183,7 @@ def tables(
     """
     from deid.experiments.tables import tables_outcome
 
-    data = roles.open(source.table, source)
-    places.run(
-        told, "making releases", tables_outcome, data, column_names(methods), ks, queries=queries, column=precision,
-        seed=seed,
-    )  # fmt: skip
+    places.run(told, "making releases", tables_outcome, roles.open(source.table, source), asked)
 
 
 @command
@@ -221,24 +193,17 @@ def same_disease(
     source: TableOptions,
     roles: SchemaOptions,
     population: str = option(..., "Everybody who could be meant: the same columns.", metavar="P"),
-    dates: str = option("", "Columns that Safe Harbor cuts to years.", metavar="A,B"),
-    zips: str = option("", "Columns that Safe Harbor cuts to three digits.", metavar="A,B"),
+    cuts: SafeHarborCuts,
     places: OutcomeOptions,
 ) -> None:
     """Compare risks of records of one disease: as they are, by Safe Harbor, generalized against a population.
 
     Example: deid experiment same-disease patients.csv --population people.csv --qi birth,zip --dates birth --zips zip
     """
-    from dataclasses import replace
-
     from deid.experiments.same_disease import same_disease_outcome
 
-    asked = {"dates": column_names(dates) if dates else [], "zips": column_names(zips) if zips else []}
-    patients, people = (
-        replace(table, kinds={**table.kinds, **dict.fromkeys(asked["zips"], "nominal")})
-        for table in (roles.open(place, source) for place in (source.table, population))
-    )
-    places.run(told, "comparing", same_disease_outcome, patients, people, **asked)
+    patients, people = (roles.open(place, source) for place in (source.table, population))
+    places.run(told, "comparing", same_disease_outcome, patients, people, cuts)
 
 
 @command
@@ -268,10 +233,7 @@ def trajectories(
     *,
     source: TableOptions,
     columns: DiagnosisColumns,
-    ks: Sequence[int] = option((2, 5, 10, 15), "Values of k.", metavar="N,...", panel=RUNS),
-    weights: Sequence[float] = option((0.5,), "Weights of codes against ages.", metavar="W,...", panel=RUNS),
-    methods: str = option("a-gs,baseline", "How trajectories are joined.", metavar="A,B", panel=RUNS),
-    seed: int = option(0, "Seed of the one random choice.", panel=RUNS),
+    asked: TrajectoryRuns,
     places: OutcomeOptions,
 ) -> None:
     """Compare releases of longitudinal records over k, methods and weights of codes.
@@ -280,7 +242,4 @@ def trajectories(
     """
     from deid.experiments.trajectories import trajectories_outcome
 
-    names = column_names(methods)
-    places.run(
-        told, "comparing", trajectories_outcome, source.read(), columns, ks, weights=weights, methods=names, seed=seed
-    )
+    places.run(told, "comparing", trajectories_outcome, source.read(), columns, asked)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from deid.base.errors import ConfigError
 from deid.base.late import pd
+from deid.base.nearest import nearest
+from deid.base.options import column_names
 from deid.base.reports import Section
+from deid.experiments.asking import LinkageRuns
 from deid.experiments.mentions import Rates, make_mentions
 from deid.experiments.outcome import Form, Outcome
 from deid.linkage.linking import LinkOptions, link_table
@@ -47,56 +51,34 @@ METHODS: Mapping[str, Callable[[pd.DataFrame, Sequence[float], int], Clusterings
 """Ways of linking; the model is learnt at the first threshold and used at the others."""
 
 
-def linkage_outcome(
-    sizes: Sequence[int],
-    *,
-    methods: Sequence[str],
-    thresholds: Sequence[float],
-    rates: Rates | None = None,
-    runs: int = 1,
-    seed: int = 0,
-    resamples: int = 200,
-    threads: int = 1,
-) -> Outcome:
+def linkage_outcome(asked: LinkageRuns, *, threads: int = 1) -> Outcome:
     """Make mentions, link them by each method, and score what comes out.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        Mentions.
-    methods : sequence of str
-        Keys of `METHODS`.
-    thresholds : sequence of float
-        Probabilities, for methods that have any.
-    rates : Rates, optional
-    runs, seed : int
-        Tables of each size, and the first one's seed.
-    resamples : int
-        Bootstrap draws of persons.
-    threads : int
 
     Raises
     ------
     ConfigError
-        When a method is not known.
+        When there is no such method or rate.
     """
+    methods, known = column_names(asked.methods), [one.name for one in fields(Rates)]
     if unknown := [name for name in methods if name not in METHODS]:
         raise ConfigError(f"no way of linking is called {unknown[0]!r}", f"known: {', '.join(METHODS)}")
-    rows = []
-    for size in sizes:
-        for run in range(seed, seed + runs):
+    if unknown := [name for name, _ in asked.rates if name not in known]:
+        raise ConfigError(f"there is no rate {unknown[0]!r}", nearest(unknown[0], known))
+    rows, rates = [], Rates(**dict(asked.rates))
+    for size in asked.sizes:
+        for run in range(asked.seed, asked.seed + asked.runs):
             frame = make_mentions(size, rates, run)
             truth = frame.pop("person")
             for method in methods:
                 began = time.process_time()
-                for threshold, found in METHODS[method](frame, thresholds, threads):
+                for threshold, found in METHODS[method](frame, asked.thresholds, threads):
                     seconds = time.process_time() - began
-                    scores = score_clusters(truth, found, resamples=resamples, seed=run)
+                    scores = score_clusters(truth, found, resamples=asked.resamples, seed=run)
                     place = {"method": method, "threshold": threshold, "size": size, "seed": run}
                     rows.append({**place, **scores.as_dict(), "cpu_seconds": round(seconds, 2)})
                     began = time.process_time()
     table = pd.DataFrame(rows)
-    settings = {"rates": vars(rates or Rates()), "resamples": resamples, "seed": seed, "runs": runs}
+    settings = {"rates": vars(rates), "resamples": asked.resamples, "seed": asked.seed, "runs": asked.runs}
     return LINKED.outcome(table, settings=settings)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from deid.base.errors import ConfigError
 from deid.base.keys import Key
 from deid.base.late import pd
 from deid.base.reports import Section
+from deid.experiments.asking import FilterRuns
 from deid.experiments.filter_attack import attack_filters
 from deid.experiments.mentions import Rates, make_mentions
 from deid.experiments.outcome import Form, Outcome
@@ -44,27 +45,16 @@ def two_sites(persons: int, seed: int, rates: Rates = REGISTER) -> tuple[pd.Data
     return first, second
 
 
-def private_linkage_outcome(
-    persons: int,
-    thresholds: Sequence[float],
-    *,
-    hardenings: Sequence[str] = tuple(HARDENINGS),
-    runs: int = 1,
-    seed: int = 0,
-) -> Outcome:
+def private_linkage_outcome(asked: FilterRuns) -> Outcome:
     """Encode two sites with every hardening, match them at thresholds, and attack the filters of names.
 
-    Parameters
-    ----------
-    persons : int
-    thresholds : sequence of float
-        Dice coefficients.
-    hardenings : sequence of str
-        Keys of `HARDENINGS`.
-    runs, seed : int
-        Populations, and the first one's seed.
+    Raises
+    ------
+    ConfigError
+        When there is no such hardening, or a number is out of range.
     """
-    if unknown := set(hardenings) - HARDENINGS.keys():
+    persons, thresholds, seed, runs = asked.persons, asked.thresholds, asked.seed, asked.runs
+    if unknown := set(asked.harden) - HARDENINGS.keys():
         raise ConfigError(f"no hardening is called {min(unknown)!r}", f"known: {'; '.join(HARDENINGS)}")
     if persons < 50 or runs < 1 or not all(0 < threshold <= 1 for threshold in thresholds):
         raise ConfigError("at least 50 persons, 1 run, and thresholds above 0 to 1", "for example: --persons 5000")
@@ -74,7 +64,7 @@ def private_linkage_outcome(
         a, b = two_sites(persons, run)
         public = two_sites(persons, run + 1_000_003)[0]
         both = len(set(a["person"]) & set(b["person"]))
-        for hardening in hardenings:
+        for hardening in asked.harden or HARDENINGS:
             for fields, columns in FIELDS.items():
                 how = Encoding(**columns, **HARDENINGS[hardening])
                 filters = encode(a, how, key)

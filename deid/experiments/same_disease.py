@@ -14,10 +14,12 @@ from dataclasses import replace
 
 from deid.base.errors import ConfigError
 from deid.base.late import pd
+from deid.base.options import column_names
 from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import Section, frame_section
 from deid.disclosure.risk import PopulationRisk, population_risk
 from deid.disclosure.same_disease import recode_same_disease
+from deid.experiments.asking import SafeHarborCuts
 from deid.experiments.outcome import Form, Outcome
 from deid.table.microdata import Microdata, check_columns
 
@@ -104,12 +106,12 @@ def same_disease_section(frame: pd.DataFrame) -> Section:
     return frame_section("Risks by release", frame, note)
 
 
-def same_disease_outcome(
-    patients: Microdata, population: Microdata, *, dates: Sequence[str] = (), zips: Sequence[str] = ()
-) -> Outcome:
+def same_disease_outcome(patients: Microdata, population: Microdata, cuts: SafeHarborCuts) -> Outcome:
     """Compare releases of patients with one disease, and return table and plot; see `compare_same_disease`."""
-    frame = compare_same_disease(patients, population, dates=dates, zips=zips)
-    return ONE_DISEASE.outcome(frame)
+    dates, zips = column_names(cuts.dates), column_names(cuts.zips)
+    nominal = dict.fromkeys(zips, "nominal")
+    tables = (replace(table, kinds={**table.kinds, **nominal}) for table in (patients, population))
+    return ONE_DISEASE.outcome(compare_same_disease(*tables, dates=dates, zips=zips))
 
 
 ONE_DISEASE = Form(

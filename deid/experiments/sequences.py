@@ -15,6 +15,7 @@ import numpy as np
 from deid.base.arrays import FloatArray, IntArray
 from deid.base.errors import ConfigError, require
 from deid.base.late import pd
+from deid.base.options import column_names
 from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import Section, frame_records, frame_section
 from deid.dp.domain import Dimension
@@ -24,6 +25,7 @@ from deid.dp.sequence_models import TreeModel
 from deid.dp.sequence_release import CLASSES, SLOPES, slope_classes
 from deid.dp.sequences import METHODS, measure_sequences, plan_sequences
 from deid.dp.unit import PrivacyUnit, bounded_rows
+from deid.experiments.asking import SequenceRuns
 from deid.experiments.outcome import Form, Outcome, RunOptions, frame_of
 from deid.table.microdata import check_columns
 
@@ -286,12 +288,7 @@ def sequences_outcome(
     level: Dimension,
     periods: Sequence[str],
     how: RunOptions,
-    *,
-    methods: Sequence[str],
-    slopes: Sequence[int] = (),
-    draw: int = 0,
-    person: str | None = None,
-    bounds: Sequence[int] = (1,),
+    asked: SequenceRuns,
 ) -> Outcome:
     """Compare methods on the complete sequences of a table: lengths, and trends and the cost of persons where asked.
 
@@ -303,16 +300,8 @@ def sequences_outcome(
         The declared levels of a period.
     periods : sequence of str
         Columns in their order.
-    how, methods
-        See `compare_sequences`.
-    slopes : sequence of int
-        Over how many periods trends are counted (`compare_trends`).
-    draw : int
-        How many sequences are drawn at random and shown as they are, beside how many rise, fall and turn.
-    person : str, optional
-        Whose a row is, for `unit_cost` at each of ``bounds`` and the last epsilon.
-    bounds : sequence of int
-        Rows of a person that count, for `unit_cost`.
+    how : RunOptions
+    asked : SequenceRuns
 
     Returns
     -------
@@ -324,21 +313,22 @@ def sequences_outcome(
     ConfigError
         When a column is missing, or fewer sequences are complete than are to be drawn.
     """
-    check_columns(frame, [*periods, *([person] if person else [])])
+    check_columns(frame, [*periods, *([asked.person] if asked.person else [])])
     codes = np.stack([level.codes(frame[name]) for name in periods], axis=1)
     complete = np.asarray((codes >= 0).all(axis=1))
     codes = codes[complete]
+    methods, draw = column_names(asked.methods), asked.draw
     compared = compare_sequences(codes, level, how, methods=methods)
     values: dict[str, Any] = {}
-    if slopes:
-        trends = compare_trends(codes, level, how, methods=methods, lengths=slopes)
+    if asked.trends:
+        trends = compare_trends(codes, level, how, methods=methods, lengths=asked.trends)
         values["slopes"] = frame_records(trends)
     if draw:
         require(0 < draw <= len(codes), "there are not so many complete sequences to draw", "for example: --draw 4")
         drawn = np.random.default_rng(how.seed).choice(codes, draw, replace=False).tolist()
         values |= {"drawn": drawn, "shapes": sequence_shapes(codes)}
-    if person is not None:
-        cost = unit_cost(codes, frame.loc[complete, person], level, how, bounds=bounds)
+    if asked.person is not None:
+        cost = unit_cost(codes, frame.loc[complete, asked.person], level, how, bounds=asked.bounds)
         values |= {"unit": frame_records(cost), "complete": len(codes)}
     return LENGTHS.outcome(compared, **values)
 

@@ -7,18 +7,18 @@ The comparisons of Gkoulalas-Divanis and Loukides 2012 (census data: NCP, DM, re
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from deid.base.errors import DeidError, require
 from deid.base.late import pd
+from deid.base.options import column_names
 from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import Section, frame_section
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.guards import check_before_release, drop_unnamed
-from deid.disclosure.methods import MethodOptions
 from deid.disclosure.queries import average_relative_error, query_precision, random_queries
 from deid.disclosure.release import Release, anonymize
+from deid.experiments.asking import ReleaseRuns
 from deid.experiments.outcome import Form, Outcome
 from deid.table.microdata import SUPPRESSED, Microdata, check_columns
 
@@ -59,7 +59,6 @@ def compare_tables(
     methods: Sequence[str],
     ks: Sequence[int],
     *,
-    options: MethodOptions | None = None,
     queries: int = 1000,
     column: str | None = None,
     seed: int = 0,
@@ -73,8 +72,6 @@ def compare_tables(
     methods : sequence of str
         Methods of deid anonymize.
     ks : sequence of int
-    options : MethodOptions, optional
-        What the methods are told.
     queries : int
         Random counts over two quasi-identifiers each, the same for every release.
     column : str, optional
@@ -112,7 +109,7 @@ def compare_tables(
     for method in methods:
         for k in ks:
             try:
-                release = anonymize(data, replace(Requirements(), k=k), method, options)
+                release = anonymize(data, Requirements(k=k), method)
             except DeidError as error:
                 failures.append((method, k, error))
                 continue
@@ -152,18 +149,12 @@ def tables_sections(frame: pd.DataFrame, values: Mapping[str, Any]) -> list[Sect
     return [frame_section("Releases by method and k", shown, note, 4)]
 
 
-def tables_outcome(
-    data: Microdata,
-    methods: Sequence[str],
-    ks: Sequence[int],
-    *,
-    options: MethodOptions | None = None,
-    queries: int = 1000,
-    column: str | None = None,
-    seed: int = 0,
-) -> Outcome:
+def tables_outcome(data: Microdata, asked: ReleaseRuns) -> Outcome:
     """Compare releases of a table, and return table and plot; see `compare_tables`."""
-    frame, failures = compare_tables(data, methods, ks, options=options, queries=queries, column=column, seed=seed)
+    methods = column_names(asked.methods)
+    frame, failures = compare_tables(
+        data, methods, asked.ks, queries=asked.queries, column=asked.precision, seed=asked.seed
+    )
     return RELEASES.outcome(frame, not_reached=[[method, k, error.what] for method, k, error in failures])
 
 

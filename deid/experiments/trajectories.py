@@ -12,8 +12,10 @@ import numpy as np
 
 from deid.base.errors import require
 from deid.base.late import pd
+from deid.base.options import column_names
 from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import Section, frame_section
+from deid.experiments.asking import TrajectoryRuns
 from deid.experiments.outcome import Form, Outcome
 from deid.trajectories import Trajectories, anonymize_trajectories, check_trajectories
 from deid.trajectories.measures import average_relative_error, loss_of
@@ -128,19 +130,11 @@ def trajectories_sections(frame: pd.DataFrame, shape: Mapping[str, float]) -> li
     ]
 
 
-def trajectories_outcome(
-    frame: pd.DataFrame,
-    columns: DiagnosisColumns,
-    ks: Sequence[int],
-    *,
-    weights: Sequence[float],
-    methods: Sequence[str],
-    seed: int = 0,
-) -> Outcome:
+def trajectories_outcome(frame: pd.DataFrame, columns: DiagnosisColumns, asked: TrajectoryRuns) -> Outcome:
     """Compare releases of a table of diagnoses, and return tables and plot; see `compare_trajectories`."""
-    data = read_diagnoses(frame, columns)
-    shape, compared = shape_of(data), compare_trajectories(data, ks, weights=weights, methods=methods, seed=seed)
-    return LONGITUDINAL.outcome(compared, shape=shape)
+    data, methods = read_diagnoses(frame, columns), column_names(asked.methods)
+    compared = compare_trajectories(data, asked.ks, weights=asked.weights, methods=methods, seed=asked.seed)
+    return LONGITUDINAL.outcome(compared, shape=shape_of(data))
 
 
 LONGITUDINAL = Form(

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from deid.base.errors import ConfigError
 from deid.base.keys import Key
 from deid.cli.main import app
+from deid.experiments.asking import FilterRuns, LinkageRuns
 from deid.experiments.filter_attack import attack_filters
 from deid.experiments.linkage import linkage_outcome
 from deid.experiments.private_linkage import HARDENINGS, private_linkage_outcome, two_sites
@@ -22,7 +23,7 @@ LAST = {"text": (("last", 10),)}
 
 
 def test_methods_are_scored_on_the_same_mentions() -> None:
-    outcome = linkage_outcome([400, 800], methods=["record-number", "exact"], thresholds=[0.9], runs=2, resamples=20)
+    outcome = linkage_outcome(LinkageRuns((400, 800), "record-number,exact", (0.9,), runs=2, resamples=20))
     rows = outcome.rows.set_index(["method", "size", "seed"])
     assert len(rows) == 8
     for size in (400, 800):
@@ -84,7 +85,7 @@ def test_counting_and_comparing_tell_names_behind_filters_but_not_behind_salted_
 
 
 def test_every_hardening_is_matched_and_attacked() -> None:
-    outcome = private_linkage_outcome(300, [0.75, 0.95])
+    outcome = private_linkage_outcome(FilterRuns(300, (0.75, 0.95)))
     rows = outcome.rows
     matches, attacks = rows[rows["part"] == "match"], rows[rows["part"] == "attack"]
     assert set(matches["hardening"]) == set(attacks["hardening"]) == set(HARDENINGS)
