@@ -1,19 +1,29 @@
 """The text of PDF files that have one, with a mark before each page.
 
 The file is read by pypdf (extra ``documents``). It is not written: what stands in a PDF stands there as strokes,
-and words that were replaced would overlap others, or still be found below them.
+and words that were replaced would overlap others, or still be found below them. Of what is no stroke, the answers in
+the fields of a form and what remarks say come behind their page; properties, outlines and links are left behind.
+ISO 32000-2, 12.5.6 (annotations), 12.7 (forms), 7.11.4 (files inside).
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator, Mapping
 from io import BytesIO
+from typing import TYPE_CHECKING, Any
 
 from deid.base.errors import ConfigError, DeidError, FormatError
+
+if TYPE_CHECKING:
+    from pypdf import PageObject
 
 _MOST_PAGES = 5000
 _LEAST = 10
 """Letters and digits that a page has at least, of those that have a picture: fewer are a stamp on a scan."""
+_ATTACHED = "the document is refused: other files are attached to it", "save these on their own, and it without them"
+_DEPTH = 32
+"""Fields of a form that lie in one another."""
 _HINT = "make text of it by other means (such as OCR), and scrub that"
 
 
@@ -30,7 +40,7 @@ def text(data: bytes, most: int = 64 << 20) -> str:
     Raises
     ------
     FormatError
-        When it is damaged, encrypted, scanned in part or wholly, or has too many pages.
+        When it is damaged, encrypted, scanned in part or wholly, has too many pages, or holds other files.
     ConfigError
         When pypdf is not installed.
     """
@@ -43,21 +53,26 @@ def text(data: bytes, most: int = 64 << 20) -> str:
         reader = pypdf.PdfReader(BytesIO(data))
         if reader.is_encrypted:
             raise FormatError("the document is refused: it is encrypted", "save it without a password")
+        if "/XFA" in (reader.root_object.get("/AcroForm") or ()):
+            raise FormatError("the document is refused: its form is a program (XFA)", _HINT)
+        if next(iter(reader.attachment_list), None) is not None:
+            raise FormatError(*_ATTACHED)
         count = len(reader.pages)
         if count > _MOST_PAGES:
             raise FormatError(f"a PDF file of more than {_MOST_PAGES} pages", "split it")
         out: list[str] = []
         size = 0
         for number, page in enumerate(reader.pages, 1):
-            words = page.extract_text()
-            size += len(words)
+            words = page.extract_text().strip()
+            beside = list(_beside(page))
+            size += len(words) + sum(map(len, beside))
             if size > most:
                 raise FormatError(f"a PDF file of more than {most:,} characters", "split it, or raise --max-document")
             if sum(map(str.isalnum, words)) < _LEAST and _drawn(page):
                 raise FormatError(
                     "the document is refused: a page is a picture, so it was scanned", _HINT, "", f"page {number}"
                 )
-            out.append(f"=== page {number} of {count} ===\n{words.strip()}\n")
+            out.append(f"=== page {number} of {count} ===\n" + "".join(f"{line}\n" for line in (words, *beside)))
     except DeidError:
         raise
     except Exception:  # whatever a damaged file makes of the library; its messages can quote the file
@@ -68,6 +83,39 @@ def text(data: bytes, most: int = 64 << 20) -> str:
     if "\ufffd" in found or sum(map(_unread, found)) * 50 > len(found):
         raise FormatError("the document is refused: letters of its text cannot be told", _HINT)
     return "".join(" " if _unread(char) else char for char in found)
+
+
+def _beside(page: PageObject) -> Iterator[str]:
+    """Yield what stands on a page and is no stroke: the answers of its form's fields, and its remarks."""
+    for reference in page.get("/Annots") or ():
+        note = reference.get_object()
+        kind, said = note.get("/Subtype"), note.get("/Contents")
+        if kind == "/FileAttachment":
+            raise FormatError(*_ATTACHED)
+        if kind == "/Widget":
+            said, name = _inherited(note, "/V"), _inherited(note, "/TU") or _inherited(note, "/T")
+            answers = [a.get_object() for a in said] if isinstance(said, list) else [said]
+            # names are states of buttons: /Yes, /Off; a signature has a dictionary
+            found = ", ".join(str(a).removeprefix("/") for a in answers if isinstance(a, str) and a not in ("", "/Off"))
+            if found:
+                yield f"{name}: {found}" if name else found
+        elif (
+            note.get("/Subtype") not in ("/Link", "/Popup")
+            and isinstance(said := note.get("/Contents"), str)
+            and said.strip()
+        ):
+            yield said.strip()
+
+
+def _inherited(field: Mapping[str, Any], name: str) -> Any:
+    """Return what a field of a form says, else the field that it is a part of."""
+    for _ in range(_DEPTH):
+        if name in field:
+            return field[name]
+        if "/Parent" not in field:
+            return None
+        field = field["/Parent"]
+    return None
 
 
 def _drawn(page: object) -> bool:

@@ -211,9 +211,9 @@ def scrub(pipeline: Pipeline, data: bytes) -> bytes:
     return written.data
 
 
-def pdf(*pages: str, extra: bytes = b"", encrypt: bytes = b"", picture: bool = False) -> bytes:
-    """Return a PDF file of pages of one line."""
-    objects = [b"<</Type/Catalog/Pages 2 0 R>>", b""]
+def pdf(*pages: str, root: bytes = b"", page: bytes = b"", encrypt: bytes = b"", picture: bool = False) -> bytes:
+    """Return a PDF file of pages of one line; ``root`` and ``page`` are more entries of the catalogue and of each page."""
+    objects = [b"<</Type/Catalog/Pages 2 0 R%s>>" % root, b""]
     objects.append(b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>")
     objects.append(b"<</Type/XObject/Subtype/Image/Width 1/Height 1/ColorSpace/DeviceGray/BitsPerComponent 8/Length 1>>"
                    b"stream\n\0\nendstream")  # fmt: skip
@@ -223,8 +223,8 @@ def pdf(*pages: str, extra: bytes = b"", encrypt: bytes = b"", picture: bool = F
         stream = zlib.compress(b"BT /F 12 Tf 72 700 Td (" + line.encode() + b") Tj ET")
         objects.append(b"<</Filter/FlateDecode/Length %d>>stream\n" % len(stream) + stream + b"\nendstream")
         objects.append(
-            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents %d 0 R/Resources<</Font<</F 3 0 R>>%s>>>>"
-            % (len(objects), drawn)
+            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents %d 0 R/Resources<</Font<</F 3 0 R>>%s>>%s>>"
+            % (len(objects), drawn, page)
         )
         kids.append(b"%d 0 R" % len(objects))
     objects[1] = b"<</Type/Pages/Count %d/Kids[%s]>>" % (len(pages), b" ".join(kids))

@@ -119,10 +119,40 @@ def test_pdf_files_are_read_with_marks_before_pages(surrogates: Pipeline) -> Non
     assert scrubbed.startswith("=== page 1 of 2 ===\nSeen by Dr. ")
 
 
+def test_forms_and_remarks_of_pdf_files_are_text(surrogates: Pipeline) -> None:
+    fields = (
+        b"/Annots[<</Subtype/Widget/FT/Tx/T(patient)/V(Quigg, Bartholomew)>>"
+        b"<</Subtype/Widget/FT/Btn/AS/Yes/Parent<</T(smoker)/V/Yes>>>><</Subtype/Widget/FT/Btn/T(ward)/V/Off>>"
+        b"<</Subtype/Widget/FT/Ch/TU(Allergies)/T(f3)/V[(nuts)(eggs)]>><</Subtype/Widget/FT/Sig/T(s)/V<</Name(Q)>>>>"
+        b"<</Subtype/Text/Contents(Potassium 6.9, call Dr. Quigg)>><</Subtype/Link/Contents(a link)>>]"
+    )
+    found = document(pdf("Seen in clinic today.", page=fields))
+    assert found.text == (
+        "=== page 1 of 1 ===\nSeen in clinic today.\npatient: Quigg, Bartholomew\nsmoker: Yes\nAllergies: nuts, eggs\n"
+        "Potassium 6.9, call Dr. Quigg\n"
+    )
+    scrubbed = surrogates(replace(found, id="d")).document.text
+    assert "Quigg" not in scrubbed
+    assert "Potassium 6.9" in scrubbed
+    alone = document(pdf("", page=b"/Annots[<</Subtype/Widget/T(name)/V(Bartholomew)>>]"))
+    assert "name: Bartholomew" in alone.text
+
+
 def test_pdf_files_without_text_are_refused() -> None:
     for data, why in (
         (pdf("", ""), "has no text"),
         (pdf("A whole page of words", "x", picture=True), "a page is a picture"),
+        (pdf("", page=b"/Annots[<</Subtype/Text/Contents(A remark on a scan)>>]", picture=True), "a page is a picture"),
+        (pdf("words", root=b"/AcroForm<</XFA(x)/Fields[]>>"), "a program"),
+        (pdf("words", page=b"/Annots[<</Subtype/FileAttachment/FS<</F(Thornbury.txt)>>>>]"), "attached"),
+        (
+            pdf(
+                "words",
+                root=b"/Names<</EmbeddedFiles<</Names[(Thornbury.txt)<</Type/Filespec/F(Thornbury.txt)"
+                b"/EF<</F 4 0 R>>>>]>>>>",
+            ),
+            "attached",
+        ),
         (pdf("words", encrypt=b"/Encrypt<</Filter/Standard/V 1/R 2/O(x)/U(y)/P -4>>"), "encrypted|damaged"),
         (b"%PDF-1.4\nThornbury", "damaged"),
         (pdf("words of a page")[:300], "damaged|no text"),
