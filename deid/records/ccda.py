@@ -46,7 +46,7 @@ from deid.records.tables import (
     kept_words,
     words_of,
 )
-from deid.records.xml_positions import LINE, SPECIAL, SPECIAL_INSIDE, TOKEN, Written, codec_of, decoded, written
+from deid.records.xml_positions import LINE, SPECIAL, SPECIAL_INSIDE, TOKEN, XmlAttribute, codec_of, decoded, written
 
 ROOT = "ClinicalDocument"
 """The element that a document is."""
@@ -111,7 +111,7 @@ class _Run:
     behind: str = ""
 
 
-_Tag = tuple[str, list[tuple[str, Written]], dict[str, str], Mapping[str, str]]
+_Tag = tuple[str, list[tuple[str, XmlAttribute]], dict[str, str], Mapping[str, str]]
 """Name of the element, names and values of its attributes, the values decoded, the namespaces there."""
 _SPACES = {"xml": "http://www.w3.org/XML/1998/namespace"}
 
@@ -382,7 +382,7 @@ class _Document:
 
     # attributes
 
-    def _attribute(self, frame: _Frame, key: str, rule: Rule | None, value: Written, at: int) -> None:
+    def _attribute(self, frame: _Frame, key: str, rule: Rule | None, value: XmlAttribute, at: int) -> None:
         raw = value.raw
         shown = key if rule is not None else "@?"
         path = f"{frame.path}/{shown}".removeprefix("/")

@@ -82,7 +82,13 @@ class HtmlReader(PackageReader):
         self.classes = self.elements | frozenset(facts["classes"].split())
 
     def part(self, name: str, begin: int, end: int, charset: str) -> None:
-        """Find the places of a page."""
+        """Find the places of a page.
+
+        Raises
+        ------
+        FormatError
+            When it has too many pieces of text.
+        """
         self.name, self.codec, self.count = name, codec_of(charset), 0
         source = self.source
         self.paragraph = Paragraph()

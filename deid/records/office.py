@@ -244,7 +244,13 @@ class PackageReader:
         self.count = 0
 
     def part(self, name: str, begin: int, end: int, charset: str) -> None:
-        """Find the places of a part."""
+        """Find the places of a part.
+
+        Raises
+        ------
+        FormatError
+            When it has too many pieces of text, or elements nested too deep.
+        """
         self.name, self.codec, self.count = name, codec_of(charset), 0
         source = self.source
         frames: list[OpenElement] = []

@@ -29,7 +29,7 @@ _ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-class Written(NamedTuple):
+class XmlAttribute(NamedTuple):
     """An attribute as it is written."""
 
     name: str
@@ -43,13 +43,13 @@ class Written(NamedTuple):
     """Whether the quotes are double ones."""
 
 
-def written(token: re.Match[str]) -> tuple[list[Written], dict[str, str]]:
+def written(token: re.Match[str]) -> tuple[list[XmlAttribute], dict[str, str]]:
     """Return the attributes of a start tag, a match of `TOKEN`, and the namespaces that it declares, by prefix."""
     attributes = []
     begin = token.start("attributes") - token.start()
     for one in ATTRIBUTE.finditer(token["attributes"]):
         group = 2 if one[2] is not None else 3
-        attributes.append(Written(one[1], one[group], begin + one.start(), begin + one.start(group), group == 2))
+        attributes.append(XmlAttribute(one[1], one[group], begin + one.start(), begin + one.start(group), group == 2))
     declared = (one for one in attributes if one.name == "xmlns" or one.name.startswith("xmlns:"))
     return attributes, {one.name[6:]: decoded(one.raw, SPECIAL_INSIDE)[0] for one in declared}
 
