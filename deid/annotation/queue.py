@@ -177,6 +177,11 @@ def stop_advice(
     -------
     StopAdvice
         With reasons that name the notes they rest on.
+
+    Raises
+    ------
+    ConfigError
+        When fewer than two points are to be looked at.
     """
     require(points >= 2, "a curve has at least two points", "4 is usual")
     reasons: list[str] = []

@@ -28,7 +28,13 @@ def now() -> str:
 
 
 def layer_name(name: str) -> str:
-    """Return a layer's name, which must not be empty."""
+    """Return a layer's name, which must not be empty.
+
+    Raises
+    ------
+    ConfigError
+        When it is empty, or too long.
+    """
     if not name.strip() or len(name) > 200:
         raise ConfigError("a layer needs a name of at most 200 characters", "name the annotator")
     return name
@@ -323,7 +329,17 @@ class Batch:
         self._categories = categories(connection)
 
     def add(self, document: Document) -> Iterator[str]:
-        """Add a note, or offer the spans of one that is there; return the spans' categories."""
+        """Add a note, or offer the spans of one that is there; return the spans' categories.
+
+        Raises
+        ------
+        InputError
+            When the document has no id.
+        OffsetError
+            When its spans lie outside of the text.
+        DuplicateError
+            When the project has another text of this id.
+        """
         connection = self._connection
         check_spans(len(document.text), document.spans, document.name)
         if not document.id:

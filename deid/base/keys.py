@@ -216,6 +216,12 @@ class WorkOptions(KeyOptions):
 
 
 def job_count(jobs: int) -> int:
-    """Return the number of processes for what the user said."""
+    """Return the number of processes for what the user said.
+
+    Raises
+    ------
+    ConfigError
+        When it is negative.
+    """
     require(jobs >= 0, "the number of jobs must be at least 1", "such as --jobs 2; 0 for one a core")
     return jobs or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)

@@ -96,6 +96,11 @@ class Certificate:
         ----------
         clients : Path, optional
             Certificates in PEM: only who shows one that is signed by them may connect.
+
+        Raises
+        ------
+        ConfigError
+            When certificate and key do not go together, or the file of clients holds no certificates.
         """
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         try:

@@ -70,7 +70,13 @@ class Option:
 
 
 def store_of(text: str) -> str:
-    """Read the place of a vault or a ledger: a file, or the URL of a database."""
+    """Read the place of a vault or a ledger: a file, or the URL of a database.
+
+    Raises
+    ------
+    ConfigError
+        When it is ``-``.
+    """
     require(text != "-", "a store is no standard input or output", "name a file, or the URL of a database")
     return text
 

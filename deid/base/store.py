@@ -151,7 +151,13 @@ def _open(place: str, tables: sql.MetaData, create: bool, whole: bool) -> Store:
 
 
 def sqlite_file(place: str | Path) -> Path | None:
-    """Return the file of a database of SQLite, which is named as such or as ``sqlite:///file``; None for a server."""
+    """Return the file of a database of SQLite, which is named as such or as ``sqlite:///file``; None for a server.
+
+    Raises
+    ------
+    ConfigError
+        When a URL of SQLite names no file.
+    """
     place = str(place)
     if "://" not in place:
         return Path(place)

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from deid.annotation.loop import LoopOptions
 from deid.base.audit import login
-from deid.base.errors import ConfigError, InputError, require
+from deid.base.errors import require
 from deid.base.files import write_bytes
 from deid.cli import IN, Summary, command, option
 from deid.io.formats import ReadingOptions
-
-if TYPE_CHECKING:
-    from deid.annotation.project import Project, ProjectLabel
-
-_SUFFIX = ".annotations"
 
 
 @command
@@ -27,7 +21,7 @@ def annotate(
     *,
     source: Path | str = IN,
     project: Path | None = option(
-        None, f"File of the project; by default beside IN, with the suffix {_SUFFIX}.", "--project"
+        None, "File of the project; by default beside IN, with the suffix .annotations.", "--project"
     ),
     annotator: str | None = option(None, "Whose marks they are; by default your login name.", metavar="NAME"),
     label: tuple[str, ...] = option(
@@ -51,10 +45,14 @@ def annotate(
     Example: deid annotate notes/ --annotator anna
     """
     from deid.annotation.loop import Learner
+    from deid.annotation.opening import open_or_create
     from deid.web.annotation import annotation_app, serve_annotation
 
     name = annotator or login("annotator")
-    with _project(told, source, project, label, reading) as opened:
+    opened, tally, made = open_or_create(source, project, label, reading)
+    told.documents, told.failures = tally.documents, tally.failures
+    told.places += [f"new project: {opened.path} (mode 0600)"] if made else []
+    with opened:
         entries = opened.entries(name)
         held = entries or opened.items.all()
         require(bool(held), "the project has no notes, and nothing to review", "name a folder or file of notes")
@@ -100,46 +98,3 @@ def _links(another: Callable[[], str]) -> None:
     for _ in sys.stdin:
         sys.stderr.write(f"open {another()}\n")
         sys.stderr.flush()
-
-
-def _project(
-    told: Summary, source: Path | str, place: Path | None, label: Sequence[str], reading: ReadingOptions
-) -> Project:
-    """Return the project of IN, with the notes that are new."""
-    from deid.annotation.project import Project
-    from deid.io.database_places import is_database
-
-    if isinstance(source, Path) and is_database(source):
-        require(place is None, "IN is a project, and --project names another one", "leave out one of them")
-        return Project.open(source)
-    if place is None:
-        require(isinstance(source, Path), "a database needs --project", "name a file for the project")
-        place = Path(source).absolute()
-        place = place.with_name((place.name if place.is_dir() else place.stem) + _SUFFIX)
-    found = reading.scan(source)
-    if place.exists():
-        opened = Project.open(place)
-    else:
-        documents = next((item for item in found.documents()), None)
-        if documents is None:
-            raise InputError("there are no notes", "name a folder or file with some", str(source))
-        annotated = any(getattr(item, "spans", ()) for item in found.documents())
-        opened = Project.create(place, () if annotated else _labels(label))
-        told.places.append(f"new project: {place} (mode 0600)")
-    tally = opened.add(found.documents())
-    told.documents, told.failures = tally.documents, tally.failures
-    return opened
-
-
-def _labels(said: Sequence[str]) -> list[ProjectLabel | str]:
-    """Read what --label says."""
-    from deid.annotation.project import ProjectLabel
-    from deid.phi import LABEL_SETS
-
-    made: list[ProjectLabel | str] = []
-    for part in said:
-        category, named, key = part.partition("=")
-        if not category.strip() or len(key) > 1 or (named and not key):
-            raise ConfigError("--label is not a label, nor a label with a key", "for example: --label NAME=n")
-        made += LABEL_SETS[part].names() if part in LABEL_SETS else [ProjectLabel(category, key) if named else category]
-    return made

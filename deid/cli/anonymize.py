@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -12,27 +11,11 @@ from deid.base.options import refuse_given
 from deid.cli import Summary, column_names, command, job_count, option, print_rows, working
 from deid.cli.option_groups import OutputOptions, TableOutputOptions
 from deid.disclosure.assessment import Requirements
-from deid.disclosure.methods import MethodOptions, said_of_size
+from deid.disclosure.methods import MapOptions, MethodChoice, MethodOptions, said_of_size
 from deid.disclosure.options import DiskOptions, RoleOptions
 from deid.table.options import TableOptions
 
 _HOW, _FILES, _TABLES = "How it is done", "Further files", "Against other tables"
-
-
-@dataclass(frozen=True)
-class MethodChoice:
-    """Which method, and what it is told beside its options."""
-
-    PANEL: ClassVar[str] = _HOW
-    method: str = option(
-        "auto",
-        "auto, local, mondrian, relaxed, optimal, greedy, incognito, bottom-up, top-down, hybrid, r-gather, mdav, kk, "
-        "cells, records or same-disease.",
-    )
-    prefix: str | None = option(None, "For same-disease: columns published as their common beginning.", metavar="A,B")
-    rules_left: int | None = option(None, "Values that mined rules must leave everybody.", metavar="L")
-    target: str | None = option(None, "Outcomes that Mondrian's cuts should tell apart.", metavar="A,B")
-    scheme: Path | None = option(None, "Recode as an earlier release, by its scheme.")
 
 
 @dataclass(frozen=True)
@@ -160,22 +143,6 @@ def _anonymize_on_disk(
         inputs=source.files(),
         columns={name: f"{fate} ({role})" for name, (role, fate) in release.fates.items()},
         results=told.extra,
-    )
-
-
-@dataclass(frozen=True)
-class MapOptions(MethodOptions):
-    """What the map is drawn of."""
-
-    ks: Sequence[int] = option((2, 5, 10, 25, 50), "Values of k.", metavar="N,...")
-    l: int | None = option(None, "Distinct sensitive values in every class.")  # noqa: E741
-    suppression: float = option(0.05, "Share of rows that full-domain methods may suppress.", metavar="P", panel=_HOW)
-    methods: str = option("local,mondrian,optimal", "Methods, see deid anonymize.", metavar="A,B", panel=_HOW)
-    min_utility: float | None = option(
-        None, "Choose the least risk with at least this utility (1 - NCP).", metavar="U", panel="Choices"
-    )
-    max_risk: float | None = option(
-        None, "Choose the greatest utility with at most this average risk.", metavar="R", panel="Choices"
     )
 
 

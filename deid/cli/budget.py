@@ -122,17 +122,6 @@ def history(told: Summary, *, place: str | None = LEDGER, budget: str = BUDGET) 
     ledger = _open(place, budget)
     lines, cost = ledger.history(), "rho" if ledger.account().delta else "epsilon"
     for line in lines:
-        values = {
-            "line": line.line,
-            "time": line.time,
-            "who": line.who,
-            "request": line.request,
-            "purpose": line.purpose,
-            "part": "/".join(f"{partition}={part}" for partition, part in line.path),
-            cost: line.asked / NANO,
-            "charged": line.charged / NANO,
-            "answered": line.answer is not None,
-        }
-        typer.echo(json.dumps(values, ensure_ascii=False))
+        typer.echo(json.dumps(line.as_dict(cost), ensure_ascii=False))
     charged = sum(line.charged for line in lines) / NANO
     told.extra = {"charges": len(lines), "charged": charged}

@@ -2,42 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deid.cli import Summary, again, argument, command, job_count, option, print_rows, working
 from deid.cli.option_groups import TableOutputOptions, WorkOptions
-from deid.linkage.linking import LinkOptions
+from deid.linkage.linking import AppliedOptions
 from deid.table.options import TableOptions
 
 if TYPE_CHECKING:
     from deid.base.late import pd
     from deid.extraction import IdentifierView
-    from deid.linkage.model import LinkageModel
-
-
-@dataclass(frozen=True)
-class AppliedOptions(LinkOptions):
-    """How a table is linked, beside what, and by which model."""
-
-    earlier: str | None = option(
-        None, "Table of an earlier run: its persons keep their ids, and TABLE's rows join them.", metavar="OLD"
-    )
-    model: str | None = option(
-        None, "Apply a model that --save-model wrote; learn none.", "--saved-model", metavar="F", panel="Further files"
-    )
-
-    def applied(self) -> LinkageModel | None:
-        """Read the model that is to be applied."""
-        from deid.linkage.model import read_model
-
-        return None if self.model is None else read_model(Path(self.model))
-
-    def tables(self, source: TableOptions, other: str | None) -> tuple[list[pd.DataFrame], pd.DataFrame | None]:
-        """Read TABLE, the one beside it, and that of the earlier run."""
-        second, known = (None if path is None else source.read(path) for path in (other, self.earlier))
-        return [source.read(), *([] if second is None else [second])], known
 
 
 def _view(source: TableOptions, frame: pd.DataFrame) -> IdentifierView | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,22 +86,7 @@ def verify(
 
         inputs = dict(inputs_of(scan(originals, format)))
     check = checking.check(out, inputs)
-    commands = ", ".join(str(m.run.get("command")) for m in check.manifests)
-    told.notes.append(f"{len(check.manifests)} manifests ({commands}), {check.files} files compared")
-    if check.goes_on:
-        told.notes.append("the feed went on behind the last manifest: it does still, or was killed")
-    told.notes += [f"signed with {fingerprint}" for fingerprint in check.signed_with]
-    told.notes.append(f"last manifest: {check.head}")
-    told.notes += [f"{fault.what}: {fault.where}: {fault.told}" for fault in check.faults]
-    told.notes.append("all holds" if not check.faults else f"{len(check.faults)} things do not hold")
-    told.extra = {
-        "holds": not check.faults,
-        "manifests": len(check.manifests),
-        "compared": check.manifests[-1].compared() if check.manifests else "",
-        "files": check.files,
-        "last": check.head,
-        "faults": [asdict(fault) for fault in check.faults],
-    }
+    told.notes, told.extra = check.sentences(), check.as_dict()
     return EXIT_FAILED if check.faults else 0
 
 
@@ -126,7 +111,7 @@ def page(
     first = checking.first or manifest_path(out or Path())  # one of the two is there
     place = output or (out.with_name(f"{out.name}.manifest.html") if out else first.with_suffix(".html"))
     write_manifest_page(place, check)
-    told.notes.append("all holds" if not check.faults else f"{len(check.faults)} things do not hold")
+    told.notes.append(check.verdict)
     told.places.append(f"wrote {place}")
     told.extra = {"holds": not check.faults}
     return EXIT_FAILED if check.faults else 0

@@ -132,6 +132,11 @@ class NotesRun:
             See `deid.pipeline.table_output.TableOutput`.
         notes, spans : bool
             Whether rows are written, and whether spans are.
+
+        Raises
+        ------
+        ConfigError
+            When IN is no database, or the run that goes on had an edit log.
         """
         from deid.pipeline.note_nlp import NoteNlp, NotesAndSpans
         from deid.pipeline.table_output import TableOutput
@@ -161,6 +166,11 @@ class NotesRun:
             Makes digests of the files that options name; with the version of its map of numbers that the run goes by.
         single : bool, optional
             Whether one file is written; by default where one is read.
+
+        Raises
+        ------
+        ConfigError
+            When one file is to be resumed, or a run with an edit log.
         """
         from deid.pipeline.resuming import RunNote
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,6 @@ from deid.document import Document, Failure
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from deid.document import Edit
     from deid.io import Source
     from deid.pipeline import Pipeline, Scrubbed
 
@@ -47,7 +45,7 @@ def _diff(document: Document, scrubbed: Scrubbed, *, colours: bool) -> Text:
     text, new = document.text, scrubbed.document.text
     out = Text()
     read = 0  # end of the line that was shown last
-    for line_start, line_end, edits in _changed_lines(text, scrubbed):
+    for line_start, line_end, edits in scrubbed.changed_lines(text):
         if line_start > read:
             out.append("…\n", style="dim")
         at = line_start
@@ -62,24 +60,6 @@ def _diff(document: Document, scrubbed: Scrubbed, *, colours: bool) -> Text:
             out.append("\n")
         read = line_end
     return out
-
-
-def _changed_lines(text: str, scrubbed: Scrubbed) -> Iterator[tuple[int, int, list[Edit]]]:
-    """Yield the stretches of whole lines that hold changes, with their edits."""
-    group: list[Edit] = []
-    start = end = 0
-    for edit in scrubbed.edits:
-        line_start = text.rfind("\n", 0, edit.start) + 1
-        line_end = text.find("\n", edit.end - 1) + 1 or len(text)
-        if group and line_start >= end:
-            yield start, end, group
-            group = []
-        if not group:
-            start = line_start
-        group.append(edit)
-        end = max(line_end, edit.end)
-    if group:
-        yield start, end, group
 
 
 def _plain(text: str) -> str:

@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from deid.cli import EXIT_FAILED, Summary, command, option, print_rows, working
-from deid.disclosure.assessment import Finding, Requirements, assess
+from deid.disclosure.assessment import CheckedRequirements, Finding, assess
 from deid.disclosure.options import DiskOptions, VerifierOptions
 from deid.table.options import TableOptions
 
 _TABLES = "Against other tables"
 _CODES = "Columns and codes together"
-
-
-@dataclass(frozen=True)
-class CheckedRequirements(Requirements):
-    """All levels that a verifier knows, that of originals and that of columns and codes together included."""
-
-    PANEL: ClassVar[str] = _TABLES
-    kk: int | None = option(None, "(k,k)-anonymity: rows and originals consistent with each other.")
-    codes: str | None = option(
-        None,
-        "Column of codes: whoever knows the columns of --qi and up to --m codes must find k rows.",
-        metavar="COLUMN",
-        panel=_CODES,
-    )
-    m: int = option(2, "Codes that the attacker knows.", panel=_CODES)
-    code_separator: str = option(";", "Character between the codes of a cell.", metavar="C", panel=_CODES)
 
 
 @command

@@ -2,63 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from deid.base.errors import ConfigError
 from deid.base.files import write_bytes
 from deid.base.keys import load_key
-from deid.cli import EXIT_FAILED, Summary, command, option, print_rows, working
+from deid.cli import EXIT_FAILED, Summary, command, print_rows, working
 from deid.cli.codes import attack
-from deid.disclosure.options import VerifierOptions
+from deid.disclosure.options import AttackerOptions, ExpertOptions, VerifierOptions
 from deid.table.options import TableOptions
 from deid.transactions.attacks import AttackOptions
 
 _ATTACKERS, _REPORT = "Attackers", "Report for an expert determination"
-
-
-@dataclass(frozen=True)
-class AttackerOptions:
-    """What attackers have beside the table."""
-
-    PANEL: ClassVar[str] = _ATTACKERS
-    population: str | None = option(
-        None, "Table of the population, one row a person, with the quasi-identifiers.", metavar="P", panel=""
-    )
-    population_size: int | None = option(None, "Size of the population, to estimate how many are unique in it.")
-    earlier: str | None = option(
-        None, "Another release of these persons: the composition attack.", "--with", metavar="R"
-    )
-    known: str | None = option(
-        None,
-        "For --with: table of persons that the attacker knows, such as the original.",
-        "--known-persons",
-        metavar="O",
-    )
-    mined: str | None = option(
-        None, "Original: mine what its columns rule out, and strike it from the values left (Injector).", "--rules-of",
-        metavar="O",
-    )  # fmt: skip
-    expected: float = option(
-        5.0, "For --rules-of: rows that should have the value, and none has.", "--rules-expect", metavar="N"
-    )
-    threshold: float = option(0.2, "Probability from which a person is at risk.", "--at-risk", metavar="P")
-    codes: str | None = option(
-        None, "Attack this column of diagnosis codes, as deid codes risk does.", metavar="COLUMN"
-    )
-
-
-@dataclass(frozen=True)
-class ExpertOptions:
-    """The signed report that an expert determination needs."""
-
-    PANEL: ClassVar[str] = _REPORT
-    expert_report: Path | None = option(None, "Write the signed report, as JSON.")
-    check_report: Path | None = option(None, "Check the signature of such a report, and that it is of TABLE.")
-    assume: tuple[str, ...] = option((), "A further assumption (repeatable).", metavar="TEXT")
-    policy: str | None = option(None, "Policy of the notes that go along.", metavar="NAME|FILE")
-    key_file: Path | None = option(None, "Key in hex; else the variable DEID_KEY, else ~/.config/deid/key.")
 
 
 @command

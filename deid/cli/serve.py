@@ -53,14 +53,11 @@ def serve(
     from deid.web.listening import run
     from deid.web.service import ROLES, Plan, service
     from deid.web.sessions import Sessions
-    from deid.web.tokens import TokenFile, new_token
+    from deid.web.tokens import TokenFile, said_token
     from deid.web.worker import WorkerRecipe
 
     if asking.new_token is not None and asking.tokens is not None:
-        name, _, roles = asking.new_token.partition("=")
-        if not roles or not frozenset(roles.split(",")) <= ROLES | {"all"}:
-            raise ConfigError("a token needs a name and roles", f"such as lab=scrub,tag; {', '.join(sorted(ROLES))}")
-        sys.stdout.write(new_token(asking.tokens, name, frozenset(roles.split(","))) + "\n")
+        sys.stdout.write(said_token(asking.tokens, asking.new_token, ROLES) + "\n")
         return 0
     if keeping.vault is not None and asking.tokens is None:
         raise ConfigError(

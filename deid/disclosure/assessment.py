@@ -62,7 +62,7 @@ def read_guard(text: str) -> PersonalGuard:
         raise ConfigError("--guard is not of the form COLUMN=P", "for example: --guard guarding=0.5") from None
 
 
-_MODELS, _TABLES = "What must hold", "Against other tables"
+_MODELS, _TABLES, _CODES = "What must hold", "Against other tables", "Columns and codes together"
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,22 @@ class Requirements:
         levels = (self.l, self.entropy_l, self.c, self.alpha, self.t, self.beta)
         models = (self.epsilon_m, self.range_diversity, self.guard)
         return any(asked is not None for asked in (*levels, *models))
+
+
+@dataclass(frozen=True)
+class CheckedRequirements(Requirements):
+    """All levels that a verifier knows, that of originals and that of columns and codes together included."""
+
+    PANEL: ClassVar[str] = _TABLES
+    kk: int | None = option(None, "(k,k)-anonymity: rows and originals consistent with each other.")
+    codes: str | None = option(
+        None,
+        "Column of codes: whoever knows the columns of --qi and up to --m codes must find k rows.",
+        metavar="COLUMN",
+        panel=_CODES,
+    )
+    m: int = option(2, "Codes that the attacker knows.", panel=_CODES)
+    code_separator: str = option(";", "Character between the codes of a cell.", metavar="C", panel=_CODES)
 
 
 def _level_text(level: float | Sequence[float]) -> str:

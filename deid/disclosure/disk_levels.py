@@ -69,7 +69,13 @@ def refuse_unknown(asked: Requirements, known: Sequence[str], what: str) -> None
 
 
 def levels_of(table: DiskTable, qi: Sequence[str], sensitive: Sequence[str], asked: Requirements) -> list[Finding]:
-    """Return what an open table reaches of the columns and levels that are asked for; see `assess_on_disk`."""
+    """Return what an open table reaches of the columns and levels that are asked for; see `assess_on_disk`.
+
+    Raises
+    ------
+    ConfigError
+        When something is asked of sensitive columns, and there are none.
+    """
 
     def shown(name: str) -> str:
         """Return a cell as the verifiers in memory compare it: as text, nothing where it is empty."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -59,6 +60,38 @@ class MethodOptions:
             raise ConfigError("rounds below 0", "0 is the least")
         if self.jobs < 0:
             raise ConfigError("the number of jobs must be at least 1", "such as --jobs 2; 0 for one a core")
+
+
+@dataclass(frozen=True)
+class MethodChoice:
+    """Which method, and what it is told beside its options."""
+
+    PANEL: ClassVar[str] = _HOW
+    method: str = option(
+        "auto",
+        "auto, local, mondrian, relaxed, optimal, greedy, incognito, bottom-up, top-down, hybrid, r-gather, mdav, kk, "
+        "cells, records or same-disease.",
+    )
+    prefix: str | None = option(None, "For same-disease: columns published as their common beginning.", metavar="A,B")
+    rules_left: int | None = option(None, "Values that mined rules must leave everybody.", metavar="L")
+    target: str | None = option(None, "Outcomes that Mondrian's cuts should tell apart.", metavar="A,B")
+    scheme: Path | None = option(None, "Recode as an earlier release, by its scheme.")
+
+
+@dataclass(frozen=True)
+class MapOptions(MethodOptions):
+    """What the map is drawn of."""
+
+    ks: Sequence[int] = option((2, 5, 10, 25, 50), "Values of k.", metavar="N,...")
+    l: int | None = option(None, "Distinct sensitive values in every class.")  # noqa: E741
+    suppression: float = option(0.05, "Share of rows that full-domain methods may suppress.", metavar="P", panel=_HOW)
+    methods: str = option("local,mondrian,optimal", "Methods, see deid anonymize.", metavar="A,B", panel=_HOW)
+    min_utility: float | None = option(
+        None, "Choose the least risk with at least this utility (1 - NCP).", metavar="U", panel="Choices"
+    )
+    max_risk: float | None = option(
+        None, "Choose the greatest utility with at most this average risk.", metavar="R", panel="Choices"
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -140,3 +140,47 @@ class RoleOptions(PersonsOptions):
 
         data = super().open(place, table, published=published)
         return drop_unnamed(data) if self.drop_rest else data
+
+
+@dataclass(frozen=True)
+class AttackerOptions:
+    """What attackers have beside the table."""
+
+    PANEL: ClassVar[str] = "Attackers"
+    population: str | None = option(
+        None, "Table of the population, one row a person, with the quasi-identifiers.", metavar="P", panel=""
+    )
+    population_size: int | None = option(None, "Size of the population, to estimate how many are unique in it.")
+    earlier: str | None = option(
+        None, "Another release of these persons: the composition attack.", "--with", metavar="R"
+    )
+    known: str | None = option(
+        None,
+        "For --with: table of persons that the attacker knows, such as the original.",
+        "--known-persons",
+        metavar="O",
+        repr=False,
+    )
+    mined: str | None = option(
+        None, "Original: mine what its columns rule out, and strike it from the values left (Injector).", "--rules-of",
+        metavar="O",
+    )  # fmt: skip
+    expected: float = option(
+        5.0, "For --rules-of: rows that should have the value, and none has.", "--rules-expect", metavar="N"
+    )
+    threshold: float = option(0.2, "Probability from which a person is at risk.", "--at-risk", metavar="P")
+    codes: str | None = option(
+        None, "Attack this column of diagnosis codes, as deid codes risk does.", metavar="COLUMN"
+    )
+
+
+@dataclass(frozen=True)
+class ExpertOptions:
+    """The signed report that an expert determination needs."""
+
+    PANEL: ClassVar[str] = "Report for an expert determination"
+    expert_report: Path | None = option(None, "Write the signed report, as JSON.")
+    check_report: Path | None = option(None, "Check the signature of such a report, and that it is of TABLE.")
+    assume: tuple[str, ...] = option((), "A further assumption (repeatable).", metavar="TEXT")
+    policy: str | None = option(None, "Policy of the notes that go along.", metavar="NAME|FILE")
+    key_file: Path | None = option(None, "Key in hex; else the variable DEID_KEY, else ~/.config/deid/key.")

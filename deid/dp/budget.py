@@ -159,6 +159,13 @@ class Charge:
         """What noise may be drawn with, of a budget without delta: the cost as a number, rounded down."""
         return from_nano(self.asked)
 
+    def as_dict(self, cost: str) -> dict[str, Any]:
+        """Return the line as JSON values; ``cost`` is what the budget counts, epsilon or rho."""
+        named = {name: getattr(self, name) for name in ("line", "time", "who", "request", "purpose")}
+        part = "/".join(f"{partition}={part}" for partition, part in self.path)
+        amounts = {cost: self.asked / NANO, "charged": self.charged / NANO}
+        return {**named, "part": part, **amounts, "answered": self.answer is not None}
+
 
 class Ledger:
     """A budget in a database; made by `create` or `open`."""

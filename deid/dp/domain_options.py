@@ -195,7 +195,7 @@ class CubeOptions(DomainOptions):
     nonnegative: bool = option(True, "Project onto non-negative counts where that is a step of its own.")
 
     def plan(self, source: JoinedTableOptions, epsilon: float, unit: Any, **whom: Any) -> CubePlan:
-        """Return the plan; see `plan_cube`."""
+        """Return the plan; see `plan_cube`, also for errors."""
         from deid.dp.counting import distinct_cells
         from deid.dp.cube import plan_cube
 
@@ -240,7 +240,7 @@ class SequenceOptions(DomainOptions):
     ends: bool = option(False, "Sequences may end early, at a missing value; else only complete ones count.")
 
     def plan(self, read: Any, epsilon: float, unit: Any, **whom: Any) -> SequencePlan:
-        """Return the plan; see `plan_sequences`."""
+        """Return the plan; see `plan_sequences`, also for errors."""
         from deid.dp.sequences import plan_sequences
 
         if (self.periods is None) == (self.events is None):

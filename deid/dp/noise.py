@@ -235,7 +235,7 @@ class OpenDPNoise:
         return np.asarray(_laplace("f64", scale)(array.ravel().tolist()), np.float64).reshape(array.shape)
 
     def choose(self, scores: npt.ArrayLike, sensitivity: float, epsilon: float) -> int:
-        """Return an index near the greatest score; see `Noise`."""
+        """Return an index near the greatest score; see `Noise`, also for errors."""
         scale = laplace_scale(2 * sensitivity, epsilon)
         values = np.asarray(scores, np.float64).ravel()
         if not values.size:
@@ -318,7 +318,7 @@ class SeededNoise:
         return np.asarray(array + self._generator.laplace(0.0, scale, array.shape), np.float64)
 
     def choose(self, scores: npt.ArrayLike, sensitivity: float, epsilon: float) -> int:
-        """Return an index near the greatest score; see `Noise`."""
+        """Return an index near the greatest score; see `Noise`, also for errors."""
         values = np.asarray(scores, np.float64).ravel()
         if not values.size:
             raise ConfigError("there is nothing to choose from", "give at least one candidate")

@@ -65,7 +65,13 @@ class GaussianPayingOptions(PayingOptions):
 
     @property
     def delta(self) -> float:
-        """The delta of the ledger, where noise is Gaussian; else 0."""
+        """The delta of the ledger, where noise is Gaussian; else 0.
+
+        Raises
+        ------
+        ConfigError
+            When noise is Gaussian, and the budget has none.
+        """
         ledger = self.open() if self.gaussian else None
         found = ledger.account().delta if ledger is not None else 0.0
         if self.gaussian and not found:
@@ -94,7 +100,13 @@ class JoinedTableOptions(TableOptions):
     )  # fmt: skip
 
     def joining(self, person: str | None) -> Callable[[pd.DataFrame], pd.DataFrame]:
-        """Return what joins the second table to rows; they stay as they are where there is none."""
+        """Return what joins the second table to rows; they stay as they are where there is none.
+
+        Raises
+        ------
+        ConfigError
+            When there is one, and no column says whose the rows are.
+        """
         from deid.dp.join import joining
 
         if self.join is None:

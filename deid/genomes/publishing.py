@@ -46,7 +46,13 @@ class GenomeLevels:
         return read_hierarchy(self.hierarchy or shipped)
 
     def bins(self, sites: tuple[str, ...]) -> dict[str, Any]:
-        """Return the bin sizes, by the places of the protected sites."""
+        """Return the bin sizes, by the places of the protected sites.
+
+        Raises
+        ------
+        ConfigError
+            When there is no such site.
+        """
         protected = column_names(self.protect)
         for site in protected:
             if site not in sites:

@@ -221,7 +221,13 @@ def _read(parts: Parts, options: Options) -> Document:
 
 
 def write(document: Document, options: Options) -> dict[str, bytes]:
-    """Return the file of a document by suffix: what was read from one as that, all else as text."""
+    """Return the file of a document by suffix: what was read from one as that, all else as text.
+
+    Raises
+    ------
+    OutputError
+        When it has annotations, or does not fit into the encoding.
+    """
     check_spans(len(document.text), document.spans)
     if document.spans:
         raise OutputError(

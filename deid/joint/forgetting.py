@@ -8,6 +8,7 @@ house, so they are only named.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,11 @@ from deid.base.keys import Key
 from deid.document import Document
 from deid.extraction.view import IdentifierView, provenance_path
 from deid.io import scan
+from deid.joint.options import PersonPlaces
 from deid.manifest.content import log_of, manifest_path, read_manifest
 from deid.pipeline.naming import pseudonym_of_id
+from deid.pipeline.patients import read_patients
+from deid.replacement.vault import Vault
 from deid.table.microdata import check_columns
 from deid.table.table_files import read_table
 
@@ -165,3 +169,58 @@ def documents_of(person: str, release: Path, key: Key, documents: Mapping[str, s
             item.id in names or not {pseudonym, person}.isdisjoint(_values(item.metadata))
         ):
             yield item.id
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """What was removed of one person, and what must be deleted by hand."""
+
+    vault_entries: int
+    view_rows: int
+    annotated_notes: int
+    documents: tuple[tuple[Path, str], ...] = field(repr=False)
+    """Release and id of each document of the person in it."""
+    uncompacted: int
+    """Vaults whose database could not remove old rows from its files."""
+
+    def as_dict(self) -> dict[str, int]:
+        """Return the counts as JSON values."""
+        names = ("vault_entries", "view_rows", "annotated_notes")
+        return {**{name: getattr(self, name) for name in names}, "documents": len(self.documents)}
+
+
+def forget(person: str, places: PersonPlaces, *, who: str, key: Key | None, vault_key: Key | None) -> Forgotten:
+    """Remove one person from vaults, views and projects, and name its documents in releases.
+
+    Parameters
+    ----------
+    person : str
+        The patient's id, as it was when scrubbing.
+    places : PersonPlaces
+    who : str
+        For the audit trail of the vaults.
+    key, vault_key : Key, optional
+        Of the releases and of the vaults, where there are any.
+
+    Raises
+    ------
+    ConfigError
+        When the person is missing, or a release was written with another key: nothing is removed then.
+    DeidError
+        When one of the places cannot be read, or is damaged.
+    """
+    if not person:
+        raise ConfigError("the person is missing", "give the patient's id")
+    documents = read_patients(places.patients) if places.patients else {}
+    releases = () if key is None else tuple((out, key) for out in places.release)
+    for release in releases:  # before anything is removed
+        check_key(*release)
+    entries, uncompacted = 0, 0
+    for vault in () if vault_key is None else tuple((place, vault_key) for place in places.vault):
+        with Vault.open(*vault) as opened:
+            gone, compacted = opened.forget(scopes_of(person, documents), who=who, why=places.why)
+        entries, uncompacted = entries + gone, uncompacted + (not compacted)
+    rows = sum(forget_in_view(path, person, places.column) for path in places.view)
+    notes = sum(forget_in_project(path, person, documents) for path in places.project)
+    named = [(out, own) for out, key in releases for own in documents_of(person, out, key, documents)]
+    return Forgotten(entries, rows, notes, tuple(named), uncompacted)

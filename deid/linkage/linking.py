@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,9 +33,10 @@ from deid.linkage.columns import fields_of, kinds_of, read_records, stacked, sur
 from deid.linkage.comparisons import DOUBTED, Distance, FieldComparison, comparisons_of, with_keys
 from deid.linkage.decisions import Decided, checks
 from deid.linkage.exact import RULES, SURE, exact_edges, facts_of
-from deid.linkage.model import LinkageModel, learn, predict, require_splink
+from deid.linkage.model import LinkageModel, learn, predict, read_model, require_splink
 from deid.table.cell_text import text_list
 from deid.table.microdata import check_columns
+from deid.table.options import TableOptions
 
 PERSON = "person"
 """Column of the ids; one that the table has says which rows are known to be of one person."""
@@ -99,7 +101,13 @@ class LinkOptions:
 
     @property
     def weights(self) -> dict[str, float]:
-        """Factors by column."""
+        """Factors by column.
+
+        Raises
+        ------
+        ConfigError
+            When one is of another form, or negative.
+        """
         try:
             found = {name: float(text) for name, text in _pairs(self.weight, "--weight", "COLUMN=X").items()}
         except ValueError:
@@ -110,7 +118,13 @@ class LinkOptions:
 
     @property
     def distances(self) -> dict[str, Distance]:
-        """Distances by column."""
+        """Distances by column.
+
+        Raises
+        ------
+        ConfigError
+            When one is of another form, or there is no such distance.
+        """
         found = {}
         for name, text in _pairs(self.distance, "--compare", "COLUMN=NAME:A,B").items():
             kind, _, cuts = text.partition(":")
@@ -120,6 +134,27 @@ class LinkOptions:
                 hint = "for example: --compare surname=jaro_winkler:.92,.8"
                 raise ConfigError("--compare is not of the form COLUMN=NAME:A,B", hint) from None
         return found
+
+
+@dataclass(frozen=True)
+class AppliedOptions(LinkOptions):
+    """How a table is linked, beside what, and by which model."""
+
+    earlier: str | None = option(
+        None, "Table of an earlier run: its persons keep their ids, and TABLE's rows join them.", metavar="OLD"
+    )
+    model: str | None = option(
+        None, "Apply a model that --save-model wrote; learn none.", "--saved-model", metavar="F", panel="Further files"
+    )
+
+    def applied(self) -> LinkageModel | None:
+        """Read the model that is to be applied."""
+        return None if self.model is None else read_model(Path(self.model))
+
+    def tables(self, source: TableOptions, other: str | None) -> tuple[list[pd.DataFrame], pd.DataFrame | None]:
+        """Read TABLE, the one beside it, and that of the earlier run."""
+        second, known = (None if path is None else source.read(path) for path in (other, self.earlier))
+        return [source.read(), *([] if second is None else [second])], known
 
 
 def _pairs(texts: Sequence[str], flag: str, form: str) -> dict[str, str]:

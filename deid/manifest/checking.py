@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from deid.base.errors import ConfigError, DeidError, FormatError
 from deid.base.keys import Key
@@ -32,6 +33,34 @@ class Check:
     """SHA-256 of the last manifest."""
     goes_on: bool = False
     """Whether the last manifest is one of a feed that went on behind it: it does still, or was killed."""
+
+    @property
+    def verdict(self) -> str:
+        """Whether all holds, in words."""
+        return f"{len(self.faults)} things do not hold" if self.faults else "all holds"
+
+    def sentences(self) -> list[str]:
+        """Return what was found, in words."""
+        commands = ", ".join(str(m.run.get("command")) for m in self.manifests)
+        return [
+            f"{len(self.manifests)} manifests ({commands}), {self.files} files compared",
+            *(["the feed went on behind the last manifest: it does still, or was killed"] if self.goes_on else []),
+            *(f"signed with {fingerprint}" for fingerprint in self.signed_with),
+            f"last manifest: {self.head}",
+            *(f"{fault.what}: {fault.where}: {fault.told}" for fault in self.faults),
+            self.verdict,
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what was found as JSON values."""
+        return {
+            "holds": not self.faults,
+            "manifests": len(self.manifests),
+            "compared": self.manifests[-1].compared() if self.manifests else "",
+            "files": self.files,
+            "last": self.head,
+            "faults": [asdict(fault) for fault in self.faults],
+        }
 
 
 def check_manifests(

@@ -110,6 +110,23 @@ class Scrubbed:
         for scope, edit, original in zip(scopes, self.edits, self.originals, strict=False):
             yield scope, edit.category, original, self.document.text[edit.new_start : edit.new_end]
 
+    def changed_lines(self, text: str) -> Iterator[tuple[int, int, list[Edit]]]:
+        """Yield the stretches of whole lines of the original text that hold changes, with their edits."""
+        group: list[Edit] = []
+        start = end = 0
+        for edit in self.edits:
+            line_start = text.rfind("\n", 0, edit.start) + 1
+            line_end = text.find("\n", edit.end - 1) + 1 or len(text)
+            if group and line_start >= end:
+                yield start, end, group
+                group = []
+            if not group:
+                start = line_start
+            group.append(edit)
+            end = max(line_end, edit.end)
+        if group:
+            yield start, end, group
+
 
 class Pipeline:
     """Scrubs documents.

@@ -22,7 +22,13 @@ _NOTES, _REPLACING = "Annotations and dates", "Replacing"
 
 
 def read_day(text: str) -> datetime.date:
-    """Read a reference day."""
+    """Read a reference day.
+
+    Raises
+    ------
+    ConfigError
+        When it is no date.
+    """
     try:
         return datetime.date.fromisoformat(text)
     except ValueError:

@@ -93,7 +93,13 @@ class Sums:
 
     @classmethod
     def of_list(cls, values: Any) -> Sums:
-        """Return the sums of `as_list`."""
+        """Return the sums of `as_list`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            When it is none.
+        """
         notes, words, squared, measures = values
         if not all(type(n) is int and n >= 0 for n in (notes, words, squared)):
             raise ValueError

@@ -40,6 +40,13 @@ def cell_batches(place: str, table: str | None, most: int | None = None) -> Gene
     ------
     Cells
         Numbers of SQLite with the decimal places that the column declares. A table without rows is one batch.
+
+    Raises
+    ------
+    ConfigError
+        When the URL holds a password, or the table cannot be told.
+    DeidError
+        When the database cannot be read.
     """
     from deid.base.store import has_password
 

@@ -15,6 +15,7 @@ import hmac
 import re
 import secrets
 import threading
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -194,6 +195,14 @@ def new_token(path: Path, name: str, roles: frozenset[str]) -> str:
     text = path.read_text(encoding="utf-8") if before else ""
     write_bytes(path, f"{text}{'' if not text or text.endswith(chr(10)) else chr(10)}{line}\n".encode(), replace=True)
     return token
+
+
+def said_token(path: Path, said: str, known: Collection[str]) -> str:
+    """Make a token as a user says it, ``NAME=ROLE,...``; errors as those of `new_token`, and for unknown roles."""
+    name, _, roles = said.partition("=")
+    if not roles or not frozenset(roles.split(",")) <= {*known, "all"}:
+        raise ConfigError("a token needs a name and roles", f"such as lab=scrub,tag; {', '.join(sorted(known))}")
+    return new_token(path, name, frozenset(roles.split(",")))
 
 
 def _roles_of(path: Path) -> frozenset[str]:

@@ -1,0 +1,73 @@
+"""A project for what a user names: a project, or notes, beside which one is opened or made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from deid.annotation.project import Project, ProjectLabel
+from deid.base.errors import ConfigError, InputError, require
+from deid.document import Tally
+from deid.io.database_places import is_database
+from deid.io.formats import ReadingOptions
+from deid.phi import LABEL_SETS
+
+_SUFFIX = ".annotations"
+
+
+def open_or_create(
+    source: Path | str, place: Path | None, labels: Sequence[str], reading: ReadingOptions
+) -> tuple[Project, Tally, bool]:
+    """Open the project of some notes, or make it, and put into it the notes that are new.
+
+    Parameters
+    ----------
+    source : Path or str
+        A project; or a file or folder of notes, or a database.
+    place : Path, optional
+        File of the project; by default beside ``source``.
+    labels : sequence of str
+        Of a new project, where the notes bring none: labels or label sets, each with ``=KEY`` behind it or not.
+    reading : ReadingOptions
+
+    Returns
+    -------
+    project : Project
+    tally : Tally
+        What was put into it.
+    made : bool
+        Whether it is new.
+
+    Raises
+    ------
+    ConfigError
+        When ``source`` and ``place`` do not go together, or a label is none.
+    InputError
+        When there are no notes.
+    """
+    if isinstance(source, Path) and is_database(source):
+        require(place is None, "IN is a project, and --project names another one", "leave out one of them")
+        return Project.open(source), Tally(), False
+    if place is None:
+        require(isinstance(source, Path), "a database needs --project", "name a file for the project")
+        place = Path(source).absolute()
+        place = place.with_name((place.name if place.is_dir() else place.stem) + _SUFFIX)
+    found, made = reading.scan(source), not place.exists()
+    if made:
+        if next(iter(found.documents()), None) is None:
+            raise InputError("there are no notes", "name a folder or file with some", str(source))
+        annotated = any(getattr(item, "spans", ()) for item in found.documents())
+        project = Project.create(place, () if annotated else _labels(labels))
+    else:
+        project = Project.open(place)
+    return project, project.add(found.documents()), made
+
+
+def _labels(said: Sequence[str]) -> list[ProjectLabel | str]:
+    made: list[ProjectLabel | str] = []
+    for part in said:
+        category, named, key = part.partition("=")
+        if not category.strip() or len(key) > 1 or (named and not key):
+            raise ConfigError("--label is not a label, nor a label with a key", "for example: --label NAME=n")
+        made += LABEL_SETS[part].names() if part in LABEL_SETS else [ProjectLabel(category, key) if named else category]
+    return made
