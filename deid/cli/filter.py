@@ -40,15 +40,23 @@ class _Feed:
 
     def finish(self, told: Summary, status: int) -> int:
         """Tell the summary, and return the exit status: as given, else by what was left out."""
+        from deid.pipeline.batch import telling
         from deid.reading.languages import foreign
-        from deid.streaming.work import OTHER_LANGUAGE, UNEXAMINED
+        from deid.streaming.work import OTHER_LANGUAGE, TELLING, UNEXAMINED
 
         totals = self.totals
         if unexamined := totals.spans.pop(UNEXAMINED, 0):
             told.notes.append(f"{unexamined} positions of records that nobody examined (--places)")
         told.extra["unexamined"] = unexamined
-        marked = [category for category in totals.spans if category.startswith(OTHER_LANGUAGE)]
-        others = {category.removeprefix(OTHER_LANGUAGE): totals.spans.pop(category) for category in marked}
+
+        def marked(mark: str) -> dict[str, int]:
+            found = [category for category in totals.spans if category.startswith(mark)]
+            return {category.removeprefix(mark): totals.spans.pop(category) for category in found}
+
+        fields, others = {int(number): count for number, count in marked(TELLING).items()}, marked(OTHER_LANGUAGE)
+        if fields:
+            told.notes.append(f"{sum(fields.values())} {telling(fields)}")
+        told.extra["telling_fields"] = {str(number): count for number, count in sorted(fields.items())}
         if others:
             told.notes.append(f"{sum(others.values())} {foreign(others)}")
         told.extra["other_languages"] = dict(sorted(others.items()))

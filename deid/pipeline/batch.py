@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -67,6 +67,8 @@ class Report(Tally):
     """Language -> documents that are surely written in it, and were read in another one."""
     unexamined: int = 0
     """Positions of records that nobody examined, so that nothing of them was passed on (`deid.records`)."""
+    telling: Counter[int] = field(default_factory=Counter)
+    """Number of a field beside text and id -> documents in which its name may be of somebody (`Scrubbed.telling`)."""
 
     def remarks(self, site: SiteLists | None = None, *, per_person: bool = False) -> list[str]:
         """Return what whoever ran it must know.
@@ -118,6 +120,7 @@ class Report(Tally):
                 self.unexamined,
                 "positions of records that nobody examined: no line of the table of places names them (--places)",
             ),
+            (self.telling.total(), telling(self.telling)),
             (self.unlabelled, "annotations were not written: the format has no label for them"),
         ]
         return [text if " list of " in text else f"{count} {text}" for count, text in told if count]
@@ -134,8 +137,19 @@ class Report(Tally):
             "unexamined",
         )
         found: dict[str, Any] = {name: getattr(self, name) for name in (*names, "map_version")}
+        found["telling_fields"] = {str(n): count for n, count in sorted(self.telling.items())}
         found["other_languages"] = dict(sorted(self.other_languages.items()))
         return found | ({"site_lists": self.effect.as_dict()} if site else {})
+
+
+def telling(counted: Mapping[int, int]) -> str:
+    """Return what is told, behind their number, of names of fields that may be of somebody: which fields, no name."""
+    shown = ", ".join(f"{n} ({count})" for n, count in sorted(counted.items())[:10])
+    more = ", ..." if len(counted) > 10 else ""
+    return (
+        "names of fields or columns look like a name, a number or a date, and stay readable (of the fields beside text "
+        f"and id, number {shown}{more}): rename them, or make values of them"
+    )
 
 
 def scrub_files(
@@ -227,6 +241,7 @@ def scrub_files(
             report.without_patient += not result.patient_known
             report.unlisted += not result.patient_listed
             report.unexamined += result.unexamined
+            report.telling.update(result.telling)
             report.effect += result.effect
             report.other_languages.update(filter(None, [result.other_language]))
             collisions.count(result)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 UNEXAMINED = "(not examined)"
 """In place of a category: positions of records that nobody examined (`deid.records`)."""
+TELLING = "(name of field) "
+"""Stands in counts of spans before the number of a field whose name may be of somebody (`Scrubbed.telling`)."""
 OTHER_LANGUAGE = "(written in) "
 """In place of a category, before the code of a language: records that are written in it, and were read in another."""
 
@@ -303,6 +305,7 @@ class Work:
                     spans[UNEXAMINED] += scrubbed.unexamined
                 if self._gauge is not None and sums is not None:
                     self._gauge.take(sums, scrubbed)
+                spans.update(f"{TELLING}{number}" for number in scrubbed.telling)
                 if scrubbed.other_language:
                     spans[OTHER_LANGUAGE + scrubbed.other_language] += 1
         if shape.timeout:
