@@ -17,9 +17,9 @@ from deid.phi import CANONICAL, GROUP
 from deid.reading.lexicon import classes_of
 from deid.reading.view import LOWER, NUMBER, TITLE, UPPER
 from deid.rules.institutions import is_general
-from deid.rules.person_words import PERSON
+from deid.rules.person_words import PERSON, follows_eponym_cue
 from deid.rules.scene import Scene
-from deid.rules.word_classes import CREDENTIAL, EPONYM_HEAD, ORDINARY, PARTICLE, ROLE, TITLES, cues_of
+from deid.rules.word_classes import CREDENTIAL, EPONYM_HEAD, ORDINARY, PARTICLE, ROLE, TITLES
 
 ALONE: Final = 0.95
 """Probability from which a model needs nobody else."""
@@ -47,7 +47,6 @@ _POPULAR: Final = classes_of("popular")
 _NAMESAKE: Final = classes_of("eponym")
 _FUNCTION: Final = classes_of("function")
 _TONGUE: Final = classes_of("nationality")
-_EPONYM: Final = cues_of("eponym")
 _BEHIND: Final = classes_of("credential", "function")
 """Words that stand beside names."""
 _INITIALS: Final = 4
@@ -409,6 +408,8 @@ def names_nobody(scene: Scene, span: Span) -> bool:
         return True
     if words and is_general(scene, words):
         return True
+    if category not in ("HOSPITAL", "ORGANIZATION") and follows_eponym_cue(scene, words):
+        return True
     if words and span.source.startswith(_MODEL) and _compound(scene, words, EPONYM_HEAD):
         return True
     if span.source.startswith(_UNTITLED) and _names_a_thing(scene, words):
@@ -479,7 +480,7 @@ def _compound(scene: Scene, words: list[int], classes: int) -> int:
 
 def _is_thing(scene: Scene, span: Span, words: list[int]) -> bool:
     """Tell whether the name of a person is that of a disease, a sign, a thing: *Morbus Crohn*, *Hüft-TEP*."""
-    if scene.cued(words[0], _EPONYM) or _compound(scene, words, EPONYM_HEAD):
+    if follows_eponym_cue(scene, words) or _compound(scene, words, EPONYM_HEAD):
         return True
     last = _compound(scene, words, ORDINARY) if span.source.startswith(_MODEL) else 0
     return last > 0 and not scene.has(last, PERSON)

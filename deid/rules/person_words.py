@@ -32,12 +32,14 @@ from deid.rules.word_classes import (
     SUFFIX,
     TITLES,
     WORD,
+    cues_of,
 )
 
 __all__ = [
     "Run",
     "behind_small_title",
     "clear",
+    "follows_eponym_cue",
     "is_initial",
     "name_word",
     "read_last_first",
@@ -50,6 +52,7 @@ _QUOTES: Final = {'"': '"', "\u201c": "\u201d", "'": "'", "\u2018": "\u2019", "(
 _MAX_WORDS: Final = 6
 _SMALL_TITLE: Final = 3
 """Letters of a title that is an abbreviation."""
+_EPONYM: Final = cues_of("eponym")
 
 
 class Run:
@@ -162,6 +165,8 @@ def _particles(scene: Scene, index: int, started: bool, relaxed: bool) -> int:
         at += 1
         if scene.word(at) in (".", "'", "\u2019") and scene.starts[at] == scene.ends[at - 1]:
             at += 1
+    if at > index and scene.has(at, TITLES) and scene.capital(at + 1):
+        return index  # "Monsieur le Docteur Roux"
     follows = at > index and scene.same_line(at) and name_word(scene, at, started or relaxed)
     return at if follows and scene.capital(at) else index
 
@@ -197,7 +202,7 @@ def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
     run = Run(index, index, [], [])
     at = index
     while at < scene.count and len(run.names) < _MAX_WORDS:
-        if at > index and not scene.same_line(at):
+        if at > index and (not scene.same_line(at) or (scene.breaks[at] and _opens_line(scene, at))):
             break
         behind = _particles(scene, at, at > index, relaxed)
         if behind > at:
@@ -234,6 +239,20 @@ def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
     # an initial at the end takes its full stop along only when the name goes on; "A." may also end the sentence
     run.end = _suffix(scene, run.end)
     return run
+
+
+def _opens_line(scene: Scene, index: int) -> bool:
+    """Tell whether the first word of a line is a label or a count, and goes on with no name: *Examen :*, *J6*."""
+    behind = index + 1
+    if behind >= scene.count:
+        return False
+    counts = scene.kinds[behind] == NUMBER and scene.starts[behind] == scene.ends[index]
+    return counts or scene.word(behind) == ":"
+
+
+def follows_eponym_cue(scene: Scene, words: list[int]) -> bool:
+    """Tell whether words name a sign or a scale, no person and no place: *signe de Homans*, *score de Manchester*."""
+    return any(scene.cued(i, _EPONYM) for i in words[:2])
 
 
 def credential_follows(scene: Scene, index: int) -> bool:

@@ -29,8 +29,8 @@ from deid.document import Document, Span
 from synthetic.template import Choice, Node, Slot, parse
 
 _MARK = re.compile(r"\[\[([A-Z-]+):([^\]\n]+)\]\]")
-_WIDE = frozenset(("address", "associations", "endings", "hospitals", "kin", "medical_titles", "namesakes", "patients"))
-_WIDE |= {"nouns", "staff", "trades"}
+_WIDE = frozenset(("address", "associations", "endings", "greetings", "hospitals", "kin", "medical_titles"))
+_WIDE |= {"namesakes", "nouns", "patients", "staff", "towns", "trades", "vocabulary"}
 """Lists that the rules alone read."""
 _TODAY = date(2024, 6, 30)
 _DAYS = 365 * 6
@@ -283,7 +283,7 @@ class _Note:
             "masked": f"{given} {last[0].upper()}.",
             "code": code,
         }[form]
-        return text.upper() if slot.case == "!" else text
+        return text.upper() if slot.case == "!" else text.lower() if slot.case == "~" else text
 
     def _code(self, given: str, last: str) -> str:
         """Return letters that somebody signs with."""

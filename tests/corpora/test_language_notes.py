@@ -121,6 +121,13 @@ def test_a_slot_names_the_pool_that_it_is_of(tmp_path: Path) -> None:
         assert full in ("Klinikum Wels", "Klinikum Linz")
 
 
+def test_a_name_can_be_written_in_capitals_or_without(tmp_path: Path) -> None:
+    for note in notes(tmp_path, "{{patient.full!}}/{{doctor.full~}}"):
+        (_, patient), (_, doctor) = fillings(note)
+        assert patient.isupper()
+        assert doctor.islower()
+
+
 @pytest.mark.parametrize("code", ["de", "es", "fr", "nl"])
 def test_all_parts_of_a_language_are_filled(code: str) -> None:
     language = load(code, ROOT)

@@ -6,7 +6,9 @@ import pytest
 
 from deid.detection.alone import in_capitals, stands_alone
 from deid.detection.numbers import plain_scene
-from deid.document import Span
+from deid.detection.options import RecognizerOptions
+from deid.detection.recognizers import build_recognizer
+from deid.document import Document, Span
 from deid.reading.lexicon import load_lexicon
 from deid.rules.scene import Scene
 
@@ -37,3 +39,20 @@ def test_small_words_beside_names_are_cut(language: str, category: str, text: st
 def test_a_label_before_its_colon_is_nobody(text: str, stands: bool) -> None:
     span = Span(0, text.index(":"), "PATIENT", source="model:nl")
     assert stands_alone(scene(text, "nl"), span) is stands
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("Pas de signe de Homans, score de Manchester 3, vit à Manchester.", ["Manchester"]),
+        ("Un long compte rendu de consultation d'arrivant, vu par le Dr Gagnon\nH0 agitation, menaces", ["Gagnon"]),
+        ("Une longue ligne du compte rendu de consultation, avis du Dr Paul\nMercadier ce matin", ["Paul\nMercadier"]),
+        ("À Monsieur le Docteur Ursule Lorent, merci.", ["Ursule Lorent"]),
+        ("Cher Confrère, Chère Consœur, tout va bien.", []),
+        ("Mère rappelée. AS Yassine relance.", ["Yassine"]),
+        ("Groupe O (Rhophylac fait), Tegaderm, Hadlock 45e percentile, T4N1M0, G5L 3B6", ["G5L 3B6"]),
+    ],
+)
+def test_french_things_are_nobody(text: str, left: list[str]) -> None:
+    found = build_recognizer(RecognizerOptions(model="none", language="fr")).find(Document("n", text))
+    assert [text[span.start : span.end] for span in found] == left
