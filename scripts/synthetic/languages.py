@@ -11,7 +11,8 @@ Slots that identify nobody are ``{{noun}}``, ``{{number:60-90}}`` and the lists 
 somebody signs with, ``{{date.week}}`` is a week of the calendar, ``{{age:0-17}}`` is an age within bounds,
 ``{{hospital.bare}}`` is of the pool ``hospital_bare``. The table ``shapes`` says how many notes are in capitals
 (``upper``), without them (``lower``), or without the signs of the language (``ascii``); ``people.second`` how many
-people have two family names, of which ``{{doctor.first}}`` is the first.
+people have two family names, of which ``{{doctor.first}}`` is the first; ``{{doctor.short}}`` has that one alone; ``!``
+and ``~`` write a name in capitals or without. Of an item of a pool what stands before ``^`` is outside the span.
 """
 
 from __future__ import annotations
@@ -233,7 +234,9 @@ class _Note:
         elif kind == "url":
             self._add("URL", f"www.{self._pool('domain')}")
         else:
-            self._add(_WORDS[kind], self._digits(self._filled(self._pool_or_form(kind, slot.form))))
+            before, _, text = self._digits(self._filled(self._pool_or_form(kind, slot.form))).rpartition("^")
+            self.say(before)
+            self._add(_WORDS[kind], text)
 
     def _within(self, slot: Slot, low: int, high: int) -> int:
         """Return a number within the bounds that a slot names, or these."""
@@ -276,6 +279,7 @@ class _Note:
             "last": last,
             "first": self.first.get(slot.entity, last),
             "given": given,
+            "short": f"{given} {self.first.get(slot.entity, last)}",
             "inverted": f"{last}, {given}",
             "reversed": f"{last} {given}",
             "initial": f"{given[0]}. {last}",

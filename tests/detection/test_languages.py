@@ -113,6 +113,54 @@ def test_spanish_notes() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("no atiende / cel 15 6544 8123 buzón", "15 6544 8123"),
+        ("Celular (55) 0335-4219, recados", "(55) 0335-4219"),
+        ("Fono 9 6224 3368 apagado", "9 6224 3368"),
+        ("Fono 45 2 234567", "45 2 234567"),
+        ("llamar al 0034 91 346 7618", "0034 91 346 7618"),
+        ("Tel. 222 912 11 73", "222 912 11 73"),
+        ("tfno: 601.17.71.10", "601.17.71.10"),
+        ("Wasap: 1165432109", "1165432109"),
+        ("su nuera Rosa 099 123 456", "099 123 456"),
+        ("hijo (305) 555-1234", "(305) 555-1234"),
+        ("Trabajo social, ext. 3962", "3962"),
+    ],
+)
+def test_telephones_of_spanish_countries(text: str, number: str) -> None:
+    spans = build_recognizer(RecognizerOptions(model="none", language="es")).find(Document("n", text))
+    assert (number, "NUMERO_TELEFONO") in [(text[s.start : s.end], s.category) for s in spans]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "registro 14-feb 22:40: duerme",
+        "el 7 de octubre 05:12 h, cesárea",
+    ],
+)
+def test_an_hour_is_no_year_in_spanish(text: str) -> None:
+    spans = build_recognizer(RecognizerOptions(model="none", language="es")).find(Document("n", text))
+    assert [text[s.start : s.end] for s in spans] in (["14-feb"], ["7 de octubre"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Unidad de Nutrición Clínica y Dietética.",
+        "Hospital de Día, sillón 8, suero.",
+        "Tijera de Mayo y pinza.",
+        "Ictericia Kramer II, cordón seco.",
+        "Vía Venosa, Sonda 16.",
+        "Medio interno 140, presión 120-300.",
+    ],
+)
+def test_spanish_wards_and_eponyms_are_nobody(text: str) -> None:
+    assert not build_recognizer(RecognizerOptions(model="none", language="es")).find(Document("n", text))
+
+
 def test_an_unknown_language_is_refused_with_the_list() -> None:
     with pytest.raises(ConfigError) as error:
         build_recognizer(RecognizerOptions(model="none", language="tlh"))
