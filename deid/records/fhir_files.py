@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from deid.base.errors import DeidError
@@ -14,21 +15,27 @@ from deid.records.record import Record
 from deid.records.tables import Table
 
 _BEGINNING = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{")
+_PERSONS = ("Patient", "RelatedPerson")
 _BORDER = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:\s*"[A-Z][A-Za-z]+")?|[{}\[\]]', re.DOTALL)
 
 
 def begins(head: bytes) -> bool:
     """Tell whether bytes begin as a resource does: an object with a ``resourceType`` of its own."""
+    return bool(_type_of(head))
+
+
+def _type_of(head: bytes) -> str:
+    """Return the ``resourceType`` of an object's own; empty where there is none."""
     if (found := _BEGINNING.match(head)) is None:
-        return False
+        return ""
     depth = 1
     for sign in _BORDER.finditer(head, found.end()):
         if depth == 1 and sign[1] == b"resourceType" and sign[2]:
-            return True
+            return sign[2].decode().rpartition(":")[2].strip(' \t\r\n"')
         depth += (sign[0] in b"{[") - (sign[0] in b"}]")
         if not depth:
             break
-    return False
+    return ""
 
 
 def read_all(
@@ -70,12 +77,12 @@ def _whole(line: bytes) -> bool:
 
 @functools.lru_cache(maxsize=4)
 def known_beside(path: Path, table: Table) -> Mapping[str, tuple[tuple[str, str], ...]]:
-    """Return what the patients' resources of a bulk export say, for the notes beside them.
+    """Return what the patients' resources of a bulk export say, for the notes beside them and among them.
 
     Parameters
     ----------
     path : Path
-        A file of the export; those whose names begin with Patient or RelatedPerson are read.
+        A file of the export; those whose names begin with Patient or RelatedPerson are read, and itself.
     table : Table
 
     Returns
@@ -84,14 +91,21 @@ def known_beside(path: Path, table: Table) -> Mapping[str, tuple[tuple[str, str]
         Patient's id -> what is told of the patient, see `Record.told`.
     """
     found: dict[str, tuple[tuple[str, str], ...]] = {}
-    for file in files_beside(path):
-        for record in read_all(file.read_bytes(), table, {}):
-            if isinstance(record, Record) and record.patient is not None:
-                found[record.patient] = (*found.get(record.patient, ()), *record.told)
+    for file in dict.fromkeys((*files_beside(path), path)):
+        contents = tuple(split(file.read_bytes()))
+        if len(contents) == 1 and file == path:
+            continue  # it knows itself
+        for content in contents:
+            if _type_of(content) not in _PERSONS:
+                continue
+            with suppress(DeidError):  # told where it is to be written
+                record = read(content, table, {})
+                if record.patient is not None:
+                    found[record.patient] = (*found.get(record.patient, ()), *record.told)
     return found
 
 
 def files_beside(path: Path) -> list[Path]:
     """Return the files of patients' resources in the folder of a file of a bulk export."""
     files = sorted(path.parent.glob("*.ndjson")) if path.suffix == ".ndjson" else []
-    return [file for file in files if file.name.partition(".")[0].partition("-")[0] in ("Patient", "RelatedPerson")]
+    return [file for file in files if file.name.partition(".")[0].partition("-")[0] in _PERSONS]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import run
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -428,6 +429,32 @@ def test_names_of_the_patients_file_are_known_in_the_notes_beside_it(surrogates:
     text = "\n".join(s for r in resources_of(out) for s in strings(r))
     for word in ("Lindqvist", "Per ", "Imogen", "Haverford", "517801", "555 0162", "2/3/1958"):
         assert word not in text
+
+
+@pytest.mark.parametrize("said", ["James", "James rests today", "Thornbury rests"])
+def test_persons_of_a_file_are_known_in_all_of_it(tmp_path: Path, surrogates: Pipeline, said: str) -> None:
+    """Before or behind them, beside a patient that cannot be read."""
+    name = {"family": "Thornbury", "given": ["James"]}
+    person = {"resourceType": "Patient", "id": "p1", "name": [name]}
+    notes = [
+        {"resourceType": "Observation", "id": f"o{n}", "subject": {"reference": "Patient/p1"}, "valueString": said}
+        for n in range(2)
+    ]
+    path = tmp_path / "all.ndjson"
+    lines = [json.dumps(one) for one in (notes[0], person, notes[1])]
+    path.write_text("\n".join([*lines, '{"resourceType": "Patient", "id": "p2", "name": [}']))
+    read = list(read_all(path.read_bytes(), TABLE, known_beside(path, TABLE)))
+    written = [surrogates(document(r, str(n))).document.record for n, r in enumerate(read) if isinstance(r, Record)]
+    assert len(read) == 4
+    first, _, last = (json.loads(one.data).get("valueString", "") for one in written if one is not None)
+    assert first == last
+    assert not {"James", "Thornbury"} & set(first.split())
+    # as a feed has it, which knows those before
+    path.write_text("\n".join(lines[1:]) + "\n")
+    assert run("scrub", path, tmp_path / "a.ndjson", "--model", "none", "--key-file", tmp_path / "key")
+    assert run("filter", path, "-o", tmp_path / "b.ndjson", "--model", "none", "--key-file", tmp_path / "key")
+    assert (tmp_path / "a.ndjson").read_bytes() == (tmp_path / "b.ndjson").read_bytes()
+    assert said not in (tmp_path / "a.ndjson").read_text()
 
 
 def test_dates_keep_their_precision(surrogates: Pipeline) -> None:
