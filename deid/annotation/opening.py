@@ -1,16 +1,19 @@
-"""A project for what a user names: a project, or notes, beside which one is opened or made."""
+"""A project for what a user names: a project, or notes, beside which one is opened or made; and notes out of one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from deid.annotation.project import Project, ProjectLabel
 from deid.base.errors import ConfigError, InputError, require
-from deid.document import Tally
+from deid.document import Document, Tally
+from deid.io import FORMATS, check_output, check_suffix, open_writer
+from deid.io.conversion import Conversion
 from deid.io.database_places import is_database
-from deid.io.formats import ReadingOptions
-from deid.phi import LABEL_SETS
+from deid.io.formats import Options, ReadingOptions
+from deid.io.reading import get_format
+from deid.phi import LABEL_SETS, map_used_labels
 
 _SUFFIX = ".annotations"
 
@@ -71,3 +74,47 @@ def _labels(said: Sequence[str]) -> list[ProjectLabel | str]:
             raise ConfigError("--label is not a label, nor a label with a key", "for example: --label NAME=n")
         made += LABEL_SETS[part].names() if part in LABEL_SETS else [ProjectLabel(category, key) if named else category]
     return made
+
+
+def export_notes(
+    project: Path,
+    target: Path,
+    to: str,
+    annotator: str,
+    *,
+    unfinished: bool = False,
+    map_to: str | None = None,
+    drop_unmapped: bool = False,
+    any_label: bool = False,
+    watch: Callable[[Iterator[Document]], Iterable[Document]] = iter,
+) -> Conversion:
+    """Write what an annotator accepted.
+
+    Parameters
+    ----------
+    project, target : Path
+        A project, and the new file or folder.
+    to, map_to, drop_unmapped, watch
+        As those of `deid.io.conversion.convert`: format, label set, and what of other labels becomes.
+    annotator : str
+    unfinished : bool
+        Notes that are not done too.
+    any_label : bool
+        Accept labels outside the format's label sets.
+
+    Raises
+    ------
+    DeidError
+        When the project, the output, the format or the label set cannot be used.
+    """
+    format = get_format(to, FORMATS)
+    with Project.open(project) as opened:
+        used = [label.category for label in opened.labels()]
+        mapping = map_used_labels(used, map_to).to if map_to else None
+        check_output(project, target)
+        check_suffix(False, FORMATS["text"], target, format, FORMATS.values())  # a project is like a folder
+        done = Conversion(target=to)
+        with open_writer(target, to, Options(any_label=any_label)) as writer:
+            items = watch(opened.documents(annotator, done=not unfinished))
+            done.write(items, writer, mapping, format, drop_unmapped)
+    return done.told()

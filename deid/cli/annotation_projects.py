@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from deid.base.errors import require
 from deid.base.files import check_new_file
 from deid.cli import IN, KeyOptions, OutputOptions, Summary, argument, command, option, print_sections, progress
 from deid.cli.notes import DROP_UNMAPPED, NEW_OUT, TO
-from deid.document import Document, Failure, Tally, failure_of
+from deid.document import Document, Failure
 from deid.io.formats import ReadingOptions
 
 _PROJECT = argument("File of an annotation project.", metavar="PROJECT")
@@ -81,33 +80,14 @@ def export(
 
     Example: deid annotate export notes.annotations gold.jsonl --to jsonl --annotator anna
     """
-    from deid import io
-    from deid.io.conversion import relabelled
-    from deid.io.formats import Options
-    from deid.io.reading import get_format
-    from deid.phi import map_used_labels
+    from deid.annotation.opening import export_notes
 
-    format = get_format(to, io.FORMATS)
-    dropped: Counter[str] = Counter()
-    with Project.open(project) as opened:
-        used = [label.category for label in opened.labels()]
-        to_label = map_used_labels(used, map).to if map else None
-        io.check_output(project, target)
-        io.check_suffix(False, io.FORMATS["text"], target, format, io.FORMATS.values())  # a project is like a folder
-        with io.open_writer(target, to, Options(any_label=any_label)) as writer:
-
-            def write(document: Document) -> Iterator[str]:
-                ready, left = relabelled(document, to_label, format, drop_unmapped)
-                writer.write(ready)
-                dropped.update(left)
-                return (span.category for span in ready.spans)
-
-            tally = Tally()
-            items = opened.documents(annotator, done=not unfinished)
-            tally.each(progress(items, "writing"), write, failure_of)
-    told.take(tally)
-    if dropped:
-        told.notes.append(f"{dropped.total()} spans have no place in {to} and were left out")
+    done = export_notes(
+        project, target, to, annotator, unfinished=unfinished, map_to=map, drop_unmapped=drop_unmapped,
+        any_label=any_label, watch=lambda items: progress(items, "writing"),
+    )  # fmt: skip
+    told.take(done)
+    told.notes += done.remarks
     if not told.documents and not told.failures:
         told.notes.append(f"{annotator} is done with no note; --unfinished takes others too")
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 from deid.base.errors import ConfigError, LabelError
 from deid.document import Document, Failure, Tally, failure_of
@@ -30,6 +31,30 @@ class Conversion(Tally):
     """Spans that were left out, by label."""
     remarks: list[str] = field(default_factory=list)
     """What the user must know: labels that changed their meaning, files that were not read."""
+
+    def write(
+        self,
+        items: Iterable[Document | Failure],
+        writer: Writer,
+        mapping: Mapping[str, str | None] | None,
+        target: Format,
+        drop_unmapped: bool,
+    ) -> None:
+        """Write documents as the target can hold them; parameters as those of `relabelled`."""
+
+        def step(item: Document) -> Iterator[str]:
+            document, dropped = relabelled(item, mapping, target, drop_unmapped)
+            writer.write(document)
+            self.dropped.update(dropped)
+            return (shown_label(span.category) for span in document.spans)
+
+        self.each(items, step, failure_of)
+
+    def told(self) -> Self:
+        """Return it, with a remark on what was left out."""
+        if self.dropped:
+            self.remarks.append(f"{self.dropped.total()} spans have no place in {self.target} and were left out")
+        return self
 
 
 def convert(
@@ -89,17 +114,8 @@ def convert(
         )
         done = result.documents + len(result.failures)
         with open_writer(place, target.name, writing, single=single) as writer:
-
-            def write(item: Document, writer: Writer = writer) -> Iterator[str]:
-                document, dropped = relabelled(item, mapping, target, drop_unmapped)
-                writer.write(document)
-                result.dropped.update(dropped)
-                return (shown_label(span.category) for span in document.spans)
-
-            result.each(watch(part.documents(done + 1)), write, failure_of)
-    if result.dropped:
-        result.remarks.append(f"{result.dropped.total()} spans have no place in {target.name} and were left out")
-    return result
+            result.write(watch(part.documents(done + 1)), writer, mapping, target, drop_unmapped)
+    return result.told()
 
 
 def _parts(source: Source, target: Format, out_path: Path) -> Iterator[tuple[Path, Source, bool | None]]:
