@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -223,8 +223,7 @@ def hips(
     Example: deid experiment hips corpus/train --test corpus/dev --report hips.html
     """
     from deid.experiments.hips import hips
-    from deid.experiments.page import hips_sections
-    from deid.experiments.plots import plot_hips
+    from deid.experiments.page import HIPS
     from deid.pipeline.known_people import recognizer_of
     from deid.replacement.policy import DEFAULT_POLICY
 
@@ -236,11 +235,7 @@ def hips(
         policy=policy or DEFAULT_POLICY,
         key=None if key_file is None else load_key(key_file, create=False)[0],
     )  # fmt: skip
-    settings = setup.settings(folds=folds.folds, seed=options.seed)
-    values = {"settings": settings, **result.as_dict()}
-    sections = hips_sections(result)
-    places.show(
-        Outcome("Hiding in plain sight", sections, result.table(), values, lambda: plot_hips(result.curve)), told
-    )
+    values = {"settings": setup.settings(folds=folds.folds, seed=options.seed), **result.as_dict()}
+    places.show(replace(HIPS.again(values), rows=result.table()), told)
     if not result.leaks:
         told.notes.append("the tagger missed nothing in the test set, so there was nothing to find")

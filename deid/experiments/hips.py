@@ -155,7 +155,7 @@ def hips(
         released = [release(pipeline, d, recognizer.find(d)) for d in test]
     notes = [document for document, _ in released]
     candidates = [c for _, own in released for c in own]
-    again = replace(setup, documents=notes, groups=None)
+    again = replace(setup, documents=notes, test=None, groups=None)
     trials = [Trial(train, scored, setup.features, setup.options) for train, scored in again.parts()]
     found: dict[str, Sequence[Span]] = {}
     for outcome in again.run(trials):

@@ -34,9 +34,8 @@ def compare_learners(setup: TrialSetup, *, algorithms: Sequence[str] = tuple(LEA
     """
     if set(algorithms) - set(LEARNERS) or len(set(algorithms)) < len(algorithms) or not algorithms:
         raise ConfigError("a learner to compare is unknown or named twice", "known: " + ", ".join(LEARNERS))
-    documents, test, features, options = setup.documents, setup.test or (), setup.features, setup.options
-    pool = [*documents, *test]
-    trained, scored = tuple(range(len(documents))), tuple(range(len(documents), len(pool)))
+    test, features, options = setup.test or (), setup.features, setup.options
+    trained, scored = setup.parts()[0]
     trials = [Trial(trained, scored, features, dataclasses.replace(options, algorithm=name)) for name in algorithms]
     rows = [
         {
@@ -44,6 +43,6 @@ def compare_learners(setup: TrialSetup, *, algorithms: Sequence[str] = tuple(LEA
             "train_cpu_seconds": outcome.seconds,
             **figures(score(test, outcome.answers[0.0], features)),
         }
-        for name, outcome in zip(algorithms, setup.run(trials, pool), strict=True)
+        for name, outcome in zip(algorithms, setup.run(trials), strict=True)
     ]
     return pd.DataFrame(rows).sort_values("strict_f1", ascending=False, ignore_index=True)

@@ -61,7 +61,7 @@ def learning_curve(
     if model is not None:
         features = model.decoder.features
         options = dataclasses.replace(options, scheme=str(model.description["options"]["scheme"]))
-    pool = [*documents, *(test or ())]
+    pool = setup.pool
     plan: list[tuple[dict[str, str | float], Trial | None]] = []
     for repeat in range(repeats):
         order = np.random.default_rng(setup.seed + repeat).permutation(len(documents)).tolist()
@@ -78,7 +78,7 @@ def learning_curve(
             for name in ("scratch", "model") if start else ("scratch",):
                 trial = Trial(chosen, tuple(scored), features, options, start=start if name == "model" else None)
                 plan.append(({"start": name, "documents": size, "repeat": repeat}, trial))
-    outcomes = setup.run([trial for _, trial in plan if trial is not None], pool)
+    outcomes = setup.run([trial for _, trial in plan if trial is not None])
     rows = []
     for row, planned in plan:
         if planned is not None:

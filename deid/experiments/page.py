@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from deid.base.late import pd
 from deid.base.reports import Section
 from deid.experiments.active_learning import documents_needed
 from deid.experiments.crossval import CrossValidation
-from deid.experiments.hips import ATTACKS, Hips
+from deid.experiments.hips import ATTACKS
 from deid.experiments.learning import STARTS
-from deid.experiments.outcome import Form
-from deid.experiments.plots import plot_active_learning, plot_learning, plot_sampling, plot_subsets
+from deid.experiments.outcome import Form, frame_of
+from deid.experiments.plots import plot_active_learning, plot_hips, plot_learning, plot_sampling, plot_subsets
 from deid.experiments.sampling import CURVES
 from deid.experiments.subsets import MEASURES
 from deid.labeling.learners import LEARNERS
@@ -111,18 +112,18 @@ def sampling_section(frame: pd.DataFrame) -> Section:
     )
 
 
-def hips_sections(result: Hips) -> tuple[Section, ...]:
-    """Return the re-tagging table and the attacks as sections."""
+def hips_sections(attacks: pd.DataFrame, values: Mapping[str, Any]) -> tuple[Section, ...]:
+    """Return the re-tagging table and the attacks as sections; values are those of `Hips.as_dict`."""
     return (
         Section.of(
             "Re-tagging",
-            result.retagging.to_dict("records"),
+            frame_of(values["retagging"]).to_dict("records"),
             {"train": "{train}", "test": "{test}"} | _scores("leaks_", "documents_"),
             "A tagger trained on one text and scored on the other. " + _NOTE.partition(" Leaks/doc")[0],
         ),
         Section.of(
             "Finding what was missed",
-            [row | {"attack": ATTACKS[row["attack"]]} for row in result.attacks.to_dict("records")],
+            [row | {"attack": ATTACKS[row["attack"]]} for row in attacks.to_dict("records")],
             {
                 "attack": "{attack}",
                 "flagged": "{flagged:.0f}",
@@ -132,8 +133,8 @@ def hips_sections(result: Hips) -> tuple[Section, ...]:
                 "lift": "{lift:.2f}",
                 "AUC": "{auc:.2f}",
             },
-            f"{result.documents} released documents with {result.identifiers} identifiers, {result.leaks} of them "
-            "originals that were missed. Flagged: as many as there are leaks; knowing the program all that it "
+            "{documents} released documents with {identifiers} identifiers, {leaks} of them ".format(**values)
+            + "originals that were missed. Flagged: as many as there are leaks; knowing the program all that it "
             "never writes, by the parrot all that it does not find. Lift: precision over that of chance. Ties count as "
             "expected in random order.",
         ),
@@ -224,3 +225,10 @@ QUEUES = Form(
     "Strict F1 over notes and over words annotated, a line a queue",
 )
 LEARNT = Form("Learners", lambda frame, _: [learners_section(frame)])
+HIPS = Form(
+    "Hiding in plain sight",
+    hips_sections,
+    lambda _, values: plot_hips(frame_of(values["curve"])),
+    "Share of missed identifiers met over identifiers examined, a line an attack",
+    "attacks",
+)

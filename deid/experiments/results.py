@@ -23,12 +23,10 @@ from deid.disclosure.frontier import ChosenRelease, Point, plot_map
 from deid.experiments.codes import CODES
 from deid.experiments.conclusions import CONCLUSIONS
 from deid.experiments.dp import BINS, COMPARED, SWEPT
-from deid.experiments.hips import Hips
 from deid.experiments.linkage import LINKED
 from deid.experiments.models import MODELS
 from deid.experiments.outcome import Form, frame_of
-from deid.experiments.page import FEATURES, LEARNING, LEARNT, QUEUES, SAMPLING, hips_sections
-from deid.experiments.plots import plot_hips
+from deid.experiments.page import FEATURES, HIPS, LEARNING, LEARNT, QUEUES, SAMPLING
 from deid.experiments.private_linkage import FILTERS
 from deid.experiments.robustness import Robustness, robustness_section
 from deid.experiments.same_disease import ONE_DISEASE
@@ -314,13 +312,6 @@ def _again(*forms: Form) -> Callable[[Values], Shown]:
     return shown
 
 
-def _hips(values: Values) -> Shown:
-    retagging, attacks, curve = (frame_of(values[name]) for name in ("retagging", "attacks", "curve"))
-    found = Hips(retagging, attacks, curve, values["documents"], values["identifiers"], values["leaks"])
-    alt = "Share of missed identifiers met over identifiers examined, a line an attack"
-    return Shown("Hiding in plain sight", hips_sections(found), [Plot(plot_hips(curve), alt)])
-
-
 def _robustness(values: Values) -> Shown:
     rows = [Robustness(**row) for row in values["perturbations"]]
     figure, axes = new_figure(8, 1 + 0.35 * len(rows))
@@ -381,7 +372,7 @@ _KINDS: Mapping[str, Callable[[Values], Shown]] = {
     "experiment learners": _again(LEARNT),
     "experiment dp": _again(COMPARED, SWEPT, BINS),
     "experiment sequences": _again(LENGTHS),
-    "experiment hips": _hips,
+    "experiment hips": _again(HIPS),
     "experiment robustness": _robustness,
     "experiment linkage": _again(LINKED),
     "experiment private-linkage": _again(FILTERS),

@@ -70,20 +70,14 @@ def sampling_curves(setup: TrialSetup, *, points: Points = Points()) -> pd.DataF
     ConfigError
         When ``options`` sample already, or the folds cannot be made.
     """
-    documents, test, features, options = setup.documents, setup.test, setup.features, setup.options
+    pool, parts, features, options = setup.pool, setup.parts(), setup.features, setup.options
     if options.window is not None or options.o_sampling is not None or options.acceptance:
         raise ConfigError("the training options sample already", "leave sampling to the points of the curves")
-    if test is None:
-        parts = setup.parts()
-        pool = list(documents)
-    else:
-        pool = [*documents, *test]
-        parts = [(tuple(range(len(documents))), tuple(range(len(documents), len(pool))))]
     plan = _plan(options, points)
     trials = [
         Trial(train, scored, features, changed, biases) for _, _, changed, biases in plan for train, scored in parts
     ]
-    outcomes = setup.run(trials, pool)
+    outcomes = setup.run(trials)
     rows = []
     for curve, value, _, biases in plan:
         found = [next(outcomes) for _ in parts]

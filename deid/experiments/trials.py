@@ -84,8 +84,16 @@ class TrialSetup:
     jobs: int = 1
     report: Report | None = field(default=None, repr=False)
 
+    @property
+    def pool(self) -> list[Document]:
+        """All documents, those of the test set behind the others."""
+        return [*self.documents, *(self.test or ())]
+
     def parts(self) -> list[Split]:
-        """Return what each fold is trained and scored on."""
+        """Return what is trained and scored on: of each fold, or with a test set the one part, by places in `pool`."""
+        if self.test is not None:
+            count = len(self.documents)
+            return [(tuple(range(count)), tuple(range(count, len(self.pool))))]
         return splits(assign_folds(self.documents, self.folds, self.seed, groups=self.groups))
 
     def settings(self, **others: Any) -> dict[str, Any]:
@@ -93,8 +101,8 @@ class TrialSetup:
         return {"features": self.features.spec(), "options": asdict(self.options), **others}
 
     def run(self, trials: Sequence[Trial], documents: Sequence[Document] | None = None) -> Iterator[TrialResult]:
-        """Run trials on these documents, or on others; see `run_trials`."""
-        pool = self.documents if documents is None else documents
+        """Run trials on these documents (`pool`), or on others; see `run_trials`."""
+        pool = self.pool if documents is None else documents
         return run_trials(pool, trials, jobs=self.jobs, report=self.report)
 
 
