@@ -128,6 +128,11 @@ class OutputError(DeidError):
     """Something that cannot be written as asked."""
 
 
+def method_fault(what: str) -> OutputError:
+    """Return the error of a release that its verifier rejects, so that nothing is released."""
+    return OutputError(what, "this is a fault of the method: please report it; nothing was released")
+
+
 class TakenError(OutputError):
     """Something is at the place of a new file, perhaps since a moment ago."""
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid.base.arrays import FloatArray, IndexArray, IntArray
-from deid.base.errors import ConfigError, DeidError, OutputError, require
+from deid.base.errors import ConfigError, DeidError, method_fault, require
 from deid.base.files import part_folder
 from deid.base.pool import Pool
 from deid.disclosure.assessment import Finding, Requirements
@@ -168,10 +168,7 @@ def anonymize_on_disk(
             findings = levels_of(written, data.quasi_identifiers, data.sensitive, asked)
         failed = [finding.name for finding in findings if finding.failed]
         if failed or rows != found.rows:
-            raise OutputError(
-                f"the verifier rejects what was written: {', '.join(failed) or 'rows are missing'}",
-                "this is a fault of the method: please report it; nothing was released",
-            )
+            raise method_fault(f"the verifier rejects what was written: {', '.join(failed) or 'rows are missing'}")
         part.chmod(0o600)
         part.replace(out)
     fates = {name: (role, FATES[role]) for name, role in roles.items()}
@@ -512,7 +509,4 @@ class _Cutter:
                 table = cover_table([str(texts[label])], known, tree)
                 true = bool(table[0, : len(known)].all()) and (len(known) == len(values) or bool(table[0, -1]))
             if not true:
-                raise OutputError(
-                    f"a cell of {column.name} is not true of its rows",
-                    "this is a fault of the method: please report it; nothing was released",
-                )
+                raise method_fault(f"a cell of {column.name} is not true of its rows")

@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 from deid.base.arrays import IndexArray
-from deid.base.errors import ConfigError, OutputError, require
+from deid.base.errors import ConfigError, method_fault, require
 from deid.base.late import pd
 from deid.base.options import column_names
 from deid.disclosure.assessment import Finding, Requirements, assess, guards_of
@@ -479,10 +479,8 @@ def finish(
     recoded, rows = recoded.arranged(order), rows[order]
     untrue = [name for name in data.quasi_identifiers if not _covers(data, recoded, name, rows)]
     if untrue:
-        raise OutputError(
-            f"the method {method} published cells of {', '.join(untrue)} that are not true of their rows",
-            "this is a fault of the method: please report it; nothing was released",
-        )
+        cells = ", ".join(untrue)
+        raise method_fault(f"the method {method} published cells of {cells} that are not true of their rows")
     originals = _like(data, rows) if asked.kk is not None else None
     findings = assess(recoded, asked, population=population, originals=originals)
     if rules_left is not None:
@@ -493,10 +491,7 @@ def finish(
     failed = [f for f in findings if f.failed]
     if failed:
         names = ", ".join(f.name for f in failed)
-        raise OutputError(
-            f"the verifier rejects what the method {method} found: {names} not reached",
-            "this is a fault of the method: please report it; nothing was released",
-        )
+        raise method_fault(f"the verifier rejects what the method {method} found: {names} not reached")
     loss = information_loss(data, recoded, asked.k or asked.kk or 1)
     against = None if population is None else population_risk(recoded, population)
     return Release(data, recoded, rows, method, asked, options, tuple(findings), loss, against=against, **told)

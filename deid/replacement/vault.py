@@ -302,10 +302,7 @@ class Vault:
             count += 1
             fingerprint += row.fingerprint
         if (count, fingerprint % (1 << 256)) != (state.entries, state.fingerprint):
-            raise StoreError(
-                f"entries were removed, added or exchanged ({count} instead of {state.entries})",
-                "restore a copy, and find out who wrote it",
-            )
+            raise rows.altered(f"entries were removed, added or exchanged ({count} instead of {state.entries})")
         return list(rows.trail(connection, self._sealer, state))
 
     def rotate(self, new_key: Key, *, who: str, why: str) -> bool:

@@ -50,6 +50,11 @@ AUDIT = sql.Table(
 )
 
 
+def altered(what: str, position: str = "") -> StoreError:
+    """Return the error of a vault that somebody else wrote to."""
+    return StoreError(what, "restore a copy, and find out who wrote it", position=position)
+
+
 @dataclass(frozen=True, slots=True)
 class AuditLine:
     """One line of the audit trail. Holds no original."""
@@ -126,7 +131,7 @@ class VaultState:
         if not hmac.compare_digest(bytes(row.key_check), own["key_check"]):
             raise ConfigError("the key is not this vault's", "give the key that it was made or last rotated with")
         if not hmac.compare_digest(bytes(row.state_check), own["state_check"]):
-            raise StoreError("the vault's account of itself was altered", "restore a copy, and find out who wrote it")
+            raise altered("the vault's account of itself was altered")
 
     def row(self, sealer: Sealer) -> dict[str, Any]:
         """Return the row with its checks."""
@@ -213,9 +218,7 @@ def entries(connection: sql.Connection, sealer: Sealer, where: sql.ColumnElement
             bound = b"".join(bytes(row[column]) for column in ("pair", "surrogate", "scoped", "original"))
             values = sealer.unseal("entry", bytes(row["sealed"]), bound)
             if values is None:
-                raise StoreError(
-                    "an entry was altered", "restore a copy, and find out who wrote it", position=f"row {last}"
-                )
+                raise altered("an entry was altered", f"row {last}")
             entry = Entry(*(str(values[name]) for name in ("scope", "category", "original", "surrogate")))
             yield OpenedRow(last, entry, sealer.fingerprint([_content(dict(row))]))
         if len(rows) < _CHUNK:
@@ -286,17 +289,11 @@ def trail(connection: sql.Connection, sealer: Sealer, state: VaultState) -> Iter
         link = sealer.check("link", end, number, bytes(row.sealed))
         values = sealer.unseal("audit", bytes(row.sealed), number)
         if row.line != expected or values is None or not hmac.compare_digest(link, bytes(row.link)):
-            raise StoreError(
-                "the audit trail was altered", "restore a copy, and find out who wrote it", position=f"line {expected}"
-            )
+            raise altered("the audit trail was altered", f"line {expected}")
         end = link
         yield AuditLine(**values)  # type: ignore[arg-type]
     if expected != state.audit_lines or not hmac.compare_digest(end, state.audit_end):
-        raise StoreError(
-            "the audit trail was cut or lengthened",
-            "restore a copy, and find out who wrote it",
-            position=f"line {expected}",
-        )
+        raise altered("the audit trail was cut or lengthened", f"line {expected}")
 
 
 def copy_line(connection: sql.Connection, sealer: Sealer, state: VaultState, line: AuditLine) -> VaultState:

@@ -11,8 +11,7 @@ import re
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from deid.base.errors import ConfigError, FormatError, InputError, OutputError
-from deid.base.files import os_reason
+from deid.base.errors import ConfigError, FormatError, OutputError
 from deid.base.late import pd
 from deid.base.private_folder import PrivateFolder
 
@@ -53,19 +52,10 @@ def read_statistics(path: Path) -> tuple[list[str], list[list[Any]]]:
     ------
     ConfigError
         When pyreadstat is not installed.
-    InputError
-        When the file cannot be read.
     FormatError
         When it is damaged.
     """
     pyreadstat = _library(str(path))
-    try:
-        with path.open("rb"):
-            pass
-    except OSError as error:
-        raise InputError(
-            f"cannot be read ({os_reason(error)})", "check the path and its permissions", str(path)
-        ) from None
     try:
         frame, _ = getattr(pyreadstat, _READERS[path.suffix.lower()])(str(path))
     except Exception:  # whatever the library says of a damaged file can quote it

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
-from deid.base.errors import ConfigError, OutputError
+from deid.base.errors import ConfigError, method_fault
 from deid.base.late import pd
 from deid.table.hierarchy import Hierarchy
 from deid.transactions.attacks import Attack, attack_codes
@@ -194,10 +194,7 @@ def anonymize_codes(
     findings = chosen.check(source, found, asked)
     failed = [finding.model for finding in findings if not finding.verdict.holds]
     if failed:
-        raise OutputError(
-            f"the verifier rejects what the method {method} found: {', '.join(failed)} not reached",
-            "this is a fault of the method: please report it; nothing was released",
-        )
+        raise method_fault(f"the verifier rejects what the method {method} found: {', '.join(failed)} not reached")
     return CodesRelease(
         original,
         found.published,
@@ -225,7 +222,4 @@ def _check_true(original: Transactions, published: Transactions, method: str) ->
             held |= original.bits[place[code]] if code in place else 0
         untrue |= bool(bits & ~held)
     if untrue:
-        raise OutputError(
-            f"the method {method} published items that are not true of their records",
-            "this is a fault of the method: please report it; nothing was released",
-        )
+        raise method_fault(f"the method {method} published items that are not true of their records")
