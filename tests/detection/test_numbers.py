@@ -162,6 +162,24 @@ def test_readings_speak_the_language_of_the_notes(text: str, part: str, category
 @pytest.mark.parametrize(
     ("text", "part", "reads"),
     [
+        ("03/11 7h : Mme Fontaine", "03/11", True),
+        ("revient le 4 ou le 5.", "4", True),
+        ("arrêt jusqu'au 9 inclus", "9", True),
+        ("en consultation le 23.09 avec", "23.09", True),
+        ("passe de 12 au 40 mg", "40", False),
+        ("monte au 20 mg", "20", False),
+        ("prend 4 comprimés", "4", False),
+    ],
+)
+def test_days_of_french_notes_are_dates(text: str, part: str, reads: bool) -> None:
+    start = text.index(part)
+    span = Span(start, start + len(part), "DATE", source="model:fr")
+    assert bool(Numbers(plain_scene(text, load_lexicon("fr"))).read(span)) is reads
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "reads"),
+    [
         ("seen May 4, 5", "5", True),  # a day of the date beside it
         ("seen 3/4/2019 to 12", "12", True),
         ("seen May 4, 20/20 vision", "20/20", False),  # two numbers that no calendar has
