@@ -67,8 +67,8 @@ def test_notes_of_many_layouts(path: Path) -> None:
     recognizer = build_recognizer(RecognizerOptions(language=path.stem))
     for half in (notes[0::2], notes[1::2]):
         recall, precision = words(recognizer, half)
-        assert recall >= (0.90 if path.stem == "es" else 0.92)
-        assert precision >= (0.82 if path.stem == "es" else 0.90)  # MEDDOCAN marks sexes and relatives, too
+        assert recall >= (0.94 if path.stem == "es" else 0.92)
+        assert precision >= (0.83 if path.stem == "es" else 0.90)  # MEDDOCAN marks sexes and relatives, too
 
 
 @pytest.mark.parametrize(("language", "found", "right"), [("de", 0.95, 0.91), ("nl", 0.94, 0.94), ("es", 0.90, 0.88)])
@@ -83,7 +83,7 @@ def test_letters_of_many_kinds(language: str, found: float, right: float) -> Non
 
 
 @pytest.mark.parametrize(
-    ("language", "found", "right"), [("de", 0.93, 0.86), ("fr", 0.90, 0.86), ("nl", 0.93, 0.87), ("es", 0.84, 0.82)]
+    ("language", "found", "right"), [("de", 0.93, 0.86), ("fr", 0.90, 0.86), ("nl", 0.93, 0.87), ("es", 0.88, 0.85)]
 )
 def test_kinds_of_notes_that_nothing_was_made_with(language: str, found: float, right: float) -> None:
     """Triage, midwives, dentists, insurers, boards, rounds: notes of even numbers were only ever scored."""
