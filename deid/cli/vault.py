@@ -207,7 +207,13 @@ def forget(
     )
     if places.vault and places.patients is None:
         told.notes.append("without --patients only what was scrubbed under the patient's id is found")
-    if not any(counts.values()):
+    if found.untold:
+        told.notes.append(f"{found.untold} released documents say not whose they are: name them with --patients")
+    nothing = not any(count for name, count in counts.items() if name != "untold")
+    if nothing:
         told.notes.append("nothing of this person was found: check the id, the key, --column and --patients")
-    told.notes.append("yours to delete: original notes, tables of patients, backups and copies of all of these")
-    return 0 if any(counts.values()) else EXIT_FAILED
+    told.notes.append(
+        "yours to delete: original notes, also in folders done and failed, tables of patients and of persons that were "
+        "linked, lists of what failed (OUT.failed), backups and copies of all of these"
+    )
+    return EXIT_FAILED if nothing else 0

@@ -7,6 +7,7 @@ house, so they are only named.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,9 +23,13 @@ from deid.joint.options import PersonPlaces
 from deid.manifest.content import log_of, manifest_path, read_manifest
 from deid.pipeline.naming import pseudonym_of_id
 from deid.pipeline.patients import read_patients
+from deid.records.record import renamer
+from deid.replacement.numbers import numbers_of, replace_number
 from deid.replacement.vault import Vault
 from deid.table.microdata import check_columns
 from deid.table.table_files import read_table
+
+_PSEUDONYM = re.compile(r"patient-[0-9a-f]{16}")
 
 
 def scopes_of(person: str, documents: Mapping[str, str]) -> frozenset[str]:
@@ -141,10 +146,11 @@ def check_key(release: Path, key: Key) -> None:
         )
 
 
-def documents_of(person: str, release: Path, key: Key, documents: Mapping[str, str]) -> Iterator[str]:
-    """Yield the ids of the documents of a scrubbed release that are about a person.
+def documents_of(person: str, release: Path, key: Key, documents: Mapping[str, str]) -> tuple[list[str], int]:
+    """Return the ids of the documents of a scrubbed release that are about a person, and how many say of nobody.
 
-    They are found by the pseudonym of the person in a field, or by the document's id or its pseudonym.
+    They are found by the pseudonym of the person in a field, by the document's id or its pseudonym, and in records
+    (messages, resources, clinical documents) by what the patient's number or id has become.
 
     Parameters
     ----------
@@ -163,12 +169,26 @@ def documents_of(person: str, release: Path, key: Key, documents: Mapping[str, s
     """
     own = {document for document, patient in documents.items() if patient == person}
     names = own | {pseudonym_of_id(key, document) for document in own}
+    others = {pseudonym_of_id(key, document) for document in documents} | set(documents)
     pseudonym = key.pseudonym("patient", person)
+    called = {pseudonym, person, renamer(key)(person), replace_number(numbers_of(key), person)} - {""}
+    found, untold = [], 0
     for item in scan(release).documents():
-        if isinstance(item, Document) and (
-            item.id in names or not {pseudonym, person}.isdisjoint(_values(item.metadata))
-        ):
-            yield item.id
+        if not isinstance(item, Document):
+            continue
+        fields, patients = set(_values(item.metadata)), _patients(item)
+        if item.id in names or not called.isdisjoint(fields | patients):
+            found.append(item.id)
+        elif item.id not in others and not patients and not any(map(_PSEUDONYM.fullmatch, fields)):
+            untold += 1
+    return found, untold
+
+
+def _patients(document: Document) -> frozenset[str]:
+    """Return what those are called whom a record is about; nobody where the policy wrote all numbers alike."""
+    record = document.record
+    said = () if record is None else (record.patient, *record.owners)
+    return frozenset(patient for patient in said if patient and not patient.startswith("["))
 
 
 @dataclass(frozen=True)
@@ -180,13 +200,16 @@ class Forgotten:
     annotated_notes: int
     documents: tuple[tuple[Path, str], ...] = field(repr=False)
     """Release and id of each document of the person in it."""
+    untold: int
+    """Documents of the releases that say not whose they are."""
     uncompacted: int
     """Vaults whose database could not remove old rows from its files."""
 
     def as_dict(self) -> dict[str, int]:
         """Return the counts as JSON values."""
         names = ("vault_entries", "view_rows", "annotated_notes")
-        return {**{name: getattr(self, name) for name in names}, "documents": len(self.documents)}
+        counts = {name: getattr(self, name) for name in names}
+        return {**counts, "documents": len(self.documents), "untold": self.untold}
 
 
 def forget(person: str, places: PersonPlaces, *, who: str, key: Key | None, vault_key: Key | None) -> Forgotten:
@@ -222,5 +245,9 @@ def forget(person: str, places: PersonPlaces, *, who: str, key: Key | None, vaul
         entries, uncompacted = entries + gone, uncompacted + (not compacted)
     rows = sum(forget_in_view(path, person, places.column) for path in places.view)
     notes = sum(forget_in_project(path, person, documents) for path in places.project)
-    named = [(out, own) for out, key in releases for own in documents_of(person, out, key, documents)]
-    return Forgotten(entries, rows, notes, tuple(named), uncompacted)
+    named, untold = [], 0
+    for out, own in releases:
+        found, unknown = documents_of(person, out, own, documents)
+        named += [(out, document) for document in found]
+        untold += unknown
+    return Forgotten(entries, rows, notes, tuple(named), untold, uncompacted)

@@ -137,6 +137,39 @@ def test_a_release_of_another_key_is_refused_before_anything_is_forgotten(site: 
     assert "0 entries of vaults" not in said  # the refused run removed none
 
 
+MESSAGES = {
+    "a.hl7": "MSH|^~\\&|L|H|E|H|20190314||ADT^A01|M1|P|2.5.1\rPID|1||4711203^^^H^MR||Smithson^Annabel\r"
+    "MSH|^~\\&|L|H|E|H|20190314||ADT^A01|M2|P|2.5.1\rPID|1||8822114^^^H^MR||Oldcastle^Bertram\r"
+    "MSH|^~\\&|L|H|E|H|20190314||ADT^A17|M3|P|2.5.1\rPID|1||8822114^^^H^MR\rPV1|1\rPID|2||4711203^^^H^MR\rPV1|2\r",
+    "b.ndjson": '{"resourceType": "Patient", "id": "4711203"}\n{"resourceType": "Patient", "id": "8822114"}\n'
+    '{"resourceType": "Observation", "id": "o", "status": "final", "subject": {"reference": "Patient/4711203"}}\n',
+}
+
+
+@pytest.mark.parametrize(("name", "found"), [("a.hl7", ["1", "3"]), ("b.ndjson", ["1", "3"])])
+def test_records_of_a_person_are_found_in_a_release_of_records(site: Path, name: str, found: list[str]) -> None:
+    Path(name).write_text(MESSAGES[name])
+    key = ("--key-file", "key")
+    assert run("scrub", name, f"out-{name}", "--model", "none", *key)[0] == 0
+    status, said = run("forget", "4711203", "--in-release", f"out-{name}", *key)
+    assert status == 0, said
+    assert [json.loads(line)["document"] for line in said.splitlines() if line.startswith("{")] == found
+    assert "say not whose" not in said
+
+
+def test_documents_of_which_nobody_can_tell_are_counted(site: Path) -> None:
+    key = ("--key-file", "key")
+    Path("a.hl7").write_text(MESSAGES["a.hl7"])
+    assert run("scrub", "a.hl7", "redacted.hl7", "--model", "none", "--policy", "redact", *key)[0] == 0
+    assert run("scrub", "in", "out", "--model", "none", *key)[0] == 0
+    status, said = run("forget", "4711203", "--in-release", "redacted.hl7", "--in-release", "out", *key)
+    assert status == 1
+    assert "6 released documents say not whose they are" in said
+    _, said = run("forget", "p1", "--in-release", "out", "--patients", "patients.csv", *key)
+    assert "say not whose" not in said
+    assert "OUT.failed" in said
+
+
 def test_what_is_missing_is_said(site: Path) -> None:
     for arguments in (("p1",), ("", "--in-view", "view.csv"), ("p1", "--in-view", "none.csv")):
         assert run("forget", *arguments)[0] != 0

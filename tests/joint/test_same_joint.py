@@ -135,7 +135,7 @@ def extracted(by: str, rounds: int, link: str, table: bool, gold: bool, said: di
         made.view.write(Path("view.csv"))
         first = [Path(name).read_text() for name in ("view.csv", "view.provenance.csv")]
         gone = [forget_in_view(Path("view.csv"), person, "person") for person in ("P1", "P9", "a", "nobody")]
-        own = [[*documents_of(person, Path("notes.jsonl"), KEY, {"a": "p", "e": "q"})] for person in ("p", "q", "b")]
+        own = [documents_of(person, Path("notes.jsonl"), KEY, {"a": "p", "e": "q"})[0] for person in ("p", "q", "b")]
         failures = [[f.name, f.index, f.path] for f in made.failures]
         rest = [made.documents, made.rounds, made.contradicted, made.view.conflicts, failures, gone, own]
         return [rest, first, Path("view.csv").read_text()]
