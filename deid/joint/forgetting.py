@@ -170,14 +170,14 @@ def documents_of(person: str, release: Path, key: Key, documents: Mapping[str, s
     own = {document for document, patient in documents.items() if patient == person}
     names = own | {pseudonym_of_id(key, document) for document in own}
     others = {pseudonym_of_id(key, document) for document in documents} | set(documents)
-    pseudonym = key.pseudonym("patient", person)
-    called = {pseudonym, person, renamer(key)(person), replace_number(numbers_of(key), person)} - {""}
+    called = {key.pseudonym("patient", person), person}
+    mapped = {person, renamer(key)(person), replace_number(numbers_of(key), person)}
     found, untold = [], 0
     for item in scan(release).documents():
         if not isinstance(item, Document):
             continue
         fields, patients = set(_values(item.metadata)), _patients(item)
-        if item.id in names or not called.isdisjoint(fields | patients):
+        if item.id in names or not called.isdisjoint(fields) or not mapped.isdisjoint(patients):
             found.append(item.id)
         elif item.id not in others and not patients and not any(map(_PSEUDONYM.fullmatch, fields)):
             untold += 1
