@@ -39,6 +39,13 @@ cost the row, a column may have a further cell, the last one, for what is missin
     width = 10
     missing = "unknown"                # the further cell: rows where nothing stands
     missing_codes = ["999"]            # and rows where one of these does, whatever the domain says of it
+
+and one of numbers a cell for all that is above, before that of what is missing::
+
+    [columns.age]
+    range = [0, 84]
+    width = 5
+    above = "85+"                      # rows where this stands, and those with 85 or more
 """
 
 from __future__ import annotations
@@ -66,8 +73,8 @@ _DECLARATIONS = ("values", "range", "edges", "dates", "tree", "from_data")
 _MISSING = {"missing", "missing_codes"}
 _OPTIONS = {
     "values": {"ordered", "source"} | _MISSING,
-    "range": {"width", "outside", "source"} | _MISSING,
-    "edges": {"outside", "source"} | _MISSING,
+    "range": {"above", "width", "outside", "source"} | _MISSING,
+    "edges": {"above", "outside", "source"} | _MISSING,
     "dates": {"by", "outside", "source"} | _MISSING,
     "tree": {"within", "paired", "source"},
     "from_data": {"public_source", "values"} | _MISSING,
@@ -185,6 +192,14 @@ class Dimension:
         return str(self.declaration.get("public_source") or self.declaration.get("source") or "declared")
 
     @property
+    def above(self) -> tuple[str, float] | None:
+        """The cell of all numbers above a range, and the least of these, which its name stands for."""
+        if "above" not in self.declaration:
+            return None
+        ends = self.declaration["range"] if "range" in self.declaration else self.declaration["edges"]
+        return str(self.declaration["above"]), float(ends[-1]) + ("range" in self.declaration)
+
+    @property
     def missing(self) -> int:
         """The cell of what is missing, the last one; -1 where it was declared without."""
         return len(self) - 1 if "missing" in self.declaration else -1
@@ -278,10 +293,22 @@ def declare(name: str, declaration: Mapping[str, Any], column: pd.Series | None 
     if declaration.get("outside", "drop") not in ("drop", "clip"):
         raise ConfigError(f"the domain of {name!r} has another outside than drop or clip", 'write outside = "clip"')
     try:
-        made = _FORMS[form](name, declaration, column)
+        made = _with_above(_FORMS[form](name, declaration, column))
         return made if "missing" not in declaration and "missing_codes" not in declaration else _with_missing(made)
     except (TypeError, ValueError):
         raise ConfigError(f"the domain of {name!r} is not of the form it claims", TO_DECLARE) from None
+
+
+def _with_above(made: Dimension) -> Dimension:
+    """Return a dimension with a further cell for all numbers above, where one is declared."""
+    if made.above is None:
+        return made
+    label = made.declaration["above"]
+    if not isinstance(label, str) or cell_text(label) != label:
+        raise ConfigError(f"the cell above the range of {made.name!r} has no name", 'write above = "85+"')
+    if (number := cell_number(label)) is not None and number < made.above[1]:
+        raise ConfigError(f"the name of the cell above the range of {made.name!r} lies in it", 'write above = "85+"')
+    return replace(made, labels=(*made.labels, label))
 
 
 def _with_missing(made: Dimension) -> Dimension:
@@ -309,7 +336,10 @@ def _labels(name: str, values: Sequence[object]) -> tuple[str, ...]:
     for value in values:
         label = cell_text(value)
         if label is None:
-            raise ConfigError(f"the domain of {name!r} has an empty value", "empty cells are missing, and in no cell")
+            raise ConfigError(
+                f"the domain of {name!r} has an empty value",
+                'empty cells are in none; missing = "unknown" in a file (--domains) gives them one',
+            )
         labels.append(label)
     return tuple(labels)
 
@@ -435,9 +465,16 @@ def _locator(dimension: Dimension) -> Callable[[str], int]:
     declaration, count = dimension.declaration, len(dimension) - (dimension.missing >= 0)
     clip = declaration.get("outside") == "clip"
 
+    top = dimension.above
+
+    def number_of(text: str) -> float | None:
+        return top[1] if top and text == top[0] else cell_number(text)
+
     def inside(place: float) -> int:
         if clip:
             return int(min(max(place, 0), count - 1))
+        if top and place >= count:
+            return count - 1
         return int(place) if 0 <= place < count else -1
 
     if "range" in declaration:
@@ -445,7 +482,7 @@ def _locator(dimension: Dimension) -> Callable[[str], int]:
         width = int(declaration.get("width", 1))
 
         def by_range(text: str) -> int:
-            number = cell_number(text)
+            number = number_of(text)
             if number is None or number != math.floor(number):
                 return -1
             return inside((number - low) // width if number <= high else count)
@@ -455,7 +492,7 @@ def _locator(dimension: Dimension) -> Callable[[str], int]:
         edges = [float(value) for value in declaration["edges"]]
 
         def by_edges(text: str) -> int:
-            number = cell_number(text)
+            number = number_of(text)
             return -1 if number is None else inside(bisect.bisect_right(edges, number) - 1)
 
         return by_edges

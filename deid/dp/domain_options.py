@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from deid.dp.options import JoinedTableOptions
     from deid.dp.sequences import SequencePlan
 
-_FLAG_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:/(\d+))?")
+_FLAG_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:/(\d+))?(?:,\s*([^,]+?))?\s*")
 _DAY = r"\d{4}-\d{2}-\d{2}"
 _FLAG_DATES = re.compile(rf"({_DAY})\.\.({_DAY})(?:/(year|quarter|month))?", re.ASCII)
 
 
 def parse_flag(text: str) -> tuple[str, dict[str, Any]]:
-    """Parse ``COLUMN=A,B,C``, ``COLUMN=LOW..HIGH``, ``COLUMN=LOW..HIGH/WIDTH`` or ``COLUMN=DAY..DAY/quarter``.
+    """Parse ``COLUMN=A,B,C``, ``COLUMN=LOW..HIGH``, ``COLUMN=LOW..HIGH/WIDTH,ABOVE`` or ``COLUMN=DAY..DAY/quarter``.
 
     Returns
     -------
     column : str
         Name of the column.
     declaration : dict
-        Its domain, as in a file of domains: ``values``, or ``range`` (whole numbers, both included) and ``width``, or
-        ``dates`` (both included) and ``by``, a year if it is not said.
+        Its domain, as in a file of domains: ``values``, or ``range`` (whole numbers, both included), ``width``
+        and ``above``, or ``dates`` (both included) and ``by``, a year if it is not said.
 
     Raises
     ------
@@ -45,12 +45,17 @@ def parse_flag(text: str) -> tuple[str, dict[str, Any]]:
     """
     name, values = named_value(text, "--domain", TO_DECLARE)
     match = _FLAG_RANGE.fullmatch(values)
-    if match:
-        low, high, width = match.groups()
-        return name, {"range": [int(low), int(high)], "width": int(width or 1)}
+    if match and ".." not in (match[4] or ""):
+        found: dict[str, Any] = {"range": [int(match[1]), int(match[2])], "width": int(match[3] or 1)}
+        return name, found | ({"above": match[4]} if match[4] else {})
     match = _FLAG_DATES.fullmatch(values)
     if match:
         return name, {"dates": [match[1], match[2]], "by": match[3] or "year"}
+    if ".." in values:
+        raise ConfigError(
+            f"the domain of {name!r} is no range that is known",
+            "0..84/5, 0..84/5,85+ or 2004-01-01..2021-12-31/year; values with two points go into a file (--domains)",
+        )
     return name, {"values": [value.strip() for value in values.split(",")]}
 
 
@@ -79,7 +84,7 @@ class DomainOptions:
 
     domains: tuple[Path, ...] = option((), "Declared domains of the columns (TOML, docs/cube.md; repeatable).")
     domain: tuple[str, ...] = option(
-        (), "Domain: A,B,C, LOW..HIGH, LOW..HIGH/WIDTH or DAY..DAY/month (repeatable).", metavar="COLUMN=VALUES"
+        (), "Domain: A,B,C, LOW..HIGH, LOW..HIGH/WIDTH,ABOVE or DAY..DAY/month (repeatable).", metavar="COLUMN=VALUES"
     )
 
     def parts(self, texts: Iterable[str], table: Callable[[], pd.DataFrame]) -> list[tuple[Dimension, str]]:

@@ -76,7 +76,8 @@ class QueryColumn:
         for form in ("range", "edges"):
             if form in dimension.declaration:
                 ends = dimension.declaration[form]
-                return cls(True, (float(ends[0]), float(ends[-1])), dimension)
+                highest = dimension.above[1] if dimension.above else float(ends[-1])
+                return cls(True, (float(ends[0]), highest), dimension)
         return cls(False, None, dimension)
 
 
@@ -114,7 +115,11 @@ def column_values(series: pd.Series, column: QueryColumn) -> Computed:
     written, dimension = list(texts.cat.categories), column.dimension
     coded = np.zeros(len(written), bool) if dimension is None else dimension.is_missing(written)
     if column.numeric:
-        found = [None if missing else cell_number(text) for text, missing in zip(written, coded, strict=True)]
+        label, least = (dimension and dimension.above) or ("", None)
+        found = [
+            None if missing else least if least is not None and text == label else cell_number(text)
+            for text, missing in zip(written, coded, strict=True)
+        ]
         distinct = np.array([*(np.nan if number is None else number for number in found), np.nan])
     else:
         labels = written if dimension is None else dimension.name_cells(written)

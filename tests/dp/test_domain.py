@@ -36,6 +36,18 @@ from deid.dp.domain_options import parse_flag, parse_lengths, parse_shares, pars
             ["75", "88", "999", "999.0", "80", "", None, "unknown", "200", "x"],
             [0, 1, 2, 2, 2, 2, 2, 2, 1, -1],
         ),
+        (
+            {"range": [0, 84], "width": 50, "above": "85+", "missing": "unknown"},
+            ["0-49", "50-84", "85+", "unknown"],
+            ["84", "85+", "85", "104.0", "85.5", "-1", "", "86+"],
+            [1, 2, 2, 2, -1, -1, 3, -1],
+        ),
+        (
+            {"edges": [0, 4, 10], "above": "10 or more", "outside": "clip"},
+            ["[0,4)", "[4,10)", "10 or more"],
+            ["9.9", "10", "1e6", "10 or more", "-1", "high"],
+            [1, 2, 2, 2, 0, -1],
+        ),
         ({"values": ["1", "2"], "missing": "none"}, ["1", "2", "none"], ["2.0", None, "9"], [1, 2, -1]),
         ({"dates": ["2019-01-01", "2019-12-31"], "missing": "no"}, ["2019", "no"], ["", "2019-02-01"], [1, 0]),
     ],
@@ -79,6 +91,9 @@ def test_a_public_domain_does_not_list_the_codes_of_what_is_missing() -> None:
         ({"range": [0, 10**8], "width": 5}, "20,000,001 cells, too many to hold"),
         ({"dates": ["2015-01-01", "2016-12-31"], "by": "half-year"}, "Hint: take year, quarter, month"),
         ({"range": [9, 0]}, "not of the form it claims"),
+        ({"range": [0, 84], "above": "9"}, "lies in it"),
+        ({"range": [0, 84], "above": 85}, "has no name"),
+        ({"values": ["0", ""]}, 'missing = "unknown"'),
     ],
 )
 def test_a_domain_that_cannot_be_says_why(declaration: dict[str, object], what: str) -> None:
@@ -126,6 +141,10 @@ def test_wrong_declarations_are_refused(declaration: dict[str, Any]) -> None:
 
 def test_flags_and_files(tmp_path: Path) -> None:
     assert parse_flag("age=0..129/10") == ("age", {"range": [0, 129], "width": 10})
+    assert parse_flag("age=0..84/5, 85+") == ("age", {"range": [0, 84], "width": 5, "above": "85+"})
+    for wrong in ("day=2004..2021/year", "age=0..84/5,85..90", "age=0..84,85+,unknown"):
+        with pytest.raises(ConfigError, match="no range that is known"):
+            parse_flag(wrong)
     assert parse_flag('"dose=mg"=1,2') == ("dose=mg", {"values": ["1", "2"]})
     assert parse_flag('"a ""b"""=1') == ('a "b"', {"values": ["1"]})
     assert parse_flag("sex=F, M") == ("sex", {"values": ["F", "M"]})

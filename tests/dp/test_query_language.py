@@ -142,3 +142,16 @@ def test_arithmetic_is_that_of_python(tree: object) -> None:
 
     found = evaluate_value(parse_value(text(tree)), FRAME.iloc[:1], COLUMNS)
     assert found[0] == eval(text(tree))
+
+
+def test_a_number_above_a_range_counts_as_the_least_of_these() -> None:
+    column = QueryColumn.of(declare("age", {"range": [0, 84], "width": 5, "above": "85+", "missing": "unknown"}))
+    assert column.bounds == (0.0, 85.0)
+    frame = pd.DataFrame({"age": ["85+", "84", "unknown", "90"]})
+    assert evaluate_condition(parse_condition("age >= 85"), frame, {"age": column}).tolist() == [
+        True,
+        False,
+        False,
+        True,
+    ]
+    assert evaluate_value(parse_value("age + 1"), frame, {"age": column})[:2].tolist() == [86.0, 85.0]
