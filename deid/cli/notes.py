@@ -210,7 +210,7 @@ class NotesRun:
 
     def finish(
         self,
-        results: Iterable[str] | dict[str, Any] | None = None,
+        results: Iterable[str] | None = None,
         beside: dict[str, Path | None] | None = None,
         **facts: Any,
     ) -> None:
@@ -218,17 +218,15 @@ class NotesRun:
 
         Parameters
         ----------
-        results : iterable of str or dict, optional
-            Values of the manifest, or names of those of the summary that it holds; by default all of these.
+        results : iterable of str, optional
+            Names of the values of the summary that the manifest holds; by default all of these.
         beside, facts
             See `deid.manifest.Run.finish`.
         """
         self._list_failed()
-        values = self.told.extra
-        if not isinstance(results, dict):
-            results = values if results is None else {name: values[name] for name in results}
-        told: dict[str, Any] = {"inputs": inputs_of(self.found), "root": self.found.root, "results": results}
-        self.told.sign(self._out, beside=beside, **told, **facts)
+        kept = {name: self.told.extra[name] for name in (self.told.extra if results is None else results)}
+        inputs, root = inputs_of(self.found), self.found.root
+        self.told.sign(self._out, beside=beside, inputs=inputs, root=root, results=kept, **facts)
 
     def _list_failed(self) -> None:
         """List the documents that failed, for another run; only the user may read the list."""

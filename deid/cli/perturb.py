@@ -28,7 +28,6 @@ def perturb(
     --noise cost=0.1 -o perturbed.csv
     """
     from deid.base.keys import load_key
-    from deid.disclosure.guards import fates_of
     from deid.disclosure.perturbing import perturb
 
     out = place.check(source.table)
@@ -38,16 +37,8 @@ def perturb(
         data = roles.open(source.table, source)
         found = perturb(data, asked, key)
     place.write(found.frame)
-
     print_sections(found.sections())
-    steps = asked.steps()
-    fates = fates_of(data)
-    plain = [name for name, what in fates.items() if what.fate != "dropped" and name not in steps]
-    told.notes = [f"published as they are, without protection: {', '.join(plain)}"] if plain else []
+    told.notes += found.sentences()
     told.places += [made] if made else []
     told.extra = found.as_dict()
-    done = {name: steps[name][0] if name in steps else "unaltered" for name, what in fates.items()}
-    columns = {
-        name: f"{what.fate if what.fate == 'dropped' else done[name]} ({what.role})" for name, what in fates.items()
-    }
-    told.sign(out, inputs=source.files(), columns=columns)
+    told.sign(out, inputs=source.files(), columns=found.fates)

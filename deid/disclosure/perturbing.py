@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from deid.base.arrays import FloatArray, IndexArray
-from deid.base.errors import ConfigError, InputError, OutputError, require
+from deid.base.errors import ConfigError, InputError, method_fault, require
 from deid.base.keys import Key
 from deid.base.late import pd
 from deid.base.options import column_names, named_value, option
@@ -150,6 +150,8 @@ class Perturbed:
         Rows of the smallest class.
     tried : int
         Persons that the attacker tried.
+    fates : mapping of str to str
+        What became of each column of the table, and its role.
     """
 
     frame: pd.DataFrame
@@ -159,6 +161,12 @@ class Perturbed:
     unique: float
     smallest_class: int
     tried: int
+    fates: Mapping[str, str]
+
+    def sentences(self) -> list[str]:
+        """Return what whoever releases the table must know."""
+        plain = [name for name, fate in self.fates.items() if fate.startswith("unaltered ")]
+        return [f"published as they are, without protection: {', '.join(plain)}"] if plain else []
 
     def as_dict(self) -> dict[str, Any]:
         """Return JSON values; no cell of the table."""
@@ -239,7 +247,7 @@ def perturb(data: Microdata, asked: PerturbOptions, key: Key) -> Perturbed:
     linked, tried = nearest_links(data, published, seed=int.from_bytes(own.mac("attack")[:8], "big"))
     classes = equivalence_classes(published)
     if asked.k is not None and set(averaged) >= set(data.quasi_identifiers) and classes.persons.min() < asked.k:
-        raise OutputError("rows of a group differ", "this is a fault of the method: please report it")
+        raise method_fault("rows of a group differ")
     names = [name for name, what in fates.items() if what.fate != "dropped"]
     order = content_order(Microdata(changed[names], {name: data.roles.get(name, "other") for name in names}))
     return Perturbed(
@@ -250,6 +258,10 @@ def perturb(data: Microdata, asked: PerturbOptions, key: Key) -> Perturbed:
         float((classes.persons == 1).sum() / len(data)),
         int(classes.persons.min()),
         tried,
+        {
+            name: f"{'dropped' if name not in names else steps[name][0] if name in steps else 'unaltered'} ({own.role})"
+            for name, own in fates.items()
+        },
     )
 
 

@@ -369,64 +369,56 @@ def run_relay(
     DeidError
         When workers cannot load what they need.
     """
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        with ExitStack() as stack:
+            journal = _journal(relay, key)
+            segments, committed = None, None
+            if journal is not None:
+                stack.callback(journal.close)
+                last = journal.last
+                if journal.resumed:
+                    totals.restore(last.totals)
+                    committed = last.letters
+                if relay.folder is not None:
+                    segments = Segments(relay.folder, relay.rotate, int(last.totals["segment"]), last.output)
+            letters = stack.enter_context(append_private(relay.letters, committed)) if relay.letters else None
+            if proof is not None:
+                proof.open()
+            keeper = Keeper(totals, segments, journal, letters, proof)
+            workers = AsyncPool(crew)
+            stack.callback(workers.close)
+            server = _Server(relay, key, totals, keeper, workers)
+            stopped = asyncio.Event()
+            loop.add_reader(stop.descriptor, stopped.set)
+            stack.callback(loop.remove_reader, stop.descriptor)
+            listening = await _listening(relay, server)
+            stack.callback(listening.close)
+            keeping = asyncio.create_task(keeper.run())
+            waiting = asyncio.create_task(stopped.wait())
+            turning = asyncio.create_task(daily(keeper.turn))
+            ends: set[asyncio.Future[Any]] = {keeping, waiting, workers.broken}
+            try:
+                ready(Address(relay.listen.host, listening.sockets[0].getsockname()[1]))
+                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+                listening.close()
+                if waiting.done():
+                    await server.end()
+            finally:
+                waiting.cancel()
+                turning.cancel()
+                keeping.cancel()
+                with suppress(asyncio.CancelledError):
+                    await keeping  # raises what it failed of
+            if workers.broken.done():
+                await workers.broken
+            keeper.finish()
+
     crew.wait_ready()  # what cannot be loaded is told before anybody may send
-    asyncio.run(_run(relay, crew, key, totals, stop, ready, proof))
+    asyncio.run(run())
     if proof is not None:
         proof.finish(None, None, complete=True)
-
-
-async def _run(
-    relay: Relay,
-    crew: Crew,
-    key: Key,
-    totals: Totals,
-    stop: Stop,
-    ready: Callable[[Address], object],
-    proof: Proof | None = None,
-) -> None:
-    loop = asyncio.get_running_loop()
-    with ExitStack() as stack:
-        journal = _journal(relay, key)
-        segments, committed = None, None
-        if journal is not None:
-            stack.callback(journal.close)
-            last = journal.last
-            if journal.resumed:
-                totals.restore(last.totals)
-                committed = last.letters
-            if relay.folder is not None:
-                segments = Segments(relay.folder, relay.rotate, int(last.totals["segment"]), last.output)
-        letters = stack.enter_context(append_private(relay.letters, committed)) if relay.letters else None
-        if proof is not None:
-            proof.open()
-        keeper = Keeper(totals, segments, journal, letters, proof)
-        workers = AsyncPool(crew)
-        stack.callback(workers.close)
-        server = _Server(relay, key, totals, keeper, workers)
-        stopped = asyncio.Event()
-        loop.add_reader(stop.descriptor, stopped.set)
-        stack.callback(loop.remove_reader, stop.descriptor)
-        listening = await _listening(relay, server)
-        stack.callback(listening.close)
-        keeping = asyncio.create_task(keeper.run())
-        waiting = asyncio.create_task(stopped.wait())
-        turning = asyncio.create_task(daily(keeper.turn))
-        ends: set[asyncio.Future[Any]] = {keeping, waiting, workers.broken}
-        try:
-            ready(Address(relay.listen.host, listening.sockets[0].getsockname()[1]))
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-            listening.close()
-            if waiting.done():
-                await server.end()
-        finally:
-            waiting.cancel()
-            turning.cancel()
-            keeping.cancel()
-            with suppress(asyncio.CancelledError):
-                await keeping  # raises what it failed of
-        if workers.broken.done():
-            await workers.broken
-        keeper.finish()
 
 
 async def _listening(relay: Relay, server: _Server) -> asyncio.Server:

@@ -10,5 +10,6 @@ table_files         tables from files and databases: CSV, Parquet, and
   workbook          sheets of Excel
   statistics_files  SAS, Stata, SPSS
   database_tables   SQLite, PostgreSQL
+options             what a user says of where a table is
 table_writing       tables into them
 """

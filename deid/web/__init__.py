@@ -4,6 +4,7 @@ tokens      who asks: bearer tokens of a file, or a cookie for a link that works
 guard       what every request passes: Host, Origin, sizes, who asks; what every answer carries
 problems    errors as problem+json, without any text of the request
 listening   where it listens: loopback, or elsewhere with tokens and TLS; ends in good order
+options     what an operator says of these, of limits and of jobs
 service     scrubbing for applications, by the workers of a pool
 worker      what such a worker does with a body
 lines       a stream of lines in, a stream of lines out, in bounded memory
