@@ -206,8 +206,14 @@ class Drift:
         self.save()
 
     def save(self) -> None:
-        """Write the file: of each source this week and the ones that it is compared with."""
-        kept = {name: dict(sorted(weeks.items())[-WEEKS - 1 :]) for name, weeks in self._sources.items()}
+        """Write the file: of each source this week and the ones that it is compared with.
+
+        Weeks behind this one, of a clock that was ahead, take no place of theirs.
+        """
+        week, kept = self._week(), {}
+        for name, weeks in self._sources.items():
+            past, ahead = (sorted(one for one in weeks if (one > week) == later) for later in (False, True))
+            kept[name] = {one: weeks[one] for one in (*past[-WEEKS - 1 :], *ahead[: WEEKS + 1])}
         values = {name: {week: sums.as_list() for week, sums in weeks.items()} for name, weeks in kept.items()}
         write_bytes(self._path, json.dumps({"sources": values}).encode() + b"\n", replace=True)
 

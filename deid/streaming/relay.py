@@ -169,6 +169,9 @@ class _Server:
         self._tasks: dict[asyncio.Task[None], bool] = {}
         """Of each connection, whether a message of its is under way."""
         self._stopping = False
+        self._sent: tuple[str | None, bytes] | None = None
+        """Who the last message was that was sent on, and the number that it left with."""
+        self._alike = False
         totals.gauges |= {"connections": 0, "duplicates": 0, "stray_bytes": 0}
         if relay.forward is not None:
             totals.gauges["receivers_away"] = 0
@@ -296,6 +299,7 @@ class _Server:
             return "rejected", await self._left_out(RecordEmpty(), frame, offset)
         item = Kept(reply.output, (), frame.length, frame.content, reply.records, Counter(reply.spans), identity)
         if downstream is not None:
+            self._compare(identity, reply.output)
             outcome = await downstream.deliver(reply.output)
             if outcome != "accepted":
                 return outcome, await self._left_out(ReceiverRefused(), frame, offset)
@@ -303,6 +307,18 @@ class _Server:
         if self._totals.drift is not None and reply.drift is not None:
             self._totals.drift.take(sender_of(frame.content), reply.drift)
         return "accepted", ""
+
+    def _compare(self, identity: str | None, output: bytes) -> None:
+        """Tell, once, when another message has the number of the one before: a receiver may take it for that one."""
+        before, self._sent = self._sent, (identity, MessageHeader.of(output).control)
+        if identity is None or before is None or before[0] == identity or before[1] != self._sent[1]:
+            return
+        if not self._alike and self._totals.tell is not None:
+            self._alike = True
+            self._totals.tell(
+                "messages leave with the same number (MSH-10), so that a receiver may take them for one that came "
+                "again: take a policy that writes pseudonyms of numbers (surrogate)"
+            )
 
     async def _scrubbed(self, data: bytes, offset: int) -> Reply:
         """Have a worker scrub a message, and another one where it dies of it.

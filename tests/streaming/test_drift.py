@@ -76,6 +76,28 @@ def test_a_change_is_told_once_and_chance_is_not(tmp_path: Path) -> None:
     assert not weeks(tmp_path / "few", 0.03, 0.01, notes=40)
 
 
+def test_a_clock_that_was_ahead_or_behind_silences_nothing(tmp_path: Path) -> None:
+    """Law: weeks in which the clock went wrong change no comparison of those in which it goes right."""
+    path, told = tmp_path / "drift", list[str]()
+
+    def week(number: int, rate: float, shift: int = 0) -> None:
+        day = DAY + datetime.timedelta(weeks=number + shift)
+        kept = Drift(path, told.append, lambda: day)
+        kept.take("", sums(rate, 400, 100 + number))
+        kept.finish()
+
+    for number in range(8):
+        week(number, 0.03, shift=520)
+    for number in range(8):
+        week(number, 0.03, shift=-520)
+    assert told == []
+    for number in range(3):
+        week(number, 0.03)
+    week(3, 0.003)
+    assert len(told) == 1
+    assert len(json.loads(path.read_text())["sources"][""]) <= 10
+
+
 def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     for text in ("", "[]", '{"sources": {"a": {"2026-W01": [1, "x", 3, {}]}}}', '{"sources": 7}'):
         (tmp_path / "f").write_text(text)

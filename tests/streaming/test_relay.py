@@ -403,6 +403,19 @@ def test_what_the_receiver_refuses_its_sender_is_told(folder: Path) -> None:
     assert len(receiver.received) == 4
 
 
+@pytest.mark.parametrize(("policy", "alike"), [("surrogate", False), ("redact", True)])
+def test_it_is_told_when_a_receiver_cannot_tell_messages_apart(folder: Path, policy: str, alike: bool) -> None:
+    receiver = Receiver()
+    with relay(folder, "--forward", f"127.0.0.1:{receiver.port}", "--policy", policy) as running:
+        with Sender(running.port) as sender:
+            for number in (1, 2, 2, 3):
+                assert code(sender.ask(message(number)))[0] == "AA"
+        assert running.end() == 0
+    receiver.close()
+    assert running.said.count("the same number (MSH-10)") == alike
+    assert len({one.split(b"|")[9] for one in receiver.received}) == (1 if alike else 3)
+
+
 def test_idle_connections_end_when_asked_for(folder: Path) -> None:
     with relay(folder, "--output", folder / "out", "--idle", 0.3, "--connections", 2) as running:
         with Sender(running.port) as sender:
