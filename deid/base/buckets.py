@@ -29,7 +29,7 @@ class Buckets:
         Numbers of a record.
     """
 
-    held = 64 << 20
+    held = 16 << 20
     """Bytes that are held before they go to disk."""
 
     def __init__(self, width: int) -> None:

@@ -1,15 +1,18 @@
-"""Values that may be more than memory holds, on disk while a program runs: a sequence of them, or a mapping.
+"""Values that may be more than memory holds, on disk while a program runs: a sequence of them, a set, or a mapping.
 
-What is written may hold PHI. A sequence lies in a file without a name, a mapping in a private folder.
+What is written may hold PHI. A sequence lies in a file without a name, a set or a mapping in a private folder.
 """
 
 from __future__ import annotations
 
 import copy
+import heapq
+import itertools
 import json
 import os
 import sqlite3
 import tempfile
+import weakref
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +26,12 @@ from deid.base.private_folder import PrivateFolder
 T = TypeVar("T")
 
 _HELD = 1 << 16
+_SORTED = 50_000
+"""Values that are sorted in memory."""
+_MET = 100_000
+"""Texts of a set that are held in memory."""
+_RUNS = 64
+"""Sorted files that are open at a time."""
 
 
 @contextmanager
@@ -119,6 +128,50 @@ class Spool(Sequence[T], Generic[T]):
             first = last
 
 
+def in_order(
+    values: Iterable[T],
+    key: Callable[[T], Any],
+    write: Callable[[T], Any],
+    read: Callable[[Any], T],
+    *,
+    distinct: bool = False,
+) -> Sequence[T]:
+    """Return values sorted by a key, those with the same key as they came; on disk when they are many.
+
+    Parameters
+    ----------
+    values : iterable
+    key : callable
+    write, read : callable
+        See `Spool`.
+    distinct : bool
+        Leave out values that are equal to the one before them in this order.
+
+    Raises
+    ------
+    OutputError
+        When there is no room.
+    """
+
+    def put(merged: Iterable[T]) -> Spool[T]:
+        spool = Spool(write, read)
+        for value in once(merged):
+            spool.add(value)
+        return spool
+
+    def once(merged: Iterable[T]) -> Iterable[T]:
+        return (value for value, _ in itertools.groupby(merged)) if distinct else merged
+
+    rest, runs = iter(values), list[Spool[T]]()
+    while run := sorted(itertools.islice(rest, _SORTED), key=key):
+        if not runs and len(run) < _SORTED:
+            return list(once(run))
+        runs.append(put(run))
+        if len(runs) == _RUNS:
+            runs = [put(heapq.merge(*runs, key=key))]
+    return put(heapq.merge(*runs, key=key)) if runs else []
+
+
 class DiskMap(Mapping[str, T], Generic[T]):
     """A mapping that lies on disk; a copy in another process reads the same file as long as the first value is kept.
 
@@ -140,12 +193,9 @@ class DiskMap(Mapping[str, T], Generic[T]):
         with _writing():
             self._folder: PrivateFolder | None = PrivateFolder()
             self._path = Path(self._folder.name) / "values"
-            self._path.touch(mode=0o600)
             self._reading: sqlite3.Connection | None = None
-            connection = sqlite3.connect(self._path)
+            connection = _made(self._path, ", value text")
             try:
-                connection.executescript("pragma journal_mode=off; pragma synchronous=off")
-                connection.execute("create table held (key blob primary key, value text) without rowid")
                 rows = ((_key(key), json.dumps(value)) for key, value in pairs)
                 connection.executemany("insert or replace into held values (?, ?)", rows)
                 connection.commit()
@@ -182,6 +232,55 @@ class DiskMap(Mapping[str, T], Generic[T]):
         """Close the file before its folder is removed."""
         if getattr(self, "_reading", None) is not None:
             self._reading.close()  # type: ignore[union-attr]
+
+
+class TextSet:
+    """Texts that were met: in memory while they are few, else on disk.
+
+    Raises
+    ------
+    OutputError
+        When there is no room; by `add`.
+    """
+
+    def __init__(self) -> None:
+        self._held: set[str] = set()
+        self._folder: PrivateFolder | None = None
+        self._disk: sqlite3.Connection | None = None
+
+    def __bool__(self) -> bool:
+        """Tell whether there is any text."""
+        return bool(self._held) or self._disk is not None
+
+    def __contains__(self, text: str) -> bool:
+        """Tell whether a text was added."""
+        if text in self._held or self._disk is None:
+            return text in self._held
+        return self._disk.execute("select 1 from held where key = ?", [_key(text)]).fetchone() is not None
+
+    def add(self, text: str) -> None:
+        """Take a text."""
+        self._held.add(text)
+        if len(self._held) < _MET:
+            return
+        with _writing():
+            if self._disk is None:
+                self._folder = PrivateFolder()
+                self._disk = _made(Path(self._folder.name) / "texts")
+                weakref.finalize(self, self._disk.close)
+            self._disk.executemany(
+                "insert or ignore into held values (?)", ([k] for k in sorted(map(_key, self._held)))
+            )
+        self._held.clear()
+
+
+def _made(path: Path, columns: str = "") -> sqlite3.Connection:
+    """Return a new database with one table of keys, for one process and as long as it lives."""
+    path.touch(mode=0o600)
+    connection = sqlite3.connect(path, check_same_thread=False)
+    connection.executescript("pragma journal_mode=off; pragma synchronous=off")
+    connection.execute(f"create table held (key blob primary key{columns}) without rowid")
+    return connection
 
 
 def _key(text: str) -> bytes:

@@ -17,8 +17,6 @@ _POLICY = """description = "What the anonymized table publishes; everything else
 [default]
 operator = "redact"
 """
-_COMPARED = 500_000
-"""Persons up to which it is counted how many look alike: that holds what tells of them in memory."""
 _PUBLISHED = ("DATE", "AGE", "LOCATION", "PROFESSION", "NAME", "ID", "CONTACT")
 
 
@@ -75,7 +73,7 @@ def extract(
         watch=run.watch("extracting"),
     )  # fmt: skip
     rows, linked, unmatched = result.rows, 0, 0
-    filled, alike = rows.filled, None
+    filled = rows.filled
     if table is not None:
         view, linked, unmatched = join_table(rows.whole(), table, on or "", result.joined)
         nameless = int(view.frame.reindex(columns=["name", "mrn"]).isna().all(axis=1).sum())
@@ -85,12 +83,7 @@ def extract(
     else:
         nameless = rows.nameless
         rows.write(target)
-        if rows.persons <= _COMPARED:
-            alike = count_look_alikes(rows.telling(), "person")
-        else:
-            told.notes.append(
-                f"more than {_COMPARED:,} persons: not counted how many look alike (deid link counts them)"
-            )
+        alike = rows.look_alikes()
     told.documents, told.failures = result.documents, result.failures
     told.places.append(f"{rows.rows} rows, {rows.persons} persons, {len(result.rounds)} rounds; {target} holds PHI")
     for number, one in enumerate(result.rounds[1:], 2):

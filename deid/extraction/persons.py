@@ -236,13 +236,17 @@ def _stand_ins(parts: Callable[[], Iterable[Part]], whole: Whole, many: int) -> 
     return left_out
 
 
+def ends_of(numbers: IntArray) -> IntArray:
+    """Return where runs of equal numbers end."""
+    return np.flatnonzero(np.append(np.diff(numbers) != 0, [True] * bool(len(numbers)))) + 1
+
+
 def _batches(persons: IntArray, most: int) -> Iterator[IntArray]:
     """Yield the notes that hang together with others, ``most`` of them at a time or a few more."""
     order = np.argsort(persons, kind="stable")
-    ends = [*(np.flatnonzero(np.diff(persons[order])) + 1), len(order)]
     waiting: list[IntArray] = []
     start = held = 0
-    for end in ends:
+    for end in ends_of(persons[order]):
         if end - start > 1:
             waiting.append(order[start:end])
             held += end - start

@@ -21,14 +21,14 @@ from deid.base.errors import ConfigError, InputError, require
 from deid.base.late import pd
 from deid.base.nearest import nearest
 from deid.extraction.notes import COLUMNS, MANY, PERSONAL, Fact
-from deid.extraction.persons import LINKED, Part, WhoIsWho, person_name, who_is_who, who_is_who_in_parts
-from deid.linkage.columns import kind_of
+from deid.extraction.persons import LINKED, Part, WhoIsWho, ends_of, person_name, who_is_who, who_is_who_in_parts
 from deid.linkage.linking import PERSON
+from deid.linkage.look_alikes import LookAlikes, count_look_alikes
 from deid.table.table_files import read_table
 from deid.table.table_writing import write_batches, write_table
 
 _SEPARATOR = "; "
-_PART = 20_000
+_PART = 5_000
 """Notes that are linked at once, when there are many."""
 _BATCH = 50_000
 """Rows that are written at once."""
@@ -186,12 +186,9 @@ class ExtractedView:
         """Yield where values come from (`IdentifierView.provenance`), ``most`` at a time; at least one frame."""
         return _frames(self._places(), [*_PLACES, "confidence"], most)
 
-    def telling(self) -> pd.DataFrame:
-        """Return the distinct rows of the columns that tell who a person is."""
-        told = (
-            f[[c for c in f if c == PERSON or kind_of(str(c)) != "none"]].drop_duplicates() for f in self.frames(_BATCH)
-        )
-        return pd.concat(told, ignore_index=True)
+    def look_alikes(self) -> LookAlikes | None:
+        """Count the persons who look like others (`deid.linkage.look_alikes`); None when no name is known."""
+        return count_look_alikes(self.frames(_BATCH), PERSON)
 
     def whole(self) -> IdentifierView:
         """Return the view in memory."""
@@ -221,9 +218,8 @@ def grouped(persons: IntArray) -> Iterator[tuple[int, IntArray]]:
     """Yield each person's number with the numbers of its notes, in order."""
     order = np.argsort(persons, kind="stable")
     start = 0
-    for end in [*(np.flatnonzero(np.diff(persons[order])) + 1).tolist(), len(order)]:
-        if end > start:
-            yield int(persons[order[start]]), order[start:end]
+    for end in ends_of(persons[order]):
+        yield int(persons[order[start]]), order[start:end]
         start = end
 
 
@@ -293,7 +289,7 @@ def link_notes(
 ) -> WhoIsWho:
     """Return the persons of notes; see `deid.extraction.persons`.
 
-    Exact rules without a table hold some 20,000 of many notes at once; otherwise what they say is in memory.
+    Exact rules without a table hold some 5,000 of many notes at once; otherwise what they say is in memory.
     """
     if method == "exact" and table is None and len(notes) > _PART:
         return who_is_who_in_parts(

@@ -12,6 +12,7 @@ from typing import BinaryIO
 from deid.base.errors import ConfigError, DeidError, DuplicateError, FormatError, InputError
 from deid.base.files import os_reason
 from deid.base.safe_names import safe_name
+from deid.base.spool import TextSet
 from deid.document import Document, Failure
 from deid.io.encoding import check_encodings, refuse_binary
 from deid.io.folder import list_files, skipped_suffix, split_suffix
@@ -42,7 +43,7 @@ class Source:
 
     def documents(self, first: int = 1) -> Iterator[Document | Failure]:
         """Yield all documents in a fixed order, counted from ``first``; a `Failure` for each that fails."""
-        seen: set[str] = set()
+        seen = TextSet()
         for index, (name, item) in enumerate(self._items(), first):
             if isinstance(item, Document) and len(item.text) > self.options.max_document:
                 item = self._too_large()

@@ -13,6 +13,7 @@ from typing import BinaryIO, Generic, Protocol, Self, TypeVar, cast
 
 from deid.base.errors import DeidError, DuplicateError, OutputError
 from deid.base.files import atomic_files, make_folder, output_error
+from deid.base.spool import TextSet
 from deid.document import Document, Failure, kept
 from deid.io.encoding import check_encoding
 from deid.io.formats import CollectionFormat, DocumentFormat, Format, Options, Sink
@@ -94,7 +95,7 @@ class _Writer(Generic[_F]):
         self._format = format
         self._options = options
         self._private = private
-        self._ids: set[str] = set()
+        self._ids = TextSet()
 
     def __enter__(self) -> Self:
         return self

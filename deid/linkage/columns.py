@@ -171,7 +171,7 @@ def _day_first(texts: Iterable[str]) -> bool:
     return sum(first) * 50 > len(first)
 
 
-@functools.lru_cache(maxsize=1 << 17)
+@functools.lru_cache(maxsize=1 << 14)
 def name_fields(text: str) -> dict[str, str | tuple[str, ...]]:
     """Return what a written name says: given name, its full form, middle names, family names and suffix, as keys."""
     parsed = parse_name(text)

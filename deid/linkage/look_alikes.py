@@ -24,17 +24,21 @@ import functools
 import hashlib
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from deid.base.arrays import IntArray
+from deid.base.buckets import Buckets, Words
 from deid.base.errors import ConfigError
 from deid.base.late import pd
+from deid.base.spool import in_order
 from deid.linkage.clustering import near
 from deid.linkage.columns import birth_digits, kind_of
+from deid.linkage.exact import hashes_of
 from deid.reading.identity import PersonName, full_names, parse_name, same_person
 from deid.table.cell_text import text_list
 
@@ -44,6 +48,8 @@ _WINDOW = 50
 """Records of one block that each is compared with; blocks so large hold hospitals' telephone numbers."""
 _AT_ONCE = 10_000
 """Pairs that are numbers of Python at a time, which take ten times the memory."""
+_REMEMBERED = 1 << 14
+_TWO = np.uint64(2)
 _DEALT = 2_000
 """Records up to which what stands beside names is dealt five times; once above that."""
 _EDITED = 4
@@ -144,29 +150,62 @@ def check_persons(found: LookAlikes | None, *, as_given: bool) -> None:
         )
 
 
-def person_records(frame: pd.DataFrame, person: str | None = None) -> list[PersonRecord] | None:
+def person_records(
+    table: pd.DataFrame | Iterable[pd.DataFrame], person: str | None = None
+) -> Sequence[PersonRecord] | None:
     """Read what a table tells of its persons, by the names of its columns.
 
     Parameters
     ----------
-    frame : pandas.DataFrame
+    table : pandas.DataFrame or iterable of them
+        Of several, with the same columns, the rows count one after the other.
     person : str, optional
         Column that tells whose row it is; without it every row is a person.
 
     Returns
     -------
-    list of PersonRecord, optional
-        Distinct records in an order that is not that of the rows; None when no column holds names.
+    sequence of PersonRecord, optional
+        Distinct records in an order that is not that of the rows, on disk when they are many; None when no column
+        holds names.
     """
-    columns = _columns(frame, person)
+    parts = iter([table] if isinstance(table, pd.DataFrame) else table)
+    first = next(parts)
+    columns = _columns(first, person)
     if "name" not in columns and not ("given" in columns and "family" in columns):
         return None
-    rows = range(len(frame))
+    rows = itertools.count()
+
+    def read() -> Iterator[PersonRecord]:
+        for part in itertools.chain([first], parts):
+            people = (
+                [str(next(rows)) for _ in range(len(part))] if person is None else text_list(part[person], key=True)
+            )
+            yield from _records_of(part, columns, people)
+
+    return _in_order(read(), lambda record: record.key, distinct=True)
+
+
+def _in_order(
+    records: Iterable[PersonRecord], key: Callable[[PersonRecord], Any], *, distinct: bool = False
+) -> Sequence[PersonRecord]:
+    return in_order(records, key, _written, _read, distinct=distinct)
+
+
+def _written(record: PersonRecord) -> list[object]:
+    return [record.person, record.name, record.birth, record.contacts, record.number]
+
+
+def _read(values: list[Any]) -> PersonRecord:
+    person, name, birth, contacts, number = values
+    return PersonRecord(person, name, birth, tuple(contacts), number)
+
+
+def _records_of(
+    frame: pd.DataFrame, columns: Mapping[str, Sequence[str]], people: Sequence[str]
+) -> Iterator[PersonRecord]:
     cells = {name: text_list(frame[name]) for own in columns.values() for name in own}
     zips = cells[columns["zip"][0]] if "zip" in columns else None
-    people = [str(row) for row in rows] if person is None else text_list(frame[person], key=True)
-    found: set[PersonRecord] = set()
-    for row in rows:
+    for row, who in enumerate(people):
         names = [part.strip() for own in columns.get("name", ()) for part in cells[own][row].split(";") if part.strip()]
         if "given" in columns and "family" in columns:
             family, given = (" ".join(cells[own][row] for own in columns[what]).strip() for what in ("family", "given"))
@@ -183,8 +222,7 @@ def person_records(frame: pd.DataFrame, person: str | None = None) -> list[Perso
         alike = tuple(sorted({contact for contact in contacts if len(contact) > 6}))
         number = next((cells[own][row] for own in columns.get("number", ()) if cells[own][row]), "")
         birth = births[0] if births else ""
-        found.update(PersonRecord(people[row], name, birth, alike, number) for name in names)
-    return sorted(found, key=lambda record: record.key)
+        yield from (PersonRecord(who, name, birth, alike, number) for name in names)
 
 
 def _columns(frame: pd.DataFrame, person: str | None) -> dict[str, list[str]]:
@@ -195,12 +233,12 @@ def _columns(frame: pd.DataFrame, person: str | None) -> dict[str, list[str]]:
     return found
 
 
-@functools.lru_cache(maxsize=1 << 18)
+@functools.lru_cache(maxsize=_REMEMBERED)
 def _parsed(name: str) -> PersonName:
     return parse_name(name)
 
 
-@functools.lru_cache(maxsize=1 << 18)
+@functools.lru_cache(maxsize=_REMEMBERED)
 def _words(name: str) -> tuple[str, ...]:
     """Return the words by which a name is looked up: also the full names that its short forms stand for."""
     parsed = _parsed(name)
@@ -210,68 +248,80 @@ def _words(name: str) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def candidate_pairs(records: Sequence[PersonRecord]) -> IntArray:
-    """Return pairs of records that are worth comparing, those of the same block.
+def candidate_pairs(records: Sequence[PersonRecord]) -> Iterator[IntArray]:
+    """Yield pairs of records that are worth comparing, those of the same block; on disk while they are many.
 
     Blocks are: a word of the name with the birth date but for one digit, or with its digits in any order; a word of the
     name with a telephone number or an address; where a birth date is missing, two words of the name. A record of a
     block is compared with the fifty that come next in it.
 
-    Returns
-    -------
+    Yields
+    ------
     int64 array, shape (pairs, 2)
-        Places of two records of different persons, ascending and distinct.
+        Places of two records of different persons, the first below the second; all of them are distinct.
     """
-    words: dict[str, int] = {}
-    own = [[words.setdefault(word, len(words)) for word in _words(record.name)] for record in records]
-    rows = np.repeat(np.arange(len(records)), [len(numbers) for numbers in own])
-    word = np.array([number for numbers in own for number in numbers], dtype=np.int64)
-    people: dict[str, int] = {}
-    person = np.array([people.setdefault(record.person, len(people)) for record in records], dtype=np.int64)
-    pairs: list[IntArray] = []
-    born = np.array([bool(record.birth) for record in records], dtype=bool)
+    many = len(records)
+    born = np.fromiter((bool(record.birth) for record in records), bool, many)
+    person = np.empty(many, np.uint64)
+    with Buckets(2) as blocks, Buckets(2) as pairs:
+        rest, start = iter(records), 0
+        while own := list(itertools.islice(rest, _AT_ONCE)):
+            person[start : start + len(own)] = _numbers([record.person for record in own])
+            for key, rows, by_name in _keys_of(own, names=not born.all()):
+                blocks.add(np.stack([key, (rows + start).astype(np.uint64) * _TWO + np.uint64(by_name)], axis=1))
+            start += len(own)
+        for found in blocks.parts():
+            for pair in _within(found[:, 0], found[:, 1]):
+                a, b = (pair >> np.uint64(1)).astype(np.int64).T
+                named = (pair[:, 0] & np.uint64(1)).astype(bool)
+                chosen = (person[a] != person[b]) & ~(named & born[a] & born[b])
+                part = a[chosen].astype(np.uint64) * np.uint64(((1 << 64) - 1) // many)  # in order, neighbours together
+                pairs.add(np.stack([part, (a[chosen] * many + b[chosen]).astype(np.uint64)], axis=1))
+        for found in pairs.parts():
+            flat = np.unique(found[:, 1]).astype(np.int64)
+            yield np.stack([flat // many, flat % many], axis=1)
+
+
+def _keys_of(records: Sequence[PersonRecord], *, names: bool) -> Iterator[tuple[Words, IntArray, bool]]:
+    """Yield numbers of blocks, the records that are in them, and whether these are blocks by names alone."""
+    words = [_words(record.name) for record in records]
     births = "".join(record.birth or "0" * 8 for record in records)
     digits = (np.frombuffer(births.encode("ascii"), dtype=np.uint8).reshape(-1, 8) - ord("0")).astype(np.int64)
     places = 10 ** np.arange(8, dtype=np.int64)
+    rows = np.array([row for row, record in enumerate(records) if record.birth for _ in words[row]], np.int64)
+    word = _numbers([one for row, record in enumerate(records) if record.birth for one in words[row]])
     for left_out in range(9):
         shown = np.sort(digits, axis=1) if left_out == 8 else np.where(np.arange(8) == left_out, 0, digits)
-        key = (shown * places).sum(axis=1)
-        chosen = born[rows]
-        pairs.append(_within(key[rows[chosen]] * len(words) + word[chosen], rows[chosen]))
-    contacts: dict[str, int] = {}
-    both = [
-        (contacts.setdefault(contact, len(contacts)) * len(words) + number, row)
-        for row, record in enumerate(records)
-        for contact in record.contacts
-        for number in own[row]
+        date = (shown * places).sum(axis=1)[rows]
+        yield hashes_of(pd.DataFrame({"date": date, "word": word, "left_out": left_out})), rows, False
+    contacts = [
+        (row, contact, one) for row, record in enumerate(records) for contact in record.contacts for one in words[row]
     ]
-    if both:
-        pairs.append(_within(*np.array(both, dtype=np.int64).T))
-    if not born.all():
-        names = [
-            (a * len(words) + b, row) for row, numbers in enumerate(own) for a in numbers for b in numbers if a < b
-        ]
-        if names:
-            found = _within(*np.array(names, dtype=np.int64).T)
-            pairs.append(found[~(born[found[:, 0]] & born[found[:, 1]])])
-    everything = np.concatenate(pairs)
-    everything = everything[person[everything[:, 0]] != person[everything[:, 1]]]
-    everything.sort(axis=1)
-    flat = np.unique(everything[:, 0] * len(records) + everything[:, 1])
-    return np.stack([flat // len(records), flat % len(records)], axis=1)
+    yield *_texts(contacts), False
+    if names:
+        yield *_texts([(row, *two) for row, own in enumerate(words) for two in itertools.combinations(own, 2)]), True
 
 
-def _within(keys: IntArray, rows: IntArray) -> IntArray:
-    """Return the pairs of rows with equal keys, of each row with the next ones."""
+def _texts(found: Sequence[tuple[int, str, str]]) -> tuple[Words, IntArray]:
+    rows, one, other = zip(*found, strict=True) if found else ((), (), ())
+    texts = pd.DataFrame({"one": _numbers(one), "other": _numbers(other)})
+    return hashes_of(texts), np.array(rows, np.int64)
+
+
+def _numbers(texts: Sequence[str]) -> Words:
+    """Return a number for each text; equal ones have the same, and hardly any others."""
+    return hashes_of(pd.DataFrame({"text": pd.Series(texts, dtype=object)}))
+
+
+def _within(keys: Words, rows: Words) -> Iterator[Words]:
+    """Yield the pairs of rows with equal keys, of each row with the next ones."""
     order = np.lexsort((rows, keys))
     keys, rows = keys[order], rows[order]
-    found = [np.empty((0, 2), dtype=np.int64)]
     for lag in range(1, min(_WINDOW, len(keys) - 1) + 1):
         same = keys[lag:] == keys[:-lag]
         if not same.any():
-            break
-        found.append(np.stack([rows[:-lag][same], rows[lag:][same]], axis=1))
-    return np.concatenate(found)
+            return
+        yield np.stack([rows[:-lag][same], rows[lag:][same]], axis=1)
 
 
 def look_alike(a: PersonRecord, b: PersonRecord) -> bool:
@@ -336,10 +386,10 @@ def _alike(
 
     seen: set[tuple[str, str]] = set()
     joined = 0
-    pairs = candidate_pairs(records)
-    some = (pairs[start : start + _AT_ONCE].tolist() for start in range(0, len(pairs), _AT_ONCE))
+    record = functools.lru_cache(maxsize=_REMEMBERED)(records.__getitem__)
+    some = (part[n : n + _AT_ONCE].tolist() for part in candidate_pairs(records) for n in range(0, len(part), _AT_ONCE))
     for i, j in itertools.chain.from_iterable(some):
-        a, b = records[i], records[j]
+        a, b = record(i), record(j)
         pair = (min(a.person, b.person), max(a.person, b.person))
         if pair not in seen and pair not in known and look_alike(a, b):
             seen.add(pair)
@@ -349,24 +399,29 @@ def _alike(
     return seen, joined
 
 
-def _dealt(records: Sequence[PersonRecord]) -> Iterator[list[PersonRecord]]:
+def _dealt(records: Sequence[PersonRecord]) -> Iterator[Sequence[PersonRecord]]:
     """Yield the records with what stands beside the names dealt anew among those of one decade of birth.
 
     Given names of records without anything beside them are dealt among these.
     """
-    decades: dict[str, list[PersonRecord]] = {}
-    for record in records:
-        decades.setdefault(record.birth[:3], []).append(record)
-    for own in decades.values():
-        own.sort(key=lambda r: hashlib.blake2b("\0".join((r.name, r.birth, r.number, *r.contacts)).encode()).digest())
-    for step in range(1, 6 if len(records) <= _DEALT else 2):
-        found = []
-        for own in decades.values():
-            for place, record in enumerate(own):
-                other = own[(place + step) % len(own)]
+
+    def place(r: PersonRecord) -> tuple[str, bytes]:
+        told = "\0".join((r.name, r.birth, r.number, *r.contacts))
+        return r.birth[:3], hashlib.blake2b(told.encode("utf-8", "surrogatepass")).digest()
+
+    def dealt(step: int) -> Iterator[PersonRecord]:
+        start = 0
+        for _, size in sorted(decades.items()):
+            for row in range(size):
+                record, other = own[start + row], own[start + (row + step) % size]
                 name = record.name if record.birth or record.contacts else _with_given(record.name, other.name)
-                found.append(PersonRecord(record.person, name, other.birth, other.contacts, other.number))
-        yield sorted(found, key=lambda record: record.key)
+                yield PersonRecord(record.person, name, other.birth, other.contacts, other.number)
+            start += size
+
+    decades = Counter(record.birth[:3] for record in records)
+    own = _in_order(records, place)
+    for step in range(1, 6 if len(records) <= _DEALT else 2):
+        yield _in_order(dealt(step), lambda record: record.key)
 
 
 def _with_given(name: str, other: str) -> str:
@@ -375,13 +430,14 @@ def _with_given(name: str, other: str) -> str:
     return f"{given} {family}" if given and family else name
 
 
-def count_look_alikes(frame: pd.DataFrame, person: str | None = None) -> LookAlikes | None:
+def count_look_alikes(table: pd.DataFrame | Iterable[pd.DataFrame], person: str | None = None) -> LookAlikes | None:
     """Count the persons of a table that look like others of it.
 
     Parameters
     ----------
-    frame : pandas.DataFrame
-        A table with names, in columns named so; birth dates, telephone numbers and addresses where there are any.
+    table : pandas.DataFrame or iterable of them
+        A table with names, in columns named so; birth dates, telephone numbers and addresses where there are any. Of
+        several, with the same columns, the rows count one after the other: what they tell waits on disk.
     person : str, optional
         Column that tells whose row it is; without it every row is a person.
 
@@ -390,11 +446,22 @@ def count_look_alikes(frame: pd.DataFrame, person: str | None = None) -> LookAli
     LookAlikes, optional
         None when no column holds names.
     """
-    records = person_records(frame, person)
+    rows = 0
+    people: list[Words] = []
+
+    def counted() -> Iterator[pd.DataFrame]:
+        nonlocal rows
+        for part in [table] if isinstance(table, pd.DataFrame) else table:
+            rows += len(part)
+            if person is not None:
+                people.append(_numbers(text_list(part[person], key=True)))
+            yield part
+
+    records = person_records(counted(), person)
     if records is None:
         return None
-    persons = len(frame) if person is None else len(set(text_list(frame[person], key=True)))
     pairs, surplus = _alike(records)
     # persons who are one find each other again among few; that is no chance
     chance = [_alike(dealt, pairs)[1] for dealt in _dealt(records)] if surplus else [0]
+    persons = rows if person is None else len(np.unique(np.concatenate(people)))
     return LookAlikes(persons, len(pairs), surplus, float(np.mean(chance)))

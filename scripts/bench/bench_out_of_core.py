@@ -8,14 +8,15 @@
 
 The table is made up: a person, who has four rows, age, day of birth, one of 900 places, sex, a year, one of 60
 diagnoses. In memory, ``cube`` and ``persons`` (a cube whose persons are bounded) read a CSV of it, which is read whole.
-``codes`` publishes the diagnoses of each person, ``extract`` reads a note of 110 characters a row by rules alone; both
-have one way. Seconds are those on the clock; memory is the most that was resident in the command and, added, in any of
-its workers.
+``codes`` publishes the diagnoses of each person, ``extract`` reads a note of 110 characters a row by rules alone, and
+``given`` by the spans that stand beside it; these have one way. Seconds are those on the clock; memory is the most that
+was resident in the command and, added, in any of its workers.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -65,14 +66,21 @@ def make(path: Path, count: int) -> None:
 
 
 def make_notes(path: Path, count: int) -> None:
-    """Write a table of notes, four of a person."""
-    text = "{name} was seen on {day}/3/2019 by Dr. Alice Baker at Mercy Hospital. MRN: {number}. Asthma, stable."
-    rows = [
-        text.format(name=f"Mr. Zebulon Quarter{chr(97 + n // 4 % 26)}main", day=n % 28 + 1, number=4_000_000 + n // 4)
-        for n in range(count)
-    ]
+    """Write a table of notes, four of a person, and the spans of name, day and record number."""
+    text = "{} was seen on {} by Dr. Alice Baker at Mercy Hospital. MRN: {}. Asthma, stable."
+    rows, spans = [], []
+    for n in range(count):
+        told = {
+            "PATIENT": f"Zebulon Quarter{chr(97 + n // 4 % 26)}main",
+            "DATE": f"{n % 28 + 1}/3/2019",
+            "MEDICALRECORD": f"{4_000_000 + n // 4}",
+        }
+        rows.append(text.format("Mr. " + told["PATIENT"], *list(told.values())[1:]))
+        starts = {label: rows[-1].index(value) for label, value in told.items()}
+        spans.append(json.dumps([{"start": s, "end": s + len(told[one]), "label": one} for one, s in starts.items()]))
     ids = [f"n{n}" for n in range(count)]
-    pq.write_table(pa.table({"id": ids, "person": [f"p{n // 4}" for n in range(count)], "text": rows}), path)
+    table = pa.table({"id": ids, "person": [f"p{n // 4}" for n in range(count)], "text": rows, "spans": spans})
+    pq.write_table(table, path)
 
 
 def measured(*command: str) -> tuple[float, int]:
@@ -105,7 +113,7 @@ def main() -> None:
         place = Path(folder)
         os.environ["XDG_CONFIG_HOME"] = str(place / "config")
         make(place / "in.parquet", said.rows)
-        if "extract" in asked:
+        if {"extract", "given"} & {*asked}:
             make_notes(place / "notes.parquet", said.rows)
         print(f"{said.rows:,} rows, {(place / 'in.parquet').stat().st_size / 1e6:.0f} MB of Parquet", flush=True)
         for name in ("disk", "memory"):
@@ -117,6 +125,7 @@ def main() -> None:
             if name == "memory" and {"cube", "persons"} & {*asked}:
                 table = place / "in.csv"
                 pyarrow.csv.write_csv(pq.read_table(place / "in.parquet"), table)
+            extract = ("extract", str(place / "notes.parquet"), "--patient-field", "person", "--quiet")
             ways = {
                 "anonymize": ("anonymize", str(place / "in.parquet"), *STATED, "-o", out, "--quiet", *how, *jobs),
                 "privacy": ("privacy", out, *CHECKED, "--quiet", *how),
@@ -124,8 +133,8 @@ def main() -> None:
                 "persons": ("cube", str(table), *NOISY, "--person", "person", "-o", str(place / f"{name}-persons.csv")),
                 "codes": ("codes", "anonymize", str(place / "in.parquet"), *CODED, "--quiet",
                           "-o", str(place / "codes.csv")),
-                "extract": ("extract", str(place / "notes.parquet"), str(place / "view.csv"), "--model", "none",
-                            "--patient-field", "person", "--quiet"),
+                "extract": (*extract, str(place / "view.csv"), "--model", "none", "--spans-field", ""),
+                "given": (*extract, str(place / "given.csv"), "--gold"),
             }  # fmt: skip
             for what in asked if name == "disk" else [one for one in asked if one in WAYS]:
                 seconds, most = measured(*ways[what])

@@ -15,6 +15,7 @@ from deid.base.spool import DiskMap, Spool
 from deid.extraction import Fact, build_view, persons, view
 from deid.extraction.view import ExtractedView, NoteFacts, link_notes
 from deid.linkage import columns
+from deid.linkage.look_alikes import count_look_alikes
 
 TOLD = {
     "name": ["Ann Lee", "Anne Lee", "Bo Lee", "Ann Ray", "Lee, A", "Cy"],
@@ -60,6 +61,10 @@ def test_parts_link_what_the_whole_links(notes: list[NoteFacts], part: int, shar
             spool.add(one)
         assert list(spool) == notes
         parts = link_notes(spool)
+        patch.setattr(view, "_BATCH", part)
+        for by in ("person", "note"):
+            told = build_view(notes, by=by).frame
+            assert ExtractedView(spool, parts.notes, by).look_alikes() == count_look_alikes(told, "person")
     assert parts.notes.tolist() == whole.notes.tolist()
     assert parts.contradicted == whole.contradicted
 

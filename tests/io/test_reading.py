@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from deid.base import spool
 from deid.base.errors import (
     ConfigError,
     DeidError,
@@ -221,7 +222,10 @@ def test_records_without_ids_are_numbered(tmp_path: Path) -> None:
     assert [d.index for d in read(tmp_path)] == [1, 2, 3, 4]
 
 
-def test_the_second_record_of_an_id_is_a_failure(tmp_path: Path) -> None:
+@pytest.mark.parametrize("held", [1, 9])
+def test_the_second_record_of_an_id_is_a_failure(held: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where ids wait on disk."""
+    monkeypatch.setattr(spool, "_MET", held)
     put(
         tmp_path,
         a_dot_jsonl='{"text": "x", "id": 1}\n{"text": "y", "id": "1"}\n',

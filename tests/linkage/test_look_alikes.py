@@ -7,11 +7,14 @@ import random
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from split_patients import SLIPS, again, population, table
 
+from deid.base import spool
+from deid.base.buckets import Buckets
 from deid.base.errors import ConfigError
+from deid.linkage import look_alikes
 from deid.linkage.look_alikes import (
     LookAlikes,
     candidate_pairs,
@@ -120,10 +123,44 @@ def test_rows_of_one_person_are_not_compared() -> None:
 def test_blocks_lose_no_pair(rows: list[tuple[str, str, str]]) -> None:
     """Every pair that looks alike is among those of a common block."""
     records = person_records(frame(*rows, columns=("name", "birth_date", "phone"))) or []
-    found = set(map(tuple, candidate_pairs(records).tolist()))
+    found = {(i, j) for some in candidate_pairs(records) for i, j in some.tolist()}
     for i, j in itertools.combinations(range(len(records)), 2):
         if records[i].person != records[j].person and look_alike(records[i], records[j]):
             assert (i, j) in found
+
+
+TOLD = st.tuples(
+    st.sampled_from(["P1", "P2", "P3", *map(str, range(20))]),
+    st.sampled_from(["John Abernathy", "Jon Abernathy; J. Abernathy", "Johnny Abernethy", "Mary Ostrander", "Cy", ""]),
+    st.sampled_from(["1960-05-06", "1960-06-05", "1960-05-16", "1985-11-20", ""]),
+    st.sampled_from(["", "617-555-0123", "617-555-9999; 6175550123"]),
+    st.sampled_from(["", "7", "8"]),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(TOLD, min_size=1, max_size=25), st.integers(1, 9), st.randoms())
+def test_the_count_is_that_of_all_pairs_in_memory_and_on_disk(
+    told: list[tuple[str, ...]], some: int, chance: random.Random
+) -> None:
+    """Whatever the order of the rows, and into how many parts they are cut."""
+    rows = frame(*told, columns=("person", "name", "birth_date", "phone", "mrn"))
+    records = person_records(rows, "person") or []
+    alike = {
+        frozenset((a.person, b.person))
+        for a, b in itertools.combinations(records, 2)
+        if a.person != b.person and look_alike(a, b)
+    }
+    found = count_look_alikes(rows, "person")
+    assert found is not None
+    assert (found.persons, found.pairs) == (len({row[0] for row in told}), len(alike))
+    chance.shuffle(told)
+    rows = frame(*told, columns=("person", "name", "birth_date", "phone", "mrn"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spool, "_SORTED", 3)
+        patch.setattr(look_alikes, "_AT_ONCE", 4)
+        patch.setattr(Buckets, "held", 0)
+        assert count_look_alikes((rows[n : n + some] for n in range(0, len(rows), some)), "person") == found
 
 
 def test_sixty_patients_who_come_twice_are_found() -> None:
