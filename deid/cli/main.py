@@ -64,12 +64,23 @@ def _closed_pipe() -> int:
     return 128 + 13
 
 
+def _leave_no_core() -> None:
+    """Let no crash of this process, or of one that it starts, write a file of its memory: notes stand there as text."""
+    try:
+        import resource
+    except ImportError:  # no POSIX system
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
+
+
 def main() -> None:
     """Run the command line; exit 0 done, 1 something failed, 2 cannot be done as asked, 130 interrupted, 141 when
     nobody reads standard output any more.
     """
     gc.set_threshold(_OBJECTS)
     return_arrays()
+    _leave_no_core()
     try:
         status = app(standalone_mode=False)
         sys.stdout.flush()  # else the interpreter finds at its very end that nobody reads, and has a status of its own

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import datetime
 import json
+import signal
+import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -181,6 +183,31 @@ def test_functions_say_nothing_when_they_fail(bad: Path) -> None:
         raised += bool(said)
         assert_silent(said.replace(str(bad), ""), what)
     assert raised > 20
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits are those of POSIX")
+def test_a_crash_of_a_command_leaves_no_file_of_its_memory(tmp_path: Path) -> None:
+    import resource
+
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    if not hard:
+        pytest.skip("nobody may write such files here")
+    code = (
+        "import os, resource, signal, sys; import deid.cli.main as m; sys.argv = ['deid', '--version']\n"
+        "try: m.main()\nexcept SystemExit: pass\n"
+        "print(resource.getrlimit(resource.RLIMIT_CORE)[0]); sys.stdout.flush(); os.kill(os.getpid(), signal.SIGABRT)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (hard, hard)),
+    )
+    assert done.returncode == -signal.SIGABRT
+    assert done.stdout.split()[-1] == "0"
+    assert not list(tmp_path.iterdir())
 
 
 def test_values_show_no_text() -> None:
