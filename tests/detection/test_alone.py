@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deid.detection.alone import in_capitals, stands_alone
+from deid.detection.alone import in_capitals, names_nobody, stands_alone
 from deid.detection.numbers import plain_scene
 from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
@@ -56,3 +56,30 @@ def test_a_label_before_its_colon_is_nobody(text: str, stands: bool) -> None:
 def test_french_things_are_nobody(text: str, left: list[str]) -> None:
     found = build_recognizer(RecognizerOptions(model="none", language="fr")).find(Document("n", text))
     assert [text[span.start : span.end] for span in found] == left
+
+
+@pytest.mark.parametrize(
+    ("category", "word", "text"),
+    [
+        ("CITY", "Nijmegen", "Nijmegen vragenlijst 24"),
+        ("CITY", "Rome", "Rome negatief"),
+        ("PATIENT", "Berg", "MMSE 20, Berg 41/56"),
+        ("PATIENT", "Bennett", "een Bennett onder de duim"),
+        ("PATIENT", "Jansen", "Jansen teken positief"),
+        ("DOCTOR", "Pools", "tolk Pools"),
+        ("HOSPITAL", "Acute Opname", "naar Acute Opname"),
+        ("PATIENT", "Echtgenoot", "Echtgenoot: Jan"),
+    ],
+)
+def test_scales_tongues_wards_and_labels_in_dutch_are_nobody(category: str, word: str, text: str) -> None:
+    start = text.index(word)
+    span = Span(start, start + len(word), category, source="model:nl")
+    assert names_nobody(scene(text, "nl"), span)
+
+
+@pytest.mark.parametrize("text", ["in Nijmegen opgenomen", "Jansen operatie dinsdag", "Berg belt om 11 uur"])
+def test_towns_and_names_in_dutch_are_somebodys(text: str) -> None:
+    word = next(word for word in text.split() if word[0].isupper())
+    start = text.index(word)
+    span = Span(start, start + len(word), "CITY" if start else "PATIENT", source="model:nl")
+    assert not names_nobody(scene(text, "nl"), span)
