@@ -274,23 +274,44 @@ class _Note:
         if form == "signed":
             form = self.draw.choice(["full", "full", "initial", "last"])
         code = self._code(given, last)
+        initials, inverted = f"{given[0]}.", f"{last}, {given}"
+        if self.language.code == "nl":
+            last, initials, inverted = self._dutch(form, given, last)
         text = {
             "full": f"{given} {last}",
             "last": last,
             "first": self.first.get(slot.entity, last),
             "given": given,
             "short": f"{given} {self.first.get(slot.entity, last)}",
-            "inverted": f"{last}, {given}",
+            "inverted": inverted,
             "reversed": f"{last} {given}",
-            "initial": f"{given[0]}. {last}",
+            "initial": f"{initials} {last}",
             "initials": f"{given[0]}. {last[0]}.",
             "masked": f"{given} {last[0].upper()}.",
             "code": code,
         }[form]
         return text.upper() if slot.case == "!" else text.lower() if slot.case == "~" else text
 
+    def _dutch(self, form: str, given: str, last: str) -> tuple[str, str, str]:
+        """Return family name, initials and both behind a comma as in Dutch: *de Vries*, *M.P.*, *Vries, Jan de*."""
+        draw, initials = self.draw, f"{given[0]}."
+        if draw.random() < 0.4:
+            more = draw.choices("ABCEGHJMPTW", k=draw.choice([1, 1, 2]))
+            initials = draw.choice([".", ".", ". ", ""]).join([given[0], *more])
+            initials += "" if initials.isalpha() else "."
+        particle = _PARTICLE.match(last)
+        if particle and draw.random() < (0.3 if form == "last" else 0.7):
+            last = particle[0].lower() + last[particle.end() :]
+        inverted = f"{last}, {given}"
+        if particle and draw.random() < 0.6:
+            inverted = f"{last[particle.end() :]}, {given} {particle[0].lower().strip()}"
+        return last, initials, inverted
+
     def _code(self, given: str, last: str) -> str:
         """Return letters that somebody signs with."""
+        particle = _PARTICLE.match(last) if self.language.code == "nl" else None
+        if particle:
+            return given[0] + "".join(re.findall(r"\b\w", particle[0].lower())) + last[particle.end()]
         code = self.draw.choice([given[0] + last[0], last[:3], given[0] + last[:2], last[:2] + given[:2]])
         code = re.sub(r"\W", "", code)
         return self.draw.choice([code, code.lower(), code.lower(), code.upper()])
@@ -313,6 +334,7 @@ class _Note:
         self.text += text
 
 
+_PARTICLE = re.compile(r"(?i)(?:(?:van|de|den|der|ter|ten|te|het|'t|in|op|aan|uit|el) )+")
 _NUMBERS = {
     "phone": "PHONE", "fax": "FAX", "record": "MEDICALRECORD", "plan": "HEALTHPLAN", "id": "IDNUM", "zip": "ZIP",
     "device": "DEVICE", "account": "ACCOUNT", "licence": "LICENSE",
@@ -354,7 +376,7 @@ def _capital(name: str) -> str:
         "den",
         "op",
     }
-    words = re.split(r"([ '-])", name)
+    words = re.split(r"((?<!\S)'[st](?=[ -])|[ '-])", name)
     return "".join(w if at and w in small else w[:1].upper() + w[1:] for at, w in enumerate(words))
 
 

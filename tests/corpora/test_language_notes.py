@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -160,3 +161,20 @@ def test_meddocan_marks_sexes_relatives_and_the_units_of_ages() -> None:
 def test_spanish_notes_have_the_labels_of_meddocan() -> None:
     found = {category for note in documents("es", 300, ROOT) for category, _ in fillings(labelled(note))}
     assert found <= set(LABEL_SETS["meddocan"].labels)
+
+
+def test_dutch_names_are_written_as_in_the_netherlands() -> None:
+    names = [
+        text
+        for note in documents("nl", 150, ROOT)
+        for category, text in fillings(note)
+        if category in ("PATIENT", "DOCTOR")
+    ]
+    for form in (
+        r"[A-Z]\w+ (?:van|de|ter) [A-Z]\w+",
+        r"[A-Z]\.[A-Z]\. \w.+",
+        r"[A-Z]\w+, [A-Z]\w+ (?:van|de|ter)",
+        r"[A-Z](?:d|vd|v)[A-Z]",
+    ):
+        assert any(re.fullmatch(form, name) for name in names), form
+    assert not any("'T " in name for name in names if not name.isupper())

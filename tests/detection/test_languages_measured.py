@@ -71,7 +71,7 @@ def test_notes_of_many_layouts(path: Path) -> None:
         assert precision >= (0.83 if path.stem == "es" else 0.90)  # MEDDOCAN marks sexes and relatives, too
 
 
-@pytest.mark.parametrize(("language", "found", "right"), [("de", 0.95, 0.91), ("nl", 0.94, 0.94), ("es", 0.90, 0.88)])
+@pytest.mark.parametrize(("language", "found", "right"), [("de", 0.95, 0.91), ("nl", 0.95, 0.94), ("es", 0.90, 0.88)])
 def test_letters_of_many_kinds(language: str, found: float, right: float) -> None:
     """Letters, chats, boards, forms: notes of even numbers were scored before and after, and never read for rules."""
     notes = read(Path(__file__).parent / "letters" / f"{language}.txt")
@@ -83,7 +83,7 @@ def test_letters_of_many_kinds(language: str, found: float, right: float) -> Non
 
 
 @pytest.mark.parametrize(
-    ("language", "found", "right"), [("de", 0.93, 0.86), ("fr", 0.90, 0.86), ("nl", 0.93, 0.87), ("es", 0.88, 0.85)]
+    ("language", "found", "right"), [("de", 0.93, 0.86), ("fr", 0.90, 0.86), ("nl", 0.94, 0.91), ("es", 0.88, 0.85)]
 )
 def test_kinds_of_notes_that_nothing_was_made_with(language: str, found: float, right: float) -> None:
     """Triage, midwives, dentists, insurers, boards, rounds: notes of even numbers were only ever scored."""
