@@ -15,12 +15,20 @@ import regex
 from deid.detection.overlaps import score_of
 from deid.document import Span
 from deid.phi import GROUP
+from deid.reading.lexicon import classes_of
+from deid.rules.person_words import PERSON
+from deid.rules.scene import Scene
+from deid.rules.word_classes import TITLES
 
 PEOPLE: Final = frozenset(("PATIENT", "DOCTOR"))
 YEAR: Final = regex.compile(
     r"(?<![0-9])(?:19|20)[0-9]{2}(?:([/.-])[0-9]{1,2}\1[0-9]{1,2})?(?![0-9])|[0-9]{1,2}([/.-])[0-9]{1,2}\2[0-9]{2}(?![0-9])"
 )
 """What makes a date whole: another one behind it is one of its own."""
+_GIVEN: Final = classes_of("given")
+_POPULAR: Final = classes_of("popular")
+_LAST: Final = classes_of("last")
+_CLINICAL: Final = classes_of("clinical", "section")
 _CALLED: Final = frozenset(("PHONE", "FAX"))
 _WORDED: Final = frozenset(("STREET", "CITY", "HOSPITAL", "ORGANIZATION", "DEPARTMENT", "PROFESSION"))
 """What ends in a word, or in an abbreviation with a full stop."""
@@ -102,6 +110,29 @@ def _parts(text: str, start: int, end: int, person: bool) -> bool:
         return True
     last = len(text) if last < 0 else last
     return _TABULAR.search(text, first, start) is not None or _TABULAR.search(text, end, last) is not None
+
+
+def behind_title(scene: Scene, span: Span) -> Span:
+    """Return a name behind a title without what follows its surname: *Demir* of *Frau Demir Dialyse morgen*.
+
+    Only languages whose nouns have capitals have words for that. Behind a given name any word may be the surname.
+    """
+    goes_on = scene.words["behind_surname"]
+    words = scene.inside(span.start, span.end) if goes_on and span.category in PEOPLE else []
+    if len(words) < 2:
+        return span
+    before = words[0] - 1
+    before -= scene.word(before) == "."
+    first = scene.classes[words[0]]
+    if before < 0 or not scene.has(before, TITLES) or (first & _GIVEN and (first & _POPULAR or not first & _LAST)):
+        return span
+    last = len(words) - 1
+    while last and words[last] == words[last - 1] + 1:
+        clinical = scene.has(words[last], _CLINICAL) and not scene.has(words[last], PERSON)
+        if not clinical and scene.folded[words[last]] not in goes_on:
+            break
+        last -= 1
+    return span if last == len(words) - 1 else span.moved(span.start, scene.ends[words[last]])
 
 
 def joined(text: str, spans: Sequence[Span]) -> list[Span]:

@@ -53,7 +53,7 @@ from deid.detection.alone import (
     within,
 )
 from deid.detection.columns import columns
-from deid.detection.edges import YEAR, joined, pieces
+from deid.detection.edges import YEAR, behind_title, joined, pieces
 from deid.detection.find_again import Gathered, find_again, gather
 from deid.detection.joining import MODEL, POSSIBLE, RULE, Joining, Surroundings, Weighed
 from deid.detection.legends import explained
@@ -500,6 +500,7 @@ class Ensemble:
             return (span,)
         if names_nobody(scene, span):
             return ()
+        span = behind_title(scene, span)
         if proposed and span.category == "DATE" and span.end - span.start >= _TWO_DATES:
             dates = list(_dates(scene, span))
             parts = [numbers.read(within(scene, date)) for date in dates]

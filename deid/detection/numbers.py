@@ -220,12 +220,17 @@ class Numbers:
 def _written(scene: Scene, span: Span, kind: str, level: int) -> bool:
     """Tell whether a number has a form of the language: *3.5.* (a day), *0202-731 88 04*, *8400* before a town.
 
-    A day among values, without a label, is a value.
+    A day among values, without a label, is a value. What follows a day may look like its year: *3.5. 10 mg*.
     """
     category = _FORM.get(CANONICAL[span.category], kind)
     name = "" if category == "DATE" and level >= _MEASURED else _LANGUAGE_FORM.get(category, "")
-    form = scene.vocabulary.expressions[name].match(scene.text, span.start) if name else None
-    return form is not None and span.end <= form.end() <= span.end + 1  # the full stop of a day may be no part of it
+    if not name:
+        return False
+    text, form = scene.text, scene.vocabulary.expressions[name]
+    found = form.match(text, span.start)
+    if found is not None and category == "DATE" and found.end() > span.end + 1:
+        found = form.fullmatch(text, span.start, span.end + text.startswith(".", span.end))
+    return found is not None and span.end <= found.end() <= span.end + 1  # the full stop of a day may be no part of it
 
 
 def _in_groups(scene: Scene, kind: str, text: str) -> bool:

@@ -33,7 +33,7 @@ _WORDS = frozenset(
         *("general_institution", "spoken"),
         *("patient_role", "patient_act", "staff_role", "staff_act", "staff_matter"),
         *("organization_end", "initials_head"),
-        *("compound_head", "asks", "asks_with_mark", "topic", "individual", "speaks"),
+        *("behind_surname", "compound_head", "asks", "asks_with_mark", "topic", "individual", "speaks"),
     )
 )
 _EXPRESSIONS = frozenset(

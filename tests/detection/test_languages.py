@@ -177,11 +177,33 @@ def test_an_unknown_language_is_refused_with_the_list() -> None:
         ("Rücksprache mit Fr. Doz. Salzer", ["Salzer"]),
         ("Stationsärztin Fr. Al-Masri kommt", ["Al-Masri"]),
         ("Dammriss versorgt, DR I° genäht", []),
+        ("Fr. Demir Dialyse morgen", ["Demir"]),
+        ("Dr. Weber Visite um acht", ["Weber"]),
+        ("Hr. Baumann Fieber 38,5", ["Baumann"]),
+        ("Frau Anna Stuhl kommt", ["Anna Stuhl"]),
+        ("PD Dr. med. habil. Hartmut Zweigle", ["Hartmut Zweigle"]),
+        ("Versorgung mit Perfusor Space und FreeStyle Libre, Abilify pausiert", []),
     ],
 )
 def test_german_names_end_where_they_end(text: str, hidden: list[str]) -> None:
     recognizer = build_recognizer(RecognizerOptions(model="none", language="de"))
     assert [text[s.start : s.end] for s in recognizer.find(Document("n", text))] == hidden
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("am 3.5. 10 mg Ramipril", ["3.5."]),
+        ("29.3. 11.15 Sono", ["29.3."]),
+        ("Kontrolle am 4.6. 14 Uhr", ["4.6."]),
+        ("20.5. 10. Tag", ["20.5."]),
+        ("am 3. 5. 21 operiert", ["3. 5. 21"]),
+        ("Kreatinin 1.2. 80 Jahre", []),
+    ],
+)
+def test_german_days_before_values_are_days(text: str, hidden: list[str]) -> None:
+    recognizer = build_recognizer(RecognizerOptions(model="none", language="de"))
+    assert [text[s.start : s.end] for s in recognizer.find(Document("n", text)) if s.category == "DATE"] == hidden
 
 
 @pytest.mark.parametrize(
