@@ -18,7 +18,7 @@ from typing import Any
 
 from deid.base.errors import ConfigError
 from deid.detection import Ensemble, Recognizer, RuleRecognizer
-from deid.detection.alone import within
+from deid.detection.alone import stands_alone, within
 from deid.detection.dial import Dial, dial_of_folder, fingerprint, parse_dial
 from deid.detection.edges import PEOPLE, pieces
 from deid.detection.ensemble import Candidate, Trace
@@ -44,6 +44,8 @@ _FILLS = 0.8
 """Certainty from which rules fill what a model leaves; at .6 they find more, and half as many again that is none."""
 _ADDRESSES = frozenset(("EMAIL", "URL"))
 """What is whole where the rules have it: a model may take a part of one for a name."""
+_WORDED = PEOPLE | {"HOSPITAL", "ORGANIZATION", "PROFESSION", "DATE"}
+"""What words make, and a model may see in ordinary ones."""
 _EDGES = " \t\r\n.,;:()-/"
 
 
@@ -351,7 +353,7 @@ class _Alone:
     recognizer: Recognizer
     language: str
     trims: bool = False
-    """Whether names lose titles, roles and ordinary words at their edges, which rules know."""
+    """Whether names lose titles, roles and ordinary words at their edges, and what has no other is nobody's."""
 
     @property
     def categories(self) -> frozenset[str]:
@@ -369,11 +371,15 @@ class _Alone:
             numbers = Numbers(scene) if scene is not None else None
             for span in spans:
                 parts = () if numbers is None else numbers.read(span)
-                if self.trims and scene is not None and canonical(span.category) in PEOPLE:
-                    parts = tuple(within(scene, name) for part in parts for name in pieces(scene.text, part))
+                fate = "unreadable"
+                if self.trims and scene is not None and (kind := canonical(span.category)) in _WORDED:
+                    fate = "vetoed" if parts else fate
+                    if kind in PEOPLE:
+                        parts = tuple(within(scene, name) for part in parts for name in pieces(scene.text, part))
+                    parts = tuple(part for part in parts if stands_alone(scene, part))
                 found += filter(None, map(part.back, parts))
                 if candidates is not None and (back := part.back(span)) is not None:
-                    fate = "accepted" if parts else "unreadable"
+                    fate = "accepted" if parts else fate
                     candidates.append(Candidate(0, self.recognizer.name, back, score_of(span), fate))
         return list(resolve_overlaps(found))
 

@@ -85,3 +85,11 @@ def test_of_a_number_that_rules_know_no_digit_is_left(label: str, number: str) -
     seen = [note[i] for i in range(at, at + len(number)) if not any(s.start <= i < s.end for s in spans)]
     assert not any(map(str.isalnum, seen))
     assert all(a.end <= b.start for a, b in itertools.pairwise(spans))
+
+
+@pytest.mark.parametrize(
+    "note", ["BM: deltoides 4/5, bíceps 5/5.", "Paresia derecha 3/5 con claudicación, izquierda 5/5."]
+)
+def test_what_a_model_alone_found_must_be_able_to_stand_alone(note: str) -> None:
+    told = build_recognizer(RecognizerOptions(language="es")).explain(Document("n", note))
+    assert "FECHAS" not in {one.span.category for one in told.spans}
