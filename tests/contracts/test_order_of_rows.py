@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from typer.testing import CliRunner
 from deid.base.errors import DeidError
 from deid.cli.main import app
 from deid.disclosure.methods import METHODS
+from deid.dp.methods import METHODS as CUBE_METHODS
 from deid.transactions.methods import METHODS as CODE_METHODS
 
 Rows = list[str]
@@ -332,32 +334,41 @@ def test_joint_releases(tmp_path: Path) -> None:
     same_for_every_order(tmp_path, "mrn,date,diagnosis\n", visits, release)
 
 
-@pytest.mark.parametrize("method", ["cells", "privtree", "privelet"])
-def test_cubes_with_test_noise(tmp_path: Path, method: str) -> None:
+DOMAINS = ("--domain", "age=0..99/10", "--domain", "sex=F,M")
+NOISE = ("--epsilon", 1, "--not-private-seed", 1)
+
+
+def with_test_noise(folder: Path, *command: object, person: bool = False) -> None:
+    """Run a command of counts on visits in every order; of each person two at most count, where that is asked for."""
+
+    asked = ("--epsilon", 9, "--unit", "patient", "--max-rows", 2, "--keys-delta", 1e-3)
+    call("budget", "init", folder / "new", *asked)
+
+    def each(table: Path, out: Path) -> None:
+        bound = ("--ledger", table.parent / "ledger", "--person", "who") if person else ()
+        if bound:  # the same one: its secret says which rows of a person count
+            shutil.copy(folder / "new", bound[1])
+        call(command[0], table, *command[1:], *NOISE, *bound, "-o", out / "o.csv")
+
     rows = [f"{n % 30},{row}" for n, row in enumerate(patients(120))]
-    same_for_every_order(
-        tmp_path,
-        "who,age,sex,zip,dx\n",
-        rows,
-        lambda table, out: (
-            call(
-                *(
-                    "cube",
-                    table,
-                    "--dims",
-                    "age,sex",
-                    "--domain",
-                    "age=0..99/10",
-                    "--domain",
-                    "sex=F,M",
-                    "--epsilon",
-                    1,
-                ),
-                *("--method", method, "--not-private-seed", 1, "-o", out / "o.csv"),
-            )
-            and None
-        ),
-    )
+    same_for_every_order(folder, "who,age,sex,zip,dx\n", rows, each)
+
+
+@pytest.mark.parametrize("method", CUBE_METHODS)
+@pytest.mark.parametrize("person", [False, True])
+def test_cubes_with_test_noise(tmp_path: Path, method: str, person: bool) -> None:
+    slices = ("--slice", "age", "--slice", "sex") if method == "marginals" else ()
+    with_test_noise(tmp_path, "cube", "--dims", "age,sex", *DOMAINS, "--method", method, *slices, person=person)
+
+
+@pytest.mark.parametrize("person", [False, True])
+@pytest.mark.parametrize("asked", ["COUNT(*)", "SUM(age)", "MEAN(age)", "MEDIAN(age)", "HISTOGRAM(sex)"])
+def test_answers_with_test_noise(tmp_path: Path, asked: str, person: bool) -> None:
+    with_test_noise(tmp_path, "query", f"SELECT {asked}", *DOMAINS, person=person)
+
+
+def test_found_values_with_test_noise(tmp_path: Path) -> None:
+    with_test_noise(tmp_path, "keys", "--column", "dx", "--keys-delta", 1e-3)
 
 
 @pytest.mark.parametrize("method", ["tree", "markov", "tree-paper"])
@@ -373,20 +384,6 @@ def test_sequences_with_test_noise(tmp_path: Path, method: str) -> None:
                 *("sequences", table, "--periods", "q1,q2,q3,q4", "--domain", "level=0..2", "--epsilon", 1),
                 *("--method", method, "--not-private-seed", 1, "-o", out / "o.csv"),
             )
-            and None
-        ),
-    )
-
-
-def test_answers_with_test_noise(tmp_path: Path) -> None:
-    query = "SELECT MEAN(age) GROUP BY sex"
-    domains = ("--domain", "age=0..99", "--domain", "sex=F,M")
-    same_for_every_order(
-        tmp_path,
-        PATIENTS,
-        patients(),
-        lambda table, out: (
-            (out / "o.csv").write_text(call("query", table, query, *domains, "--epsilon", 1, "--not-private-seed", 1))
             and None
         ),
     )
