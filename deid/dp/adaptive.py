@@ -1,17 +1,21 @@
 """Slices that are chosen step by step: what the rows so far get most wrong is measured next.
 
-First all single columns are measured. Then, in rounds of equal epsilon, a pair of columns is chosen by the exponential
-mechanism, measured, and a model is fitted to all that is known: a mixture (`deid.dp.mixture`), or of many columns, few
+First all single columns are measured. Then, in steps, a pair of columns is chosen by the exponential mechanism,
+measured, and a model is fitted to all that is known: a mixture (`deid.dp.mixture`), or of many columns, few
 of whose pairs are measured, a junction tree (`deid.dp.graphical`), which pairs that would make it wide are kept from.
-The model says how far the next pairs are off. This is the scheme of AIM (McKenna, Mullins, Sheldon and Miklau, "AIM: an
-adaptive and iterative mechanism for differentially private synthetic data", 2022) in pure epsilon, with other models.
+The model says how far the next pairs are off. Steps begin small; each time that a pair moved the model by less than
+half of its noise, the next have twice the epsilon, and fewer are left. This is the scheme of AIM (McKenna, Mullins,
+Sheldon and Miklau, "AIM: an adaptive and iterative mechanism for differentially private synthetic data", 2022) in pure
+epsilon, with other models.
 
 Privacy. The score of a pair is how far its true table lies from the model's in L1, less three fifths of the error
 that measuring it would cause: the fitted model follows noise in part. The model is public by then (post-processing of
 what was drawn), so a row, which changes one cell of the true table by one, changes a score by at most 1, and d rows by
 at most d: the exponential mechanism with sensitivity d (McSherry and Talwar 2007, theorem 6). Each measured table has
-L1 sensitivity d, and discrete Laplace noise. The number of rounds follows from noisy counts. All together cost the sum
-of their epsilons (adaptive composition: Dwork and Roth 2014, theorem 3.16), which is fixed beforehand.
+L1 sensitivity d, and discrete Laplace noise. How many steps there are, and how large each is, follows from noisy counts
+and the model. Each is split off what is left of the cost, so that they never come to more, whatever the course: pure
+epsilons that are chosen on the way add up (Rogers, Roth, Ullman and Vadhan, "Privacy odometers and filters", 2016), and
+so do rhos (`deid.dp.costs`).
 """
 
 from __future__ import annotations
@@ -37,6 +41,7 @@ _CHOICE = 0.15  # share of a round for the choice
 _FOLLOWED = 0.6  # of the noise of a table, by the rows; both measured on Adult, see docs/synthetic-data.md
 _PACE = 0.16  # rounds: this times the square root of epsilon times rows
 _LEAST_ROUNDS = 4
+_LITTLE = 0.5  # of the noise of a table: moving the model by less means that steps are too small
 _FITTING = 80  # steps of each fit
 
 
@@ -104,8 +109,9 @@ def measure_adaptive(
     left = list(pairs)
     tree = few(rounds, len(shape))
     fitted: tuple[FloatArray, ...] = ()
-    for each in split(later, [1.0] * rounds) if rounds else ():
-        choice, measuring = split(each, (_CHOICE, 1 - _CHOICE))
+    size = 1
+    last: tuple[Axes, FloatArray, float] | None = None  # a pair, its table before it was measured, and little of it
+    while rounds:
         known = [Marginal(axes, table, variance_of(distance, share)) for axes, table, share in measured]
         model: GraphicalModel | Mixture
         among = staying_narrow([axes for axes, _, _ in measured], shape, left) if tree else left
@@ -115,11 +121,19 @@ def measure_adaptive(
             fitted = model.parameters
         else:
             model = fit_mixture(known, shape, total=total, rounds=_FITTING, starts=1)
-        noisy = _FOLLOWED * math.sqrt(variance_of(distance, measuring) / 2)
+        if last and float(np.abs(total * model.table(last[0]) - last[1]).sum()) <= last[2]:
+            size *= 2
+        taken = size if rounds >= 2 * size else rounds  # the last step takes what would not suffice for another
+        this, later = split(later, (taken, rounds - taken)) if taken < rounds else (later, later)
+        rounds -= taken
+        choice, measuring = split(this, (_CHOICE, 1 - _CHOICE))
+        error = math.sqrt(variance_of(distance, measuring) / 2)
         scores = [
-            float(np.abs(true[pair] - total * model.table(pair)).sum()) - noisy * true[pair].size for pair in among
+            float(np.abs(true[pair] - total * model.table(pair)).sum()) - _FOLLOWED * error * true[pair].size
+            for pair in among
         ]
         pair = among[noise.choose(scores, distance, choosing(choice))]
+        last = pair, total * model.table(pair), _LITTLE * error * true[pair].size
         left.remove(pair)
         measured.append((pair, draw(noise, true[pair], distance, measuring).astype(float), measuring))
     return measured

@@ -186,6 +186,11 @@ def _checked_literal(value: Value, other: Value, columns: Mapping[str, QueryColu
         return value
     column = find_column(other, columns)
     if column.numeric:
+        if column.dimension and column.dimension.above and value.value == column.dimension.above[0]:
+            raise ConfigError(
+                f"{value.value!r} is a cell of numbers (character {value.position})",
+                f"ask for it by {other.name} >= {column.dimension.above[1]:g}",
+            )
         return value
     text = value.value if isinstance(value.value, str) else f"{value.value:g}"
     declared = column.dimension

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deid.base.arrays import FloatArray
+from deid.base.arrays import FloatArray, IntArray
 from deid.dp.adaptive import measure_adaptive
 from deid.dp.cube import plan_cube, release_cube
-from deid.dp.domain import Dimension, declare
+from deid.dp.domain import Dimension, count_cells, declare
 from deid.dp.graphical import WIDEST, JunctionTree, fit_graphical, narrow, staying_narrow
 from deid.dp.marginals import Axes, Marginal
 from deid.dp.noise import SeededNoise
@@ -114,6 +114,24 @@ def test_adaptive_finds_what_is_tied_among_many_columns_and_its_tree_stays_narro
     tables = [Marginal(axes, table, 50.0) for axes, table, _ in measured]
     drawn = fitted_drawing(tables, shape, 8000.0)(8000, np.random.default_rng(0))
     assert (drawn[0] == drawn[1]).mean() > 0.8
+
+
+def test_adaptive_takes_larger_steps_where_there_is_little_to_learn() -> None:
+    generator = np.random.default_rng(4)
+    first = generator.integers(0, 3, 20_000)
+    columns = [first, (first + (generator.random(20_000) < 0.1)) % 3, *generator.integers(0, 20, (5, 20_000))]
+    shape = (3, 3, 20, 20, 20, 20, 20)
+
+    def counts(axes: Axes) -> IntArray:
+        return count_cells([columns[axis] for axis in axes], [shape[axis] for axis in axes])
+
+    pairs = list(itertools.combinations(range(7), 2))
+    measured = measure_adaptive(counts, shape, pairs, 1.0, SeededNoise(3))
+    costs = {axes: cost for axes, _, cost in measured if len(axes) == 2 and isinstance(cost, float)}
+    assert (0, 1) in costs
+    assert len(costs) < 18
+    assert max(costs.values()) > 3.9 * min(costs.values())
+    assert sum(costs.values()) <= 0.75
 
 
 def test_where_no_tree_is_narrow_adaptive_goes_on_with_a_mixture() -> None:

@@ -155,3 +155,5 @@ def test_a_number_above_a_range_counts_as_the_least_of_these() -> None:
         True,
     ]
     assert evaluate_value(parse_value("age + 1"), frame, {"age": column})[:2].tolist() == [86.0, 85.0]
+    with pytest.raises(ConfigError, match="ask for it by age >= 85"):
+        evaluate_condition(parse_condition("age = '85+'"), frame, {"age": column})
