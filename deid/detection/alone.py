@@ -353,7 +353,7 @@ _LETTER: Final = regex.compile(r"(?<=\p{L}),?[ ]\p{L}$")
 _PLACED: Final = frozenset(("CITY", "STATE", "COUNTRY", "LOCATION-OTHER", "HOSPITAL", "ORGANIZATION"))
 _MODEL: Final = "model:"
 _UNTITLED: Final = ("rule:name.full", "rule:name.word", _MODEL)
-_DECIMAL: Final = regex.compile(r"[ \t]+[0-9]+[.][0-9]")
+_DECIMAL: Final = regex.compile(r"[ \t]+[0-9]+[.,][0-9]")
 _NODES: Final = regex.compile(
     r"(?<![A-Za-z])(?:[ypc]{0,2}N[0-3][a-c]?|(?i:nodes?|bottles|cores?)|LNs?|SLNs?)[ ]?[(:]?[ ]{0,4}\Z"
 )

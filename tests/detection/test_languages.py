@@ -183,6 +183,8 @@ def test_an_unknown_language_is_refused_with_the_list() -> None:
         ("Frau Anna Stuhl kommt", ["Anna Stuhl"]),
         ("PD Dr. med. habil. Hartmut Zweigle", ["Hartmut Zweigle"]),
         ("Versorgung mit Perfusor Space und FreeStyle Libre, Abilify pausiert", []),
+        ("Mandard 2, Dworak 3, Ishak 4, Barthel 60, Fuhrman entfällt", []),
+        ("Levo 0,12 µg/kg/min, Sens 2,4 mV", []),
     ],
 )
 def test_german_names_end_where_they_end(text: str, hidden: list[str]) -> None:
