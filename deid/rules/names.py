@@ -263,6 +263,8 @@ def _titled(scene: Scene) -> Iterator[Span]:
         wrapped = dot and at < scene.count and scene.breaks[at] == 1
         if at >= scene.count or not (scene.same_line(at) or wrapped):
             continue
+        if len(scene.word(index)) > 3 and scene.has(at, TITLES) and is_initial(scene, at):
+            continue  # "Kiné M. Lebrun"
         run = read_run(scene, at, relaxed=True)
         if run is None:
             if not (is_initial(scene, at) and scene.capital(at)) or scene.word(at + 1) == "°":

@@ -48,6 +48,7 @@ def test_a_label_before_its_colon_is_nobody(text: str, stands: bool) -> None:
         ("Un long compte rendu de consultation d'arrivant, vu par le Dr Gagnon\nH0 agitation, menaces", ["Gagnon"]),
         ("Une longue ligne du compte rendu de consultation, avis du Dr Paul\nMercadier ce matin", ["Paul\nMercadier"]),
         ("À Monsieur le Docteur Ursule Lorent, merci.", ["Ursule Lorent"]),
+        ("Prochaine séance, kiné M. Lebrun.", ["Lebrun"]),
         ("Cher Confrère, Chère Consœur, tout va bien.", []),
         ("Mère rappelée. AS Yassine relance.", ["Yassine"]),
         ("Groupe O (Rhophylac fait), Tegaderm, Hadlock 45e percentile, T4N1M0, G5L 3B6", ["G5L 3B6"]),
