@@ -12,7 +12,8 @@ somebody signs with, ``{{date.week}}`` is a week of the calendar, ``{{age:0-17}}
 ``{{hospital.bare}}`` is of the pool ``hospital_bare``. The table ``shapes`` says how many notes are in capitals
 (``upper``), without them (``lower``), or without the signs of the language (``ascii``); ``people.second`` how many
 people have two family names, of which ``{{doctor.first}}`` is the first; ``{{doctor.short}}`` has that one alone; ``!``
-and ``~`` write a name in capitals or without. Of an item of a pool what stands before ``^`` is outside the span.
+and ``~`` write a name in capitals or without. ``people.unlisted`` says how many names and towns no list has. Of an
+item of a pool what stands before ``^`` is outside the span.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ _TODAY = date(2024, 6, 30)
 _DAYS = 365 * 6
 _LIFE = 365 * 50
 _UNLISTED = 0.12
-"""How many names and towns no list has: a model that sees only listed ones learns that others are none."""
+"""How many names and towns no list has, where pools.toml does not say: a model that sees only listed ones learns that
+others are none."""
 
 
 def learnt_from(names: Iterable[str]) -> Iterator[str]:
@@ -71,6 +73,7 @@ class Language:
     plain: dict[str, list[str]] = field(default_factory=dict)
     shapes: dict[str, float] = field(default_factory=dict)
     second: float = 0.0
+    unlisted: float = _UNLISTED
     eponyms: list[str] = field(repr=False, default_factory=list)
     given: list[str] = field(repr=False, default_factory=list)
     last: list[str] = field(repr=False, default_factory=list)
@@ -100,7 +103,8 @@ def load(code: str, root: Path) -> Language:
     if doubtful.is_file():
         cities += doubtful.read_text(encoding="utf-8").splitlines()
     plain, shapes = filling.get("plain", {}), filling.get("shapes", {})
-    second = filling.get("people", {}).get("second", 0.0)
+    people = filling.get("people", {})
+    second, unlisted = people.get("second", 0.0), people.get("unlisted", _UNLISTED)
     long = [word for word in words if len(word) > 6]
     return Language(
         code,
@@ -110,6 +114,7 @@ def load(code: str, root: Path) -> Language:
         plain,
         shapes,
         second,
+        unlisted,
         eponyms,
         given,
         last,
@@ -158,7 +163,7 @@ class _Note:
             draw, own = self.draw, self.language.pools
             given = self._given()
             last = draw.choice(own["last"] if draw.random() < 0.5 else self.language.last)
-            if draw.random() < _UNLISTED:
+            if draw.random() < self.language.unlisted:
                 last = draw.choice(self.language.foreign[1])
             elif draw.random() < 0.2:
                 last = self._made_up(self.language.last)
@@ -180,7 +185,7 @@ class _Note:
     def _given(self) -> str:
         """Return a given name: of the pool, the lists, of elsewhere, or one that nobody has."""
         draw, own = self.draw, self.language
-        if draw.random() < _UNLISTED:
+        if draw.random() < self.language.unlisted:
             return draw.choice(own.foreign[0]) if draw.random() < 0.5 else self._made_up(own.given)
         return draw.choice(own.pools["given"] if draw.random() < 0.4 else own.given)
 
@@ -192,14 +197,14 @@ class _Note:
     def _town(self) -> str:
         """Return a town as it is written, or one that is nowhere."""
         draw, own = self.draw, self.language
-        if draw.random() < _UNLISTED:
+        if draw.random() < self.language.unlisted:
             return _capital(self._made_up(own.cities))
         return _capital(draw.choice(own.pools["city"] if draw.random() < 0.4 else own.cities))
 
     def _surname(self) -> str:
         """Return the name of somebody after whom a house, a street or a firm is called."""
         draw, own = self.draw, self.language
-        if draw.random() < _UNLISTED:
+        if draw.random() < self.language.unlisted:
             return _capital(self._made_up(own.last))
         return _capital(draw.choice(own.pools["last"] + own.last))
 
