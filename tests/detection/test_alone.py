@@ -84,3 +84,12 @@ def test_towns_and_names_in_dutch_are_somebodys(text: str) -> None:
     start = text.index(word)
     span = Span(start, start + len(word), "CITY" if start else "PATIENT", source="model:nl")
     assert not names_nobody(scene(text, "nl"), span)
+
+
+@pytest.mark.parametrize("model", ["none", "nl"])
+def test_products_are_nobody_in_dutch(model: str) -> None:
+    recognizer = build_recognizer(RecognizerOptions(model=model, language="nl"))
+    for product in ("Atacand", "Allevyn", "Langenbeck", "Sorbact", "Weitlaner"):
+        assert not recognizer.find(Document("n", f"overleg met {product} erbij"))
+        assert not recognizer.find(Document("n", f"Patiënt startte met {product} en voelde zich beter."))
+    assert recognizer.find(Document("n", "Patiënt startte met mevrouw Janssens en voelde zich beter."))
