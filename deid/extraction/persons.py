@@ -138,13 +138,13 @@ def who_is_who_in_parts(
     patients_only = not told.intersection(_TELLING)
     kinds = {} if patients_only else kinds_of(pd.DataFrame({name: ["x"] for name in LINKED if name in told}))
     whole = Whole(kinds)
-    labels = _connected(parts, whole, many)
+    persons = _connected(parts, whole, many)
     if kinds and (found := _stand_ins(parts, whole, many)):
         whole = Whole(kinds, found)
-        labels = _connected(parts, whole, many)
-    first = np.full(int(labels.max(initial=-1)) + 1, many, np.int64)
-    np.minimum.at(first, labels, np.arange(many))
-    persons = first[labels]  # of each note the first one that it hangs together with, until it is known better
+        persons = _connected(parts, whole, many)
+    first = np.full(int(persons.max(initial=-1)) + 1, many, np.int64)
+    np.minimum.at(first, persons, np.arange(many))
+    persons = first[persons]  # of each note the first one that it hangs together with, until it is known better
     contradicted: dict[tuple[int, str], float] = {}
     for held in _batches(persons, most):
         rows = np.sort(held)
@@ -153,7 +153,8 @@ def who_is_who_in_parts(
         np.minimum.at(start, own.notes, rows)
         persons[rows] = start[own.notes]
         contradicted |= {(int(rows[row]), column): share for (row, column), share in own.contradicted.items()}
-    return WhoIsWho(np.unique(persons, return_inverse=True)[1].astype(np.int64), [], contradicted)
+    numbers = np.cumsum(persons == np.arange(many)) - 1
+    return WhoIsWho(numbers[persons], [], contradicted)
 
 
 def _ready(part: Part, whole: Whole) -> Prepared:
