@@ -41,7 +41,7 @@ _CHOICE = 0.15  # share of a round for the choice
 _FOLLOWED = 0.6  # of the noise of a table, by the rows; both measured on Adult, see docs/synthetic-data.md
 _PACE = 0.16  # rounds: this times the square root of epsilon times rows
 _LEAST_ROUNDS = 4
-_LITTLE = 0.5  # of the noise of a table: moving the model by less means that steps are too small
+_LITTLE = 0.5  # of the noise of a table: less moves the model little; of .25, .5 and 1, see docs/synthetic-data.md
 _FITTING = 80  # steps of each fit
 
 
