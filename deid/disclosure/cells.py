@@ -63,8 +63,8 @@ def format_set(values: Iterable[str]) -> str:
     if len(members) == 1:
         return members[0]
     stream = io.StringIO(newline="")
-    csv.writer(stream, lineterminator="").writerow(members)
-    return "{" + stream.getvalue() + "}"
+    csv.writer(stream).writerow(members)  # what stands in the end of its line is quoted where it stands in a member
+    return "{" + stream.getvalue().removesuffix("\r\n") + "}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,7 +88,10 @@ def _read(text: str) -> _Cell:
         if found := _INTERVAL.fullmatch(text):
             return _Cell(text, bounds=(exact_number(found[1]), exact_number(found[2])))
     if text.startswith("{") and text.endswith("}"):
-        rows = list(csv.reader([text[1:-1]]))
+        try:
+            rows = list(csv.reader([text[1:-1]]))
+        except csv.Error:  # no set of ours
+            return _Cell(text)
         return _Cell(text, members=frozenset(rows[0] if rows else ()))
     if text.endswith("*"):
         return _Cell(text, prefix=text.rstrip("*"))

@@ -15,6 +15,7 @@ from deid.base.errors import InputError, require
 from deid.base.files import atomic_files
 from deid.base.late import pd
 from deid.dp.intervals import check_level
+from deid.table.table_writing import csv_quoting
 
 FORMATS = (".parquet", ".csv", ".json")
 """Suffixes of release files."""
@@ -71,7 +72,7 @@ def write_numbers(frame: pd.DataFrame, metadata: Mapping[str, Any], path: Path, 
     text = json.dumps(metadata, indent=2, ensure_ascii=False)
     with atomic_files(release_paths(path), private=False, replace=replace) as streams:
         if len(streams) == 2:
-            streams[0].write(frame.to_csv(index=False, lineterminator="\n").encode())
+            streams[0].write(frame.to_csv(index=False, lineterminator="\n", quoting=csv_quoting(frame)).encode())
             streams[1].write((text + "\n").encode())
         elif path.suffix == ".json":
             rows = json.loads(frame.to_json(orient="records", double_precision=15))

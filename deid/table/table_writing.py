@@ -6,7 +6,7 @@ import io
 import itertools
 from collections.abc import Iterable
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 from deid.base.errors import OutputError
 from deid.base.files import atomic_files, check_new_file
@@ -114,11 +114,20 @@ def write_batches(frames: Iterable[pd.DataFrame], path: Path) -> None:
             _write_csv(frames, stream, suffix)
 
 
+def csv_quoting(frame: pd.DataFrame) -> Literal[0, 1]:
+    """Return which cells of a table to quote in CSV: all where one has a CR, which Python before 3.13 leaves bare."""
+    texts = (cells.unique() for _, cells in frame.items() if cells.dtype.kind not in "biufcM")
+    found = any("\r" in str(value) for values in (list(frame.columns), *map(list, texts)) for value in values)
+    return 1 if found else 0  # csv.QUOTE_ALL, csv.QUOTE_MINIMAL
+
+
 def _write_csv(frames: Iterable[pd.DataFrame], stream: BinaryIO, suffix: str) -> None:
     text = io.TextIOWrapper(stream, "utf-8", newline="")
     separator = "\t" if suffix == ".tsv" else ","
     for number, frame in enumerate(frames):
-        frame.to_csv(text, index=False, header=not number, sep=separator, lineterminator="\n")
+        frame.to_csv(
+            text, index=False, header=not number, sep=separator, lineterminator="\n", quoting=csv_quoting(frame)
+        )
     text.flush()
     text.detach()
 

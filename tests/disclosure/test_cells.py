@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from small_tables import microdata
 
 from deid.disclosure.assessment import Requirements
-from deid.disclosure.cells import Domain, cover_table, format_dates, format_interval, format_set, overlap_table
+from deid.disclosure.cells import (
+    Domain,
+    cover_table,
+    format_dates,
+    format_interval,
+    format_set,
+    is_general,
+    overlap_table,
+)
 from deid.disclosure.release import anonymize
 from deid.table.hierarchy import hierarchy_from_rows
 from deid.table.microdata import Microdata
@@ -58,12 +66,15 @@ def test_intervals_cover_what_lies_in_them(low: float, width: float, share: floa
         assert _covered(cell, [below, above]) == []
 
 
-@given(
-    st.sets(st.text(min_size=1, max_size=5).filter(lambda t: "\n" not in t and "\r" not in t), min_size=2, max_size=5)
-)
+@given(st.sets(st.text(min_size=1, max_size=5) | st.text('a,"\r\n{}*', min_size=1), min_size=2, max_size=5))
 def test_sets_are_read_as_they_are_written(values: set[str]) -> None:
     covered = _covered(format_set(values), [*sorted(values), "something else"])
     assert covered == sorted(values)
+
+
+@given(st.text('a,"\r\n\0 ', max_size=6))
+def test_braces_that_are_no_set_stand_for_themselves(inside: str) -> None:
+    assert is_general("{" + inside + "}") in (True, False)
 
 
 def test_single_values_stand_for_themselves() -> None:

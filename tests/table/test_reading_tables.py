@@ -44,6 +44,17 @@ def test_separators_are_told(tmp_path: Path, separator: str) -> None:
     assert frame.iloc[1].tolist() == ["c", "line\nend"]
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
+@pytest.mark.parametrize("sign", ["\r", "\n", "\r\n", '"', ",", "\t", ";", "\u2028", "\x0b", "'", "\\"])
+def test_a_sign_in_a_cell_moves_no_other_cell(tmp_path: Path, suffix: str, sign: str) -> None:
+    path = tmp_path / f"t{suffix}"
+    frame = pd.DataFrame({"a": ["x", f"x{sign}y", f"{sign}"], "n": ["1", "2", "3"]})
+    write_table(frame, path)
+    again = read_table(path, text=True)
+    assert again["n"].tolist() == ["1", "2", "3"]
+    assert again.iloc[:2, 0].tolist() == ["x", f"x{sign}y"]
+
+
 def test_round_trips(tmp_path: Path) -> None:
     frame = pd.DataFrame({"age": [30, 31], "code": ["[20-29]", None], "text": ["a,b", 'say "x"']})
     for name in ("out.csv", "out.tsv", "out.parquet", "out.xlsx"):
