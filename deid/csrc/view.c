@@ -111,10 +111,17 @@ static const Word *word_of(Viewer *self, const uint32_t *t, Py_ssize_t size)
     return ok ? word : NULL;
 }
 
-/* Line ends in the gap before a word, and whether the word only wraps from a long line. */
-static void mark_gap(const uint32_t *t, Py_ssize_t from, Py_ssize_t start, Py_ssize_t *line, uint8_t *breaks,
+typedef struct {
+    int64_t start, end;
+    int32_t word;
+} Place;
+
+/* Line ends in the gap before a word, and whether the word only wraps from a long line and is no label. */
+static void mark_gap(const uint32_t *t, Py_ssize_t from, const Place *word, Py_ssize_t *line, uint8_t *breaks,
                      uint8_t *wrapped)
 {
+    const Py_ssize_t start = (Py_ssize_t)word->start;
+    const uint32_t *end = t + word->end + (t[word->end] == ' ' || t[word->end] == 0xa0); /* French: "S :" */
     Py_ssize_t count = 0, last = from;
     for (Py_ssize_t i = from; i < start; i++)
         if (t[i] == '\n') {
@@ -125,7 +132,8 @@ static void mark_gap(const uint32_t *t, Py_ssize_t from, Py_ssize_t start, Py_ss
     *wrapped = 0;
     if (count) {
         const uint32_t c = t[from - 1];
-        const int stops = c == '.' || c == ':' || c == ';' || c == '!' || c == '?';
+        const int labels = *end == ':' && !Py_UNICODE_ISDECIMAL(end[1]); /* the copy ends with a zero */
+        const int stops = labels || c == '.' || c == ':' || c == ';' || c == '!' || c == '?';
         *wrapped = count == 1 && from - *line >= LONG_LINE && last == start && !stops;
         *line = start;
     }
@@ -145,11 +153,6 @@ static void mark_uppercase_lines(const Word **words, const uint8_t *breaks, Py_s
         memset(uppercase_line + first, upper > 4 * lower, (size_t)(stop - first));
     }
 }
-
-typedef struct {
-    int64_t start, end;
-    int32_t word;
-} Place;
 
 static Py_ssize_t read_words(Viewer *self, const uint32_t *t, Py_ssize_t size, Place **place)
 {
@@ -210,7 +213,7 @@ static PyObject *viewer_view(PyObject *object, PyObject *text)
         end[i] = place[i].end;
         kinds[i] = words[i]->kind;
         if (i)
-            mark_gap(t, (Py_ssize_t)place[i - 1].end, (Py_ssize_t)place[i].start, &line, breaks + i, wrapped + i);
+            mark_gap(t, (Py_ssize_t)place[i - 1].end, place + i, &line, breaks + i, wrapped + i);
         else
             breaks[0] = 2, wrapped[0] = 0;
         PyList_SET_ITEM(lists[0], i, Py_NewRef(words[i]->string));

@@ -137,9 +137,8 @@ def _is_form_label(scene: Scene, span: Span, words: list[int]) -> bool:
 
 def _in_cell(scene: Scene, words: list[int]) -> bool:
     """Tell whether words fill a cell or a line."""
-    start = scene.starts[words[0]]
-    before = _CELL_BEFORE.search(scene.text, max(0, start - _NEAR), start)
-    return (start == 0 or before is not None) and _CELL_BEHIND.match(scene.text, scene.ends[words[-1]]) is not None
+    begins = scene.starts[words[0]] == 0 or _begins_cell(scene, words[0])
+    return begins and _CELL_BEHIND.match(scene.text, scene.ends[words[-1]]) is not None
 
 
 def _is_flag(scene: Scene, span: Span, words: list[int]) -> bool:
@@ -159,10 +158,9 @@ def _is_plain_head(scene: Scene, words: list[int]) -> bool:
     """Tell whether ordinary words begin a cell or a line, where a capital says nothing: *Claim   2025*, *FLOWSHEET*."""
     if scene.lowercase_text or not all(_is_common(scene, i) for i in words):
         return False
-    start = scene.starts[words[0]]
     if len(words) > 1 and scene.word(words[0] - 1) == ":":
         return True
-    return start == 0 or _CELL_BEFORE.search(scene.text, max(0, start - _NEAR), start) is not None
+    return scene.starts[words[0]] == 0 or _begins_cell(scene, words[0])
 
 
 def _is_common(scene: Scene, index: int) -> bool:
@@ -176,8 +174,14 @@ def _plain(scene: Scene, index: int) -> bool:
 
 
 def _labels_value(scene: Scene, words: list[int]) -> bool:
-    """Tell whether words before a colon are those of a label, and no name: *Leerling:*, *Fahrer gesucht:*."""
-    return not any(scene.has(i, PERSON) for i in words) and all(scene.has(i, _LABELLING) for i in words)
+    """Tell whether words before a colon are those of a label, and no name: *Leerling:*, *Fahrer gesucht:*, *LANG:*."""
+    if any(scene.has(i, PERSON) for i in words):
+        return False
+    if len(words) == 1 and scene.kinds[words[0]] == UPPER and len(scene.strings[words[0]]) <= _ABBREVIATED:
+        line = scene.text.rfind("\n", 0, scene.starts[words[0]]) + 1
+        if ":" in scene.text[line : scene.starts[words[0]]] and _begins_cell(scene, words[0]):
+            return True  # "MAR ST: S     LANG: ENG"
+    return all(scene.has(i, _LABELLING) for i in words)
 
 
 def _is_measure(scene: Scene, words: list[int]) -> bool:
@@ -304,9 +308,13 @@ def _is_told_apart(scene: Scene, index: int) -> bool:
 
 
 def _dated(scene: Scene, span: Span, words: list[int]) -> Span:
-    """Return a date without the words of guidelines and of comparison at its edges: *2016 IDSA*, *Fri vs*."""
+    """Return a date without words of guidelines, comparison, the next line at its edges: *2016 IDSA*, *Fri vs*."""
     start, end = span.start, span.end
     for i in words:
+        below = i > words[0] and scene.breaks[i] and not scene.has(i, _CALENDAR)
+        if below and not _figures(scene, scene.starts[i], end):
+            end = scene.ends[i - 1]
+            break
         if scene.has(i, _UNDATED) and not scene.has(i, _CALENDAR | PERSON):
             if _figures(scene, scene.ends[i], end):
                 start = scene.starts[i + 1]
@@ -323,33 +331,6 @@ def _figures(scene: Scene, start: int, end: int) -> bool:
     return any(map(str.isdigit, scene.text[start:end]))
 
 
-def in_one_row(scene: Scene, span: Span) -> Span:
-    """Return what of a name stands in one row of a table with bars, and has no half of an abbreviation or of a word.
-
-    Of *patel, d/c heparin* the name is *patel*.
-
-    Lines of a table are as long as lines that are wrapped, but no name goes over their ends.
-    """
-    text = scene.text
-    behind = text[span.end : span.end + 1]
-    cut = behind in _CUTS and _CUT.match(text, span.end)
-    if cut and (comma := _COMMA.search(text, span.start, span.end)):
-        return span.moved(span.start, comma.start())
-    if behind in _FIGURES and (letter := _LETTER.search(text, span.start, span.end)):
-        return span.moved(span.start, letter.start())
-    if "\n" not in text[span.start : span.end]:
-        return span
-    first = text.rfind("\n", 0, span.start) + 1
-    at = text.rfind("\n", span.start, span.end) + 1
-    return span.moved(at, span.end) if "|" in text[first:at] and at < span.end else span
-
-
-_CUT: Final = regex.compile(r"/[a-z]|['\u2019](?:ve|m|ll|re|d)\b", regex.IGNORECASE)
-_COMMA: Final = regex.compile(r",[ ]?\p{L}$")
-_CUTS: Final = frozenset("/'\u2019")
-_FIGURES: Final = frozenset("0123456789")
-_LETTER: Final = regex.compile(r"(?<=\p{L}),?[ ]\p{L}$")
-"""The letter of a code that a name took along: *Birdsong, G3P1011*."""
 _PLACED: Final = frozenset(("CITY", "STATE", "COUNTRY", "LOCATION-OTHER", "HOSPITAL", "ORGANIZATION"))
 _MODEL: Final = "model:"
 _UNTITLED: Final = ("rule:name.full", "rule:name.word", _MODEL)
@@ -358,6 +339,8 @@ _NODES: Final = regex.compile(
     r"(?<![A-Za-z])(?:[ypc]{0,2}N[0-3][a-c]?|(?i:nodes?|bottles|cores?)|LNs?|SLNs?)[ ]?[(:]?[ ]{0,4}\Z"
 )
 _LONGEST_FRACTION: Final = 5
+_ABBREVIATED: Final = 6
+"""Letters of a label in capitals that heads a cell of a line of labels."""
 _NEAR: Final = 12
 """Words around the name of a score in which another measure shows that it is one."""
 _BETWEEN: Final = 4
@@ -430,8 +413,15 @@ def names_nobody(scene: Scene, span: Span) -> bool:
 
 
 def _names_a_field(scene: Scene, index: int) -> bool:
-    """Tell whether a word is one of a form, and no name: *Accession* behind *MD*."""
-    return scene.says(index, "form_label") and not scene.has(index, PERSON)
+    """Tell whether a word is one of a form, and no name: *Accession* behind *MD*, *REL:* in a cell."""
+    if not scene.says(index, "form_label"):
+        return False
+    return not scene.has(index, PERSON) or (scene.word(index + 1) == ":" and _begins_cell(scene, index))
+
+
+def _begins_cell(scene: Scene, index: int) -> bool:
+    start = scene.starts[index]
+    return _CELL_BEFORE.search(scene.text, max(0, start - _NEAR), start) is not None
 
 
 def _counted(scene: Scene, span: Span) -> bool:

@@ -65,6 +65,12 @@ _ABBREVIATED: Final = regex.compile(
 _TABULAR: Final = regex.compile(r"\t|\||[^\s][ ]{3}")
 _DOUBLE: Final = regex.compile(r"[^\s.?!:][ ]{2,}(?=\S)")
 """A gap of a line in columns; behind a full stop typists leave two blanks."""
+_CUT: Final = regex.compile(r"/[a-z]|['\u2019](?:ve|m|ll|re|d)\b", regex.IGNORECASE)
+_COMMA: Final = regex.compile(r",[ ]?\p{L}$")
+_CUTS: Final = frozenset("/'\u2019")
+_FIGURES: Final = frozenset("0123456789")
+_LETTER: Final = regex.compile(r"(?<=\p{L}),?[ ]\p{L}$")
+"""The letter of a code that a name took along: *Birdsong, G3P1011*."""
 _TWO: Final = 2
 _SHORT: Final = 50
 """Characters of a line that is shorter than lines that are wrapped."""
@@ -133,6 +139,27 @@ def behind_title(scene: Scene, span: Span) -> Span:
             break
         last -= 1
     return span if last == len(words) - 1 else span.moved(span.start, scene.ends[words[last]])
+
+
+def in_one_row(scene: Scene, span: Span) -> Span:
+    """Return what of a name stands in one row of a table with bars, and has no half of an abbreviation or of a word.
+
+    Of *patel, d/c heparin* the name is *patel*.
+
+    Lines of a table are as long as lines that are wrapped, but no name goes over their ends.
+    """
+    text = scene.text
+    behind = text[span.end : span.end + 1]
+    cut = behind in _CUTS and _CUT.match(text, span.end)
+    if cut and (comma := _COMMA.search(text, span.start, span.end)):
+        return span.moved(span.start, comma.start())
+    if behind in _FIGURES and (letter := _LETTER.search(text, span.start, span.end)):
+        return span.moved(span.start, letter.start())
+    if "\n" not in text[span.start : span.end]:
+        return span
+    first = text.rfind("\n", 0, span.start) + 1
+    at = text.rfind("\n", span.start, span.end) + 1
+    return span.moved(at, span.end) if "|" in text[first:at] and at < span.end else span
 
 
 def joined(text: str, spans: Sequence[Span]) -> list[Span]:

@@ -46,14 +46,13 @@ from deid.detection.alone import (
     ALONE,
     GRAMMATICAL,
     in_capitals,
-    in_one_row,
     is_clinical,
     names_nobody,
     stands_alone,
     within,
 )
 from deid.detection.columns import columns
-from deid.detection.edges import YEAR, behind_title, joined, pieces
+from deid.detection.edges import YEAR, behind_title, in_one_row, joined, pieces
 from deid.detection.find_again import Gathered, find_again, gather
 from deid.detection.joining import MODEL, POSSIBLE, RULE, Joining, Surroundings, Weighed
 from deid.detection.legends import explained

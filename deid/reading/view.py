@@ -160,7 +160,10 @@ def _wrapped(text: str, starts: array[int], ends: array[int], breaks: list[int])
         gap = text[ends[index - 1] : start]
         last = gap.rfind("\n") + 1
         long = ends[index - 1] - line >= _LONG_LINE
-        wrapped[index] = breaks[index] == 1 and long and last == len(gap) and text[ends[index - 1] - 1] not in ".:;!?"
+        behind = ends[index] + (text[ends[index] : ends[index] + 1] in (" ", "\u00a0"))  # French: "S :"
+        labels = text[behind : behind + 1] == ":" and not text[behind + 1 : behind + 2].isdecimal()
+        goes_on = text[ends[index - 1] - 1] not in ".:;!?" and not labels  # "S:" begins a part of its own
+        wrapped[index] = breaks[index] == 1 and long and last == len(gap) and goes_on
         line = start
     return wrapped
 

@@ -88,3 +88,20 @@ def test_a_place_or_month_that_names_an_institution_or_a_person_is_not_kept(
     policy: str, text: str, secret: str
 ) -> None:
     assert secret not in pipeline(policy)(Document("n", text)).document.text
+
+
+@pytest.mark.parametrize(
+    ("text", "spans"),
+    [
+        ("PPH of 900 ml, second degree tear, repaired that evening by Sunniva\nS: feels well", [("Sunniva", "DOCTOR")]),
+        ("Patient seen in her cell at length, present was Ofc. Stubblefield\nO: calm", [("Stubblefield", "PATIENT")]),
+    ],
+)
+def test_a_name_does_not_go_on_in_the_letter_of_a_section(text: str, spans: list[tuple[str, str]]) -> None:
+    found = build_recognizer().find(Document("n", text))
+    assert [(text[s.start : s.end], s.category) for s in found] == spans
+
+
+def test_a_label_in_capitals_between_labels_is_nobody() -> None:
+    text = "SEX: F        LANG: ENG     REL: NONE     DIET: NPO\n"
+    assert not [s for s in build_recognizer().find(Document("n", text)) if s.category in ("PATIENT", "DOCTOR")]

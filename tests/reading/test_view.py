@@ -88,3 +88,12 @@ def test_a_line_goes_on_in_the_next_where_it_is_long_and_its_sentence_does_not_e
     found = view_of(f"{line}\nImproved after rest")
     assert found.wrapped[found.strings.index("Improved")] == (end not in tuple(".:;!?"))
     assert not any(view_of(f"short line{end}\nImproved").wrapped)
+
+
+@pytest.mark.parametrize(
+    ("below", "goes_on"),
+    [("S: well", False), ("S\u00a0: bien", False), ("Plan :x", False), ("S:1", True), ("S - well", True), ("S", True)],
+)
+def test_a_label_begins_a_line_of_its_own(below: str, goes_on: bool) -> None:
+    found = view_of(f"the patient was seen in clinic this morning with Adaeze Okafor\n{below}")
+    assert bool(found.wrapped[found.strings.index(below.split()[0].rstrip(":1"))]) == goes_on
