@@ -21,7 +21,7 @@ from deid.rules.certainties import certainties
 from deid.rules.fields import Field, PersonField
 from deid.rules.person_words import read_last_first, read_run
 from deid.rules.scene import Scene
-from deid.rules.word_classes import CREDENTIAL, TITLES
+from deid.rules.word_classes import CREDENTIAL, PARTICLE, PERSON, TITLES
 
 _W: Final = certainties("layouts")
 
@@ -54,6 +54,13 @@ _APART: Final = 6
 _INITIALS: Final = regex.compile(r"[A-Z]{2,3}")
 _ACCOUNT: Final = regex.compile(r"[a-z]{2,8}[0-9]{1,4}|[A-Z]{2,6}[0-9]{2,5}")
 """A user's name where a column names people."""
+_BED: Final = regex.compile(
+    r"(?m)^[ \t]{0,4}(?P<code>(?:ISO[ ]?)?[A-Z]{0,2}-?[0-9]{1,3}(?:[.-][0-9]{1,2})?[A-Za-z]?(?:[ ]ISO)?)"
+    r"(?:[ ]*\|[ ]*|[ ]{2,24}|\t)(?=[^\s|0-9])"
+)
+"""What may be the code of a bed, before the next cell of its line."""
+_LEAST_BEDS: Final = 3
+_NAMED: Final = PERSON | TITLES | PARTICLE
 _MAX_HEADER_CELL: Final = 40
 _INITIALS_LABEL: Final = "initials"
 _OF_LETTERS: Final = "name.letter"
@@ -181,6 +188,29 @@ def find_tables(scene: Scene, rules: Mapping[str, Field | PersonField]) -> Itera
             for rule, (at, cell) in zip(columns, cells, strict=False):
                 if rule is not None and cell.strip(" -+:"):
                     yield from _cell(scene, rule, at, cell)
+
+
+def find_beds(scene: Scene) -> Iterator[Span]:
+    """Yield the codes of rooms and beds before persons, in lines of a ward's board: *2.1 | v. Bredow*, *A3   Mw Stam*.
+
+    Parameters
+    ----------
+    scene : Scene
+        Codes count where three lines and more begin with one, and two of three with a person behind; numbers that go
+        up by one are those of a list.
+    """
+    beds = list(_BED.finditer(scene.text))
+    if len(beds) < _LEAST_BEDS:
+        return
+    codes = [bed["code"] for bed in beds]
+    numbered = all(code.isdecimal() for code in codes) and [int(c) for c in codes] == list(
+        range(int(codes[0]), int(codes[0]) + len(codes))
+    )
+    behind = [scene.at(bed.end()) for bed in beds]
+    persons = sum(scene.has(i, _NAMED) or (scene.capital(i) and not scene.classes[i]) for i in behind)
+    if len(set(codes)) == len(codes) and not numbered and 3 * persons >= 2 * len(beds):
+        for bed in beds:
+            yield Span(bed.start("code"), bed.end("code"), "ROOM", source="rule:layout.bed", score=_W["bed"])
 
 
 def find_spaced_tables(scene: Scene, rules: Mapping[str, Field | PersonField]) -> Iterator[Span]:

@@ -18,7 +18,7 @@ from deid.rules.catalogue import Catalogue, load_catalogue
 from deid.rules.certainties import certainties
 from deid.rules.fields import LabelFinder, Scan
 from deid.rules.institutions import find_institutions
-from deid.rules.layouts import find_segments, find_spaced_tables, find_tables
+from deid.rules.layouts import find_beds, find_segments, find_spaced_tables, find_tables
 from deid.rules.names import find_names
 from deid.rules.places import find_places
 from deid.rules.professions import find_professions
@@ -163,6 +163,7 @@ class RuleRecognizer:
         spans += find_segments(text, self.catalogue.segments)
         spans += find_tables(scene, self.labels.by_label)
         spans += find_spaced_tables(scene, self.labels.by_label)
+        spans += find_beds(scene)
         spans += find_names(scene, scan.labels)
         spans += find_institutions(scene)
         spans += find_places(scene, self.threshold)

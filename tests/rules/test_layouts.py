@@ -109,3 +109,19 @@ def test_a_hospital_in_capitals_behind_a_verb_is_found_whole() -> None:
 def test_heads_of_tables_between_blanks_are_looked_for_in_every_line(pieces: list[str]) -> None:
     text = "".join(pieces)
     assert [m.span() for m in layouts._spaced(text)] == [m.span() for m in layouts._SPACED.finditer(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "beds"),
+    [
+        ("2.1 | Stone | 92\n2.2 | Nguyen T. | 34\n3.1 | closed\n3.2 | Quill | 70\n", ["2.1", "2.2", "3.1", "3.2"]),
+        ("A1    Mr Orme     drain\nA2    Ms Quill    TPN\nISO 1    Stone    diet\n", ["A1", "A2", "ISO 1"]),
+        ("7B\tOrme\tnpo\n8A\tQuill\tlabs\n", []),  # two lines are no board
+        ("1  Orme J  npo\n2  Quill K  labs\n3  Stone T  home\n", []),  # a list counts
+        ("T1    signal low\nT2    signal high\nT3    signal low\n", []),  # nobody stands behind
+        ("7B    Orme    npo\n7B    Quill    labs\n8A    Stone    home\n", []),  # a bed has one person
+    ],
+)
+def test_codes_before_the_persons_of_a_board_are_beds(text: str, beds: list[str]) -> None:
+    _, scene = RULES.analyse(text)
+    assert [text[s.start : s.end] for s in layouts.find_beds(scene)] == beds
