@@ -281,8 +281,8 @@ def _ends_line(scene: Scene, index: int) -> bool:
 def _known(scene: Scene) -> Iterator[Span]:
     """Listed hospitals and employers."""
     for index in scene.of_phrase(HOSPITAL_NAME | EMPLOYER):
-        single = (index + 1, scene.classes[index])
-        for stop, classes in (single, *scene.phrases.get(index, ())):
+        word = (index + 1, scene.classes[index])
+        for stop, classes in (word, *scene.phrases.get(index, ())):
             if not classes & (HOSPITAL_NAME | EMPLOYER) or not scene.capital(index):
                 continue
             if classes & HOSPITAL_NAME:
@@ -296,13 +296,14 @@ def _known(scene: Scene) -> Iterator[Span]:
                     sure - _W["hospital_in_lowercase_text"] * scene.lowercase_text,
                 )
             else:
-                ambiguous = stop == index + 1 and scene.classes[index] & AMBIGUOUS_PLACE
-                sure = (
-                    _W["employer_cued"]
-                    if scene.cued(index, _WORK_AT)
-                    else _W["employer_ambiguous" if ambiguous else "employer"]
-                )
-                sure -= _W["employer_without_case"] * scene.case_uninformative(index)
+                single, ambiguous = stop == index + 1, scene.classes[index] & AMBIGUOUS_PLACE
+                if scene.cued(index, _WORK_AT):
+                    sure = _W["employer_cued"]
+                elif single:
+                    sure = _W["employer_ambiguous" if ambiguous else "employer"]
+                else:
+                    sure = _W["employer_phrase"]
+                sure -= _W["employer_without_case"] * (single and scene.case_uninformative(index))
                 yield scene.span(index, stop, "ORGANIZATION", "place.employer", sure)
 
 

@@ -39,11 +39,13 @@ _W: Final[dict[str, float]] = certainties("professions")
 
 _STOP: Final = FUNCTION | RELATION | CREDENTIAL | CALENDAR | CLINICAL | PERSON_VERB
 _NO_WORK_PLACE: Final = INSTITUTION | CALENDAR | SECTION | classes_of("title")
+_OF_STAFF: Final = ROLE | CREDENTIAL
 _CUES: Final = cues_of("occupation", "works_in", "retired")
 _MOST_QUALIFIERS: Final = 6
 _MOST_ENDING: Final = 4
 _LEAST_ENDING: Final = 4
 """Words of an occupation that its last word shows, and letters of that."""
+_MOST_RELATED: Final = 6
 _MOST_WORDS: Final = 5
 """Words before an occupation behind a cue, and its own."""
 
@@ -65,6 +67,8 @@ def find_professions(scene: Scene, lexicon: Lexicon) -> list[Span]:
             at = bisect_left(starts, index)
             if at < len(starts) and starts[at] < index + _MOST_QUALIFIERS + _MOST_WORDS:
                 spans += _behind(scene, lexicon, index, _W["works_in" if index in certain else "is_a"], known_only=True)
+            if index not in certain:
+                spans += _of_relative(scene, index)
         elif scene.word(index) in (":", "-", "="):
             spans += _behind(scene, lexicon, index + 1, _W["labelled"], known_only=False)
         elif _apart(scene, index):
@@ -152,6 +156,21 @@ def _ending(scene: Scene, lexicon: Lexicon, index: int) -> Iterator[Span]:
             yield scene.span(start, end, "PROFESSION", "profession.ending", _W["ending"])
 
 
+def _of_relative(scene: Scene, index: int) -> Iterator[Span]:
+    """Read a role behind *is a* of whom is a relative: *daughter Ann is a nurse*; that of staff is no occupation."""
+    related = range(index - 2, max(index - _MOST_RELATED, -1), -1)
+    if not any(scene.has(i, RELATION) and not scene.has(i, ROLE | OCCUPATION) for i in related):
+        return
+    start = index
+    while start - index < _MOST_QUALIFIERS and scene.has(start, OCCUPATION_QUALIFIER):
+        start += 1
+    end = start
+    while end - start < _MOST_ENDING and end < scene.count and _qualifies(scene, end) and not scene.has(end, ROLE):
+        end += 1
+    if scene.has(end, _OF_STAFF) and scene.same_line(end):
+        yield scene.span(start, end + 1, "PROFESSION", "profession.of_relative", _W["is_a"])
+
+
 def _before_cue(scene: Scene) -> Iterator[Span]:
     """*a carpenter by trade*."""
     for index in sorted(scene.cues_at["by_trade"]):
@@ -207,6 +226,8 @@ def _of_patient(scene: Scene, index: int, end: int) -> tuple[int, float]:
     aged = scene.word(start - 1) == "," and _aged(scene, start - 2) and scene.word(end) in (",", ".", ";", ")", "")
     aged = aged or _sexed(scene, start - 1)
     before = scene.word(start - 1)
+    if _beside_relative(scene, start, end):
+        return start, _W["bracketed"]
     bracketed = scene.word(end) == ")" and (before == "," or (before == "(" and not scene.has(end - 1, ROLE)))
     return (start, _W["bracketed"]) if end - start > 1 and (aged or bracketed) else (index, 0.0)
 
@@ -223,6 +244,8 @@ def _apposition(scene: Scene, index: int, end: int) -> tuple[int, float]:
     """Return the first word of an occupation with what qualifies it, and how sure it is that a person has it."""
     start = _qualified(scene, index)
     before = scene.word(start - 1)
+    if _beside_relative(scene, start, end):
+        return start, _W["bracketed"]
     if scene.says(start - 1, "indefinite"):
         lead = scene.word(start - 2)
         person = scene.has(start - 2, RELATION) or (
@@ -237,13 +260,25 @@ def _apposition(scene: Scene, index: int, end: int) -> tuple[int, float]:
         return start, _W["bracketed"]
     if before == "," and _aged(scene, start - 2) and scene.word(end) in (",", ".", ";", ")", ""):
         return start, _W["bracketed"]
-    if before in (",", ";") and _lasting(scene, end):
+    if before in (",", ";", "in") and _lasting(scene, end):
         return start, _W["bracketed"]
     return (
         (index, _W["phrase_in_sentence"])
         if end - index > 1 and scene.kinds[index] == LOWER and not scene.lowercase_text
         else (index, 0.0)
     )
+
+
+def _beside_relative(scene: Scene, start: int, end: int) -> bool:
+    """Tell if a sign parts words from a relative: *her brother, a fund manager,*; *wife, attorney*; *son (cook)*."""
+    sign = start - 2 if scene.says(start - 1, "indefinite") else start - 1
+    if scene.word(sign) not in (",", "(") or not scene.same_line(start):
+        return False
+    at = sign - 1
+    if scene.capital(at) and not scene.has(at, RELATION):
+        at -= 2 if scene.word(at - 1) == "," else 1  # "his mother, Tisa, a midwife"; "niece Ann (phlebotomist"
+    related = scene.has(at, RELATION) and not scene.has(at, ROLE | OCCUPATION)
+    return related and (sign < start - 1 or scene.word(end) in (",", ".", ";", ")", ""))
 
 
 def _aged(scene: Scene, index: int) -> bool:

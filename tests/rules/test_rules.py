@@ -83,6 +83,14 @@ def test_names(marked: str) -> None:
         "Her sister a [[PROFESSION:waitress]] drove.",
         "Her uncle - a [[PROFESSION:plumber]] - drove.",
         "Her brother ([[PROFESSION:line cook]]) drove.",
+        # what a relative does is nobody's role here
+        "His daughter is a [[PROFESSION:nurse]] in town.",
+        "The nurse is a nurse in town.",
+        "Her wife is a retired [[PROFESSION:pediatrician]] who agrees.",
+        "Her brother, a [[PROFESSION:fund manager]], wants to know.",
+        "The resident, a manager, wants to know.",
+        "Lives with wife, [[PROFESSION:attorney]], and a dog.",
+        "She gave up her post as [[PROFESSION:postmaster]] last year.",
         # an age that only stands behind a name
         "Mr. [[PATIENT:Romano]] is [[AGE:71]].",
         "[[PATIENT:Carl Carpenter]] [[AGE:53]] ankle pain",
