@@ -429,6 +429,8 @@ class _Filled:
         for span in more:
             if score_of(span) < _FILLS:
                 continue
+            # "Ingresado del 21" is nothing of its own before days that the rules know
+            own = [one for one in own if not _runs_into(text, one, span)]
             inside = [one for one in own if span.overlaps(one)]
             if canonical(span.category) in _ADDRESSES:
                 if all(span.start <= one.start and one.end <= span.end for one in inside):
@@ -449,6 +451,16 @@ class _Filled:
             or (listed and one.category != own and span.start <= one.start and one.end <= span.end)
             for one in inside
         )
+
+
+def _runs_into(text: str, one: Span, span: Span) -> bool:
+    """Tell whether a span of no category has the first figure of a date, and none before it."""
+    vague = canonical(one.category) == "OTHER" and canonical(span.category) == "DATE"
+    return (
+        vague
+        and one.start < span.start < one.end <= span.end
+        and not any(map(str.isdecimal, text[one.start : span.start]))
+    )
 
 
 def _numbers_beyond(text: str, span: Span, inside: Sequence[Span]) -> Iterator[Span]:

@@ -93,3 +93,12 @@ def test_of_a_number_that_rules_know_no_digit_is_left(label: str, number: str) -
 def test_what_a_model_alone_found_must_be_able_to_stand_alone(note: str) -> None:
     told = build_recognizer(RecognizerOptions(language="es")).explain(Document("n", note))
     assert "FECHAS" not in {one.span.category for one in told.spans}
+
+
+@pytest.mark.parametrize("day", [8, 21, 27])
+def test_days_that_begin_behind_a_word_of_the_model_are_one_stretch(day: int) -> None:
+    """The model alone takes *Ingresado del 21* for something else that says who somebody is."""
+    dates = f"{day} al {day + 1} de septiembre de 1950"
+    text = f"Ingresado del {dates}."
+    spans = build_recognizer(RecognizerOptions(language="es")).find(Document("n", text))
+    assert [(text[s.start : s.end], s.category) for s in spans] == [(dates, "FECHAS")]
