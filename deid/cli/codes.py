@@ -52,6 +52,7 @@ def anonymize(
         print_sections([attack_rows({"before": before, "after": after})])
     left = [name for name in names if name not in (asked.codes, *asked.columns)]
     told.notes = [f"left out: {', '.join(left)}"] if left else []
+    told.notes += release.warnings
     if asked.person is None:
         told.notes.append("every row was taken for a person; when rows are visits, name the person with --person")
     told.extra = release.as_dict() | {"persons_as_given": asked.persons_as_given}

@@ -20,6 +20,9 @@ from deid.transactions.relational import Cells
 from deid.transactions.studies import Study, supported_studies
 from deid.transactions.transactions import Transactions
 
+_EMPTY = 0.9
+"""Certainty penalty above which a release says next to nothing."""
+
 
 @dataclass(frozen=True, eq=False)
 class CodesRelease:
@@ -71,6 +74,14 @@ class CodesRelease:
     def loss(self) -> CodeLoss | None:
         """What was lost; None for chunks, which keep every code."""
         return None if self.published is None else code_loss(self.original.transactions, self.published)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What whoever releases must know: one rare pair can take all codes to the root of their hierarchy."""
+        if self.loss is None or self.loss.ncp <= _EMPTY:
+            return []
+        others = " and ".join(name for name in ("local-suppression", "km-local") if name != self.method)
+        return [f"{self.loss.ncp:.0%} of what the codes said is gone: where few pairs are rare, {others} keep more"]
 
     @cached_property
     def studies(self) -> list[Study]:

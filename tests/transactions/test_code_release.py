@@ -154,3 +154,13 @@ def test_loss_grows_with_k_on_average(method: str) -> None:
     losses = [mean_loss(k) for k in (2, 3, 5, 10)]
     assert losses == sorted(losses)
     assert losses[-1] > losses[0]
+
+
+def test_a_release_that_says_next_to_nothing_is_told() -> None:
+    """One rare pair takes every code of km to the root; methods that recode or suppress apart keep nearly all."""
+    data = letters(*["ab", "bc", "de", "fg"] * 12, "ah")
+    said = {m: anonymize_codes(coded(data), ASKED, m, hierarchy=tree()).warnings for m in ("km", "local-suppression")}
+    assert said["local-suppression"] == []
+    (told,) = said["km"]
+    assert told.startswith("100% of what the codes said is gone")
+    assert "local-suppression" in told
