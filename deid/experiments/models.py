@@ -304,6 +304,7 @@ def compare_models(pair: TablePair, said: ModelOptions, test: Microdata | None =
     ConfigError
         When nothing is to be predicted, a column is missing, or a target has one value or more than twenty.
     """
+    import sklearn.ensemble  # noqa: F401  # loaded here, for threads of what is loaded later have no limit
     from threadpoolctl import threadpool_limits
 
     original = pair.original
