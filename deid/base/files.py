@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import errno
+import io
 import os
 import shutil
 import tempfile
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -70,6 +72,21 @@ def read_toml(path: Path, hint: str) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
         what = "not a TOML file"
     raise ConfigError(what, hint, str(path))
+
+
+def csv_text(rows: Iterable[Sequence[object]], delimiter: str = ",") -> str:
+    """Return rows as CSV that ends its lines with LF, and reads as it was written.
+
+    A row with a CR in a cell is quoted, which Python before 3.13 leaves bare unless lines end with one.
+    """
+    stream = io.StringIO(newline="")
+    plain, quoted = (
+        csv.writer(stream, delimiter=delimiter, lineterminator="\n", quoting=quoting)
+        for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
+    )
+    for row in rows:
+        (quoted if any("\r" in str(cell) for cell in row) else plain).writerow(row)
+    return stream.getvalue()
 
 
 def output_error(error: OSError) -> OutputError:

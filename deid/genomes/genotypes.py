@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 from collections.abc import Container
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from deid.base.errors import FormatError, InputError
-from deid.base.files import read_text, write_bytes
+from deid.base.files import csv_text, read_text, write_bytes
 
 _FIXED = 9
 """Columns before the samples of a VCF file."""
@@ -107,8 +108,5 @@ def write_genotypes(genotypes: Genotypes, path: Path) -> None:
     OutputError
         When it cannot be written.
     """
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(["record", *genotypes.sites])
-    writer.writerows([name, *row] for name, row in zip(genotypes.records, genotypes.rows, strict=True))
-    write_bytes(path, stream.getvalue().encode("utf-8"))
+    rows = ([name, *row] for name, row in zip(genotypes.records, genotypes.rows, strict=True))
+    write_bytes(path, csv_text(itertools.chain([["record", *genotypes.sites]], rows)).encode("utf-8"))

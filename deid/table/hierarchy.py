@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from deid.base.errors import ConfigError, InputError
-from deid.base.files import read_text
+from deid.base.files import csv_text, read_text
 from deid.base.safe_names import safe_name
 
 
@@ -248,8 +248,4 @@ def format_hierarchy(hierarchy: Hierarchy) -> str:
     """Return a hierarchy in ARX's form: a line a leaf, a column a level, short branches padded by
     repetition."""
     columns = range(hierarchy.height + 1)
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream, delimiter=";", lineterminator="\n")
-    for leaf in hierarchy.leaves():
-        writer.writerow([hierarchy.generalize(leaf, level) for level in columns])
-    return stream.getvalue()
+    return csv_text(([hierarchy.generalize(leaf, level) for level in columns] for leaf in hierarchy.leaves()), ";")

@@ -152,3 +152,11 @@ def test_files_round_trip(tmp_path_factory: pytest.TempPathFactory, tree: Hierar
     assert read_hierarchy(path, "tree") == tree
     widths = {line.count(";") for line in path.read_text().splitlines()}
     assert widths == {tree.height}
+
+
+@pytest.mark.parametrize("sign", ["\r", "\n", "\r\n", ";", '"', "\u2028", "\v", "\x85"])
+def test_a_file_with_rare_signs_reads_as_it_was_written(tmp_path: Path, sign: str) -> None:
+    tree = hierarchy_from_rows([(f"a{sign}b", "x", "*"), ("c", f"y{sign}", "*")], "rare")
+    path = tmp_path / "rare.csv"
+    path.write_bytes(format_hierarchy(tree).encode())
+    assert read_hierarchy(path, "rare") == tree
