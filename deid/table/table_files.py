@@ -30,6 +30,8 @@ from deid.table.database_tables import Cells, cell_batches
 from deid.table.scalars import EXACT
 
 _SEPARATORS = (",", ";", "\t", "|")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+"""What ends a line of CSV; `str.splitlines` knows signs that may stand in a name."""
 _HEAD = 1 << 16
 PARQUET = (".parquet", ".pq")
 _ZIP = b"PK\x03\x04"
@@ -273,7 +275,7 @@ def _check_there(names: Sequence[str], columns: Sequence[str]) -> None:
 def _sniff(head: bytes) -> str:
     """Return the separator that gives the most columns, equally many in all of the first lines."""
     text = head.decode("utf-8", errors="replace")
-    lines = text.splitlines()[: -1 if len(head) == _HEAD else None][:50]
+    lines = _LINE_END.split(text)[: -1 if len(head) == _HEAD else None][:50]
     best, most = ",", 1
     for separator in _SEPARATORS:
         widths = {len(row) for row in csv.reader(lines, delimiter=separator) if row}
@@ -284,10 +286,12 @@ def _sniff(head: bytes) -> str:
     return best
 
 
-def _header_separator(head: bytes) -> str:
-    """Return the separator that occurs most often in the header, outside of quotes."""
-    header = re.sub('"[^"]*"', "", (head.decode("utf-8", errors="replace").splitlines() or [""])[0])
-    return max(_SEPARATORS, key=header.count)
+def _separator(path: Path, head: bytes, as_text: Collection[str] | bool) -> str:
+    """Return the separator of a file: by its name, by what the header has outside of quotes, or by the first lines."""
+    header = _LINE_END.split(re.sub('"[^"]*"', "", head.decode("utf-8", errors="replace")), maxsplit=1)[0]
+    if path.suffix.lower() == ".tsv" and "\t" in header:
+        return "\t"
+    return max(_SEPARATORS, key=header.count) if as_text is True else _sniff(head)
 
 
 def _from_csv(
@@ -300,7 +304,7 @@ def _from_csv(
         raise FormatError("the file is empty", "a table needs a header and rows", str(path))
     if b"\0" in head:
         raise FormatError("the file is not text", "name a CSV, Parquet or SQLite file", str(path))
-    separator = separator or (_header_separator(head) if as_text is True else _sniff(head))
+    separator = separator or _separator(path, head, as_text)
     if len(separator) != 1:
         raise ConfigError("the separator is not one character", "for example , or ;")
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:

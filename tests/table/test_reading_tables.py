@@ -55,6 +55,18 @@ def test_a_sign_in_a_cell_moves_no_other_cell(tmp_path: Path, suffix: str, sign:
     assert again.iloc[:2, 0].tolist() == ["x", f"x{sign}y"]
 
 
+@pytest.mark.parametrize("text", [True, False])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
+@pytest.mark.parametrize("sign", ["\n", '"', ",", "\t", ";", "|", "\u2028", "\x0b", "\x85", "'"])
+def test_a_sign_in_the_name_of_a_column_is_none_between_columns(
+    tmp_path: Path, suffix: str, sign: str, text: bool
+) -> None:
+    path = tmp_path / f"t{suffix}"
+    frame = pd.DataFrame({f"a{sign}b": ["x", "y"], "n": ["1", "2"]})
+    write_table(frame, path)
+    assert list(read_table(path, text=text).columns) == list(frame.columns)
+
+
 def test_round_trips(tmp_path: Path) -> None:
     frame = pd.DataFrame({"age": [30, 31], "code": ["[20-29]", None], "text": ["a,b", 'say "x"']})
     for name in ("out.csv", "out.tsv", "out.parquet", "out.xlsx"):
