@@ -8,12 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from split_patients import table
 
 from deid.base.errors import ConfigError
 from deid.disclosure.anonymizers import Anonymizer
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.frontier import map_releases
 from deid.disclosure.guards import check_published, drop_unnamed
+from deid.disclosure.methods import MethodOptions
 from deid.disclosure.release import anonymize
 from deid.disclosure.scheme import apply_scheme, scheme_of
 from deid.table.microdata import Microdata
@@ -153,3 +155,19 @@ def test_who_counts_persons_of_a_published_table_is_told_of_a_column_that_repeat
     assert "share a value of 'mrn'" in told[0]
     assert check_published(Microdata(rows, ROLES, person="mrn"), None) == []
     assert check_published(Microdata(people(), ROLES), None) == []
+
+
+def test_persons_who_are_others_count_as_given_only_where_somebody_says_so() -> None:
+    frame = table(60, 60).rename_axis("person").reset_index()
+    roles = dict.fromkeys(frame.columns, "identifier") | {"sex": "quasi-identifier", "diagnosis": "sensitive"}
+    data = Microdata(frame, roles, person="person")
+    with pytest.raises(ConfigError, match="look alike"):
+        anonymize(data, Requirements(k=2))
+    for said in ({"persons_as_given": True}, {"linked": True}):
+        assert len(anonymize(replace(data, **said), Requirements(k=2)).rows) == 120
+
+
+def test_a_release_says_what_was_asked_of_its_method() -> None:
+    told = anonymize(Microdata(people(), ROLES), Requirements(k=3), options=MethodOptions(suppression=0.1)).as_dict()
+    assert told["options"]["suppression"] == 0.1
+    assert "jobs" not in told["options"]

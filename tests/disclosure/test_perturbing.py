@@ -138,6 +138,7 @@ def test_draws_hang_on_the_key_the_table_and_the_question_and_not_on_the_order()
         (PerturbOptions(microaggregate=("age",)), ConfigError, "size of its groups"),
         (PerturbOptions(randomize=("dx=0.5,2",)), ConfigError, "amplification"),
         (PerturbOptions(randomize=("dx=5,99",)), ConfigError, "blocks of at least 99"),
+        (PerturbOptions(randomize=("dx=5,2.5",)), ConfigError, "blocks of 2.5 values"),
     ],
 )
 def test_what_cannot_be_is_refused(asked: PerturbOptions, kind: type[DeidError], message: str) -> None:
