@@ -34,7 +34,7 @@ from deid.io.span_checks import check_labelled
 from deid.io.span_json import from_values, to_value
 
 _SUFFIX = ".csv"
-_DELIMITERS = (",", ";", "\t", "|")
+_DELIMITERS = ("\t", ",", ";", "|")  # a name of a column may hold a comma, hardly a tab
 
 
 def read(streams: Streams, options: Options) -> Iterator[Document | DeidError]:

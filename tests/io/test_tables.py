@@ -56,6 +56,10 @@ def test_the_separator_is_told_by_the_header(delimiter: str) -> None:
     assert read_csv("\ufeff" + content) == [Document("1", "x", (), {"a b": "y"})]
 
 
+def test_a_comma_in_the_name_of_a_column_is_no_separator_where_a_tab_is() -> None:
+    assert read_csv("ward, east\ttext\n3\tAnn, Lee\n") == [Document("", "Ann, Lee", (), {"ward, east": "3"})]
+
+
 def test_csv_annotations_are_json() -> None:
     assert read_csv('text,spans\nAnn,"[[0, 3, ""PATIENT""]]"\n') == [Document("", "Ann", (Span(0, 3, "PATIENT"),))]
 
