@@ -202,7 +202,7 @@ def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
     run = Run(index, index, [], [])
     at = index
     while at < scene.count and len(run.names) < _MAX_WORDS:
-        if at > index and (not scene.same_line(at) or (scene.breaks[at] and _opens_line(scene, at))):
+        if at > index and (not scene.same_line(at) or (scene.breaks[at] and _counts(scene, at))):
             break
         behind = _particles(scene, at, at > index, relaxed)
         if behind > at:
@@ -241,13 +241,10 @@ def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
     return run
 
 
-def _opens_line(scene: Scene, index: int) -> bool:
-    """Tell whether the first word of a line is a label or a count, and goes on with no name: *Examen :*, *J6*."""
+def _counts(scene: Scene, index: int) -> bool:
+    """Tell whether the first word of a line is that of a count, and goes on with no name: *J6*, *H0*."""
     behind = index + 1
-    if behind >= scene.count:
-        return False
-    counts = scene.kinds[behind] == NUMBER and scene.starts[behind] == scene.ends[index]
-    return counts or scene.word(behind) == ":"
+    return behind < scene.count and scene.kinds[behind] == NUMBER and scene.starts[behind] == scene.ends[index]
 
 
 def follows_eponym_cue(scene: Scene, words: list[int]) -> bool:

@@ -260,7 +260,7 @@ def _apposition(scene: Scene, index: int, end: int) -> tuple[int, float]:
         return start, _W["bracketed"]
     if before == "," and _aged(scene, start - 2) and scene.word(end) in (",", ".", ";", ")", ""):
         return start, _W["bracketed"]
-    if before in (",", ";", "in") and _lasting(scene, end):
+    if before in (",", ";") and _lasting(scene, end):
         return start, _W["bracketed"]
     return (
         (index, _W["phrase_in_sentence"])
