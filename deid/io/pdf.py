@@ -99,11 +99,7 @@ def _beside(page: PageObject) -> Iterator[str]:
             found = ", ".join(str(a).removeprefix("/") for a in answers if isinstance(a, str) and a not in ("", "/Off"))
             if found:
                 yield f"{name}: {found}" if name else found
-        elif (
-            note.get("/Subtype") not in ("/Link", "/Popup")
-            and isinstance(said := note.get("/Contents"), str)
-            and said.strip()
-        ):
+        elif kind not in ("/Link", "/Popup") and isinstance(said, str) and said.strip():
             yield said.strip()
 
 
