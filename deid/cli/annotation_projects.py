@@ -109,14 +109,14 @@ def train(
 
     Example: deid annotate train notes.annotations --annotator anna -o models/mine
     """
-    told.begin(place.output)
+    told.begin(place.output, inputs=[(project.name, project)])
     with Project.open(project) as opened:
         tagger = project_model(opened, annotator, learning, min_documents)
     tagger.save(place.output)
     told.extra["corpus"] = tagger.description["corpus"]
     told.documents = tagger.description["corpus"]["documents"]
     told.places.append(f"model written to {place.output}")
-    told.sign(place.output, inputs=[(project.name, project)], root=project.parent)
+    told.sign(place.output, root=project.parent)
 
 
 @command

@@ -78,7 +78,7 @@ def anonymize(
     if beside.aligned is not None:
         check_new_table(beside.aligned)
     check_new_file(beside.save_scheme, beside.report)
-    told.begin(out)
+    told.begin(out, inputs=source.files(population))
     options = replace(options, jobs=job_count(options.jobs))
     with working("anonymizing"):
         data = roles.open(source.table, source)
@@ -111,7 +111,6 @@ def anonymize(
     print_rows(("release", "value"), release_rows(release))
     told.sign(
         out,
-        inputs=source.files(population),
         beside={"aligned": beside.aligned, "scheme": beside.save_scheme},
         columns={name: f"{what.fate} ({what.role})" for name, what in fates_of(release.original).items()},
         results={name: value for name, value in told.extra.items() if name != "columns"},
@@ -124,7 +123,7 @@ def _anonymize_on_disk(
     """Make a release of a table that does not fit into memory."""
     from deid.disclosure.out_of_core import anonymize_on_disk
 
-    told.begin(out)
+    told.begin(out, inputs=source.files())
     with working("anonymizing"):
         release = anonymize_on_disk(
             source.table,
@@ -140,7 +139,6 @@ def _anonymize_on_disk(
     print_rows(("release", "value"), release.lines())
     told.sign(
         out,
-        inputs=source.files(),
         columns={name: f"{fate} ({role})" for name, (role, fate) in release.fates.items()},
         results=told.extra,
     )

@@ -59,7 +59,7 @@ def calibrate(
 
     found = gold.scan(gold.source)
     if output is not None:
-        told.begin(output)
+        told.begin(output, inputs=inputs_of(found))
     if gold.dial is not None:
         raise ConfigError("every dial is set here", "leave out --dial; --dials says which are tried")
     # a dial in the model's folder is no starting point
@@ -82,7 +82,7 @@ def calibrate(
         told.places.append(
             f"wrote {output}: use it with --dial {output}, or keep it as dial.json in the model's folder"
         )
-        told.sign(output, inputs=inputs_of(found), root=found.root, model=model_facts(recognizer))
+        told.sign(output, root=found.root, model=model_facts(recognizer))
     return 0 if result.reached else EXIT_FAILED
 
 

@@ -32,7 +32,7 @@ def anonymize(
     from deid.manifest.page import made_section
     from deid.transactions.report import attack_rows, release_rows, write_codes_report
 
-    out = place.begin(told, source.table, report)
+    out = place.begin(told, source.table, report, inputs=source.files())
     linked, names = persons_linked(source.table, asked.person), source.names()
     # whether persons look alike, all columns tell
     alone = linked or asked.persons_as_given
@@ -57,7 +57,7 @@ def anonymize(
         told.notes.append("every row was taken for a person; when rows are visits, name the person with --person")
     told.extra = release.as_dict() | {"persons_as_given": asked.persons_as_given}
     fates = {asked.codes: "anonymized", **dict.fromkeys(asked.columns, "published"), **dict.fromkeys(left, "left out")}
-    told.sign(out, inputs=source.files(), columns=fates)
+    told.sign(out, columns=fates)
 
 
 @command

@@ -89,13 +89,24 @@ class Summary:
         """Take over what a report counts."""
         self.documents, self.failures, self.categories = report.documents, report.failures, report.categories
 
-    def begin(self, out: Path, key: Key | None = None, first: Path | None = None) -> ManifestRun:
-        """Begin the run of the command, before it does anything; see `deid.manifest.begin_run`."""
+    def begin(
+        self,
+        out: Path,
+        key: Key | None = None,
+        first: Path | None = None,
+        *,
+        inputs: Iterable[tuple[str, Path]] = (),
+    ) -> ManifestRun:
+        """Begin the run of the command, before it does anything; see `deid.manifest.begin_run`.
+
+        ``inputs`` are the files that it is going to read, by relative path.
+        """
         from deid import __version__
         from deid.manifest import begin_run
 
         options = self.asked(out)
         self.run = begin_run(self.command, out, version=__version__, key=key, options=options, first=first)
+        self.run.inputs.note(inputs)
         return self.run
 
     def asked(self, out: Path | None = None) -> list[OptionRecord]:
@@ -134,7 +145,7 @@ class Summary:
         Notes and counts of the summary are for the user alone; ``notes`` are those of the release itself.
         """
         parts = (".json",) if out.suffix == ".csv" else ()
-        self.sign(out, inputs=None, parts=parts, notes=notes, documents=0, categories={})
+        self.sign(out, withheld=True, parts=parts, notes=notes, documents=0, categories={})
 
     def as_dict(self) -> dict[str, Any]:
         """Return the summary as JSON values."""

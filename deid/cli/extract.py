@@ -140,7 +140,7 @@ def write_back(
     from deid.table.table_writing import write_table
 
     check_new_file(target)
-    told.begin(target)
+    told.begin(target, inputs=[("view", view), ("provenance", provenance_path(view)), ("release", release)])
     values = published_values(read_view(view), read_table(release), on=on)
     try:
         target.mkdir(mode=0o700)
@@ -153,5 +153,4 @@ def write_back(
     write_bytes(target / "policy.toml", (_POLICY + lines).encode())
     told.places.append(f"{len(values)} places get a published value; use: deid scrub --policy {target}/policy.toml")
     told.extra = {"places": len(values)}
-    inputs = [("view", view), ("provenance", provenance_path(view)), ("release", release)]
-    told.sign(target, inputs=inputs, private=True)
+    told.sign(target, private=True)

@@ -31,13 +31,13 @@ def anonymize(
     """
 
     check_new_file(place.output)
-    told.begin(place.output)
+    told.begin(place.output, inputs=table_of_files(source))
     with working("anonymizing"):
         published = release_genomes(source, place.output, asked)
     told.notes.append(published.said)
     told.extra = published.figures
     results = {**told.extra, "names": "kept" if asked.keep_names else "replaced by numbers"}
-    told.sign(place.output, inputs=table_of_files(source), results=results)
+    told.sign(place.output, results=results)
 
 
 @command

@@ -82,7 +82,8 @@ def link(
         )
     if asked.method == "exact" and master is not None:
         raise ConfigError("exact rules need no Spark", "leave out --master, or say --method model")
-    out = place.begin(told, source.table, review, save_model, report, studio)
+    inputs = source.files(other, asked.earlier, asked.model, decided)
+    out = place.begin(told, source.table, review, save_model, report, studio, inputs=inputs)
     applied, (tables, known) = asked.applied(), asked.tables(source, other)
     all_tables = [*tables, *([] if known is None else [known])]
     settled = None if decided is None else read_decisions(decided, all_tables, without=PERSON)
@@ -131,7 +132,7 @@ def link(
     beside = {
         "review": review, "linkage model": save_model, "report": report, "studio": studio, "provenance": beside_out
     }  # fmt: skip
-    told.sign(out, inputs=source.files(other, asked.earlier, asked.model, decided), beside=beside, private=True)
+    told.sign(out, beside=beside, private=True)
 
 
 @command

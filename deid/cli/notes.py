@@ -152,7 +152,7 @@ class NotesRun:
 
     def begin(self, out: Path, key: Key | None = None, created: str = "") -> None:
         """Begin the manifest; ``created`` says that a key was made."""
-        self.told.begin(out, key)
+        self.told.begin(out, key, inputs=inputs_of(self.found))
         self._out = out
         self.told.notes += self.found.remarks()
         self.told.places += [created] if created else []
@@ -225,8 +225,7 @@ class NotesRun:
         """
         self._list_failed()
         kept = {name: self.told.extra[name] for name in (self.told.extra if results is None else results)}
-        inputs, root = inputs_of(self.found), self.found.root
-        self.told.sign(self._out, beside=beside, inputs=inputs, root=root, results=kept, **facts)
+        self.told.sign(self._out, beside=beside, root=self.found.root, results=kept, **facts)
 
     def _list_failed(self) -> None:
         """List the documents that failed, for another run; only the user may read the list."""

@@ -33,6 +33,7 @@ import functools
 import importlib
 import inspect
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -103,11 +104,17 @@ class TableOutputOptions:
         check_new_table(self.output, source)
         return shown_place(self.output)
 
-    def begin(self, told: Summary, source: str | Path | None = None, *files: Path | None) -> Path:
-        """Do so, and for further new files, and begin the run that writes them."""
+    def begin(
+        self,
+        told: Summary,
+        source: str | Path | None = None,
+        *files: Path | None,
+        inputs: Iterable[tuple[str, Path]] = (),
+    ) -> Path:
+        """Do so, and for further new files, and begin the run that writes them; it reads ``inputs``."""
         out = self.check(source)
         check_new_file(*files)
-        told.begin(out)
+        told.begin(out, inputs=inputs)
         return out
 
     def write(self, frame: pd.DataFrame) -> None:

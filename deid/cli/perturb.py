@@ -32,7 +32,7 @@ def perturb(
 
     out = place.check(source.table)
     key, made = load_key(keys.key_file)
-    told.begin(out, key)
+    told.begin(out, key, inputs=source.files())
     with working("perturbing"):
         data = roles.open(source.table, source)
         found = perturb(data, asked, key)
@@ -41,4 +41,4 @@ def perturb(
     told.notes += found.sentences()
     told.places += [made] if made else []
     told.extra = found.as_dict()
-    told.sign(out, inputs=source.files(), columns=found.fates)
+    told.sign(out, columns=found.fates)

@@ -35,7 +35,7 @@ def encode(
     from deid.table.table_writing import check_new_table, write_table
 
     check_new_table(ids)
-    out = place.begin(told, source.table)
+    out = place.begin(told, source.table, inputs=source.files())
     frame = source.read()
     check_columns(frame, [name] if name is not None else [])
     key, made = load_key(key_file, kept_for="give it to the other sites, and never to who compares")
@@ -49,7 +49,7 @@ def encode(
     place.write(table)
     told.extra = {"rows": len(table), "bits": how.length, "encoding": table.columns[1]}
     told.places += [*([made] if made else []), f"{len(table)} rows; {ids} stays here: it says whose filter each is"]
-    told.sign(out, inputs=source.files(), beside={"ids": ids}, private=True)
+    told.sign(out, beside={"ids": ids}, private=True)
 
 
 @command
@@ -74,7 +74,7 @@ def match(
     from deid.linkage import encodings
     from deid.table.table_files import read_table
 
-    out = place.begin(told)
+    out = place.begin(told, inputs=table_of_files(a, b))
     read = [encodings.read_encoded(read_table(one, text=True), one) for one in (a, b)]
     if read[0][0] != read[1][0]:
         hint = "encode both with the same key and the same options"
@@ -88,4 +88,4 @@ def match(
     place.write(pairs.sort_values(["dice", "a", "b"], ascending=[False, True, True]))
     told.extra = {"pairs": len(pairs), "rows_a": len(set(ids[0])), "rows_b": len(set(ids[1]))}
     told.places.append(f"{len(pairs)} pairs of {len(read[0][1])} and {len(read[1][1])} rows")
-    told.sign(out, inputs=table_of_files(a, b), private=True)
+    told.sign(out, private=True)

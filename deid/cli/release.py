@@ -37,7 +37,10 @@ def release(
     read = read_plan(plan)
     read = replace(read, options=said_over(read.options, options))
     key, created = load_key(work.key_file)
-    told.begin(target, key)
+    notes = read.notes
+    inputs = [("plan", plan), *((f"table {name}", table.path) for name, table in read.tables.items())]
+    inputs += inputs_of(scan(notes.path, notes.format)) if notes is not None else []
+    told.begin(target, key, inputs=inputs)
     report = release_jointly(
         read, target, key, version=__version__, jobs=work.processes, watch=lambda items: progress(items, "scrubbing")
     )
@@ -53,14 +56,9 @@ def release(
         "joined": [finding.as_dict() for finding in report.findings],
         "residual": report.residual,
     }
-    policy, notes = load_policy(read.options.policy or DEFAULT_POLICY, read.options.accept), read.notes
+    policy = load_policy(read.options.policy or DEFAULT_POLICY, read.options.accept)
     told.sign(
         target,
-        inputs=[
-            ("plan", plan),
-            *((f"table {name}", table.path) for name, table in read.tables.items()),
-            *(inputs_of(scan(notes.path, notes.format)) if notes is not None else ()),
-        ],
         root=notes.path if notes is not None else None,
         policy=policy_facts(policy),
         notes=[note for note in told.notes if note not in policy.notes()],

@@ -32,7 +32,7 @@ def schema(
 
     if output is not None:
         check_new_file(output)
-        told.begin(output)
+        told.begin(output, inputs=source.files())
     found = propose_schema(read_microdata(source.table, separator=source.sep, table=source.sql))
     text = format_schema(found)
     roles = Counter(str(column.role) for column in found.columns.values())
@@ -49,4 +49,4 @@ def schema(
     else:
         write_bytes(output, text.encode(), private=False)
         fates = {name: f"proposed: {column.role}" for name, column in found.columns.items()}
-        told.sign(output, inputs=source.files(), columns=fates)
+        told.sign(output, columns=fates)

@@ -64,7 +64,7 @@ def scrub(
 
     places = ParquetPlaces.checked(source, target)
     site = KeyPlace.of(key.key_file)
-    told.begin(target, load_key(key.key_file, create=False)[0])
+    told.begin(target, load_key(key.key_file, create=False)[0], inputs=places.files)
     with places.opened(master) as (frame, part):
         batch = ScrubBatch(key=site, options=said, **rows.work(frame))
         pipeline = batch.make()
@@ -105,7 +105,7 @@ def tag(
     from deid.streaming.spark_tables import ParquetPlaces, write_counted
 
     places = ParquetPlaces.checked(source, target)
-    told.begin(target)
+    told.begin(target, inputs=places.files)
     with places.opened(master) as (frame, part):
         batch = TagBatch(options=said, **rows.work(frame))
         tagging = batch.make()
@@ -121,5 +121,5 @@ def _finish(told: Summary, places: ParquetPlaces, counted: dict[str, int], **fac
     if beside:
         told.places.append(f"what was left out is listed in {places.target}.rejects")
     root = places.source if places.source.is_dir() else places.source.parent
-    told.sign(places.target, beside=beside, inputs=places.files, root=root, **facts)
+    told.sign(places.target, beside=beside, root=root, **facts)
     return EXIT_LEFT_OUT if beside else None

@@ -33,7 +33,7 @@ def synthesize(
     from deid.dp.release import CubeRelease
     from deid.dp.synthetic import dimensions_of, read_any_release, release_distances, synthesize
 
-    out = place.begin(told)
+    out = place.begin(told, inputs=[("release", release)])
     published = read_any_release(release)
     impossible = [dict(parse_condition(part.strip()) for part in one.split("&")) for one in never]
     table = synthesize(published, rows=rows, seed=seed, never=impossible)
@@ -54,7 +54,7 @@ def synthesize(
             f"most in {most.slice}: {most.share:.2%}"
         )
         told.extra["distance_to_release"] = [asdict(own) for own in distances]
-    told.sign(out, inputs=[("release", release)])
+    told.sign(out)
 
 
 @command

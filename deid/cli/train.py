@@ -56,7 +56,8 @@ def train(
         done = f"training: iteration {iteration} of {options.rounds}, loss {loss:,.1f}   "
         in_line(done, last=iteration >= options.rounds)
 
-    told.begin(model)
+    source = scan(corpus.corpus, None)
+    told.begin(model, inputs=inputs_of(source))
     tagger = train(
         corpus.read(told),
         feature_set,
@@ -72,8 +73,7 @@ def train(
     told.notes.append(f"{off} of {spans} gold spans ({100 * off / spans:.2f} %) do not lie on token borders")
     told.places.append(f"model written to {model}")
     told.extra["corpus"] = found
-    source = scan(corpus.corpus, None)
-    told.sign(model, inputs=inputs_of(source), root=source.root, results=found)
+    told.sign(model, root=source.root, results=found)
 
 
 _MODEL = argument("Model folder.", metavar="MODEL")

@@ -28,12 +28,12 @@ def anonymize(
     """
     from deid.manifest.page import made_section
 
-    out = place.begin(told, source.table, report)
+    out = place.begin(told, source.table, report, inputs=source.files())
     with working("anonymizing"):
         published = release_diagnoses(source.read(), asked)
     place.write(published.frame)
     told.extra = published.figures
     told.notes.append(str(published))
-    told.sign(out, inputs=source.files(), columns=published.fates)
+    told.sign(out, columns=published.fates)
     if report is not None:
         published.write_report(report, made_section(told.run))

@@ -18,6 +18,7 @@ from deid.base.resources import resource_folder
 from deid.document import Failure
 from deid.manifest.content import Manifest, listing_manifest, log_of, manifest_path, numbered, plain, read_manifest
 from deid.manifest.digests import Digest, digest_file, files_below, keyed_digest, public_name, tree_digest
+from deid.manifest.inputs import InputFiles
 from deid.manifest.options import OptionRecord, told_options
 from deid.manifest.signing import Signed, SigningKey, load_signing_key, note_signed
 
@@ -72,8 +73,13 @@ class ManifestRun:
     began: datetime.datetime
     end: ChainEnd
     """Of the chain when the run began; behind `finish`, its own manifest."""
+    inputs: InputFiles = field(init=False, repr=False)
+    """The files that it reads; they are noted before they are read."""
     lost: str = ""
     """What to tell where manifests were taken away since: the chain goes on behind the one that was known."""
+
+    def __post_init__(self) -> None:
+        self.inputs = InputFiles(self.key)
 
     def name(self, path: str) -> str:
         """Return how a file is called here: its relative path where that tells nothing, else its pseudonym."""
@@ -87,7 +93,8 @@ class ManifestRun:
         self,
         out: Path | None = None,
         *,
-        inputs: Iterable[tuple[str, Path]] | Mapping[str, str] | None = (),
+        inputs: Mapping[str, str] | None = None,
+        withheld: bool = False,
         parts: Iterable[str] = (),
         beside: Mapping[str, Path] | None = None,
         grown: Mapping[str, Digest] | None = None,
@@ -103,9 +110,11 @@ class ManifestRun:
         ----------
         out : Path, optional
             File or folder that the run wrote; None when it wrote none, or a stream.
-        inputs : iterable of (str, Path), mapping or None
-            Files that were read, by relative path; a mapping gives names and checksums as they are; None where a
-            checksum that changes with the data would tell too much (differential privacy).
+        inputs : mapping of str to str, optional
+            What is told of what was read, in place of the files that `inputs` noted.
+        withheld : bool
+            Whether nothing is told of it: a checksum that changes with the data would tell too much (differential
+            privacy).
         parts : iterable of str
             Suffixes behind the name of an output that is one file, of further files that belong to it (``.json``).
         beside : mapping of str to Path, optional
@@ -151,7 +160,7 @@ class ManifestRun:
             "dictionaries": _dictionaries(),
             "options": self.options,
             "key": self.fingerprint,
-            "inputs": self._inputs(inputs),
+            "inputs": WITHHELD if withheld else self.inputs.told() if inputs is None else dict(inputs),
             "outputs": {self.name(name): _shown(name, digest, private) for name, digest in told.items()},
             "tree": tree_digest(self.key, entries.items(), private=private) if out is not None else "",
             "private": private,
@@ -179,22 +188,6 @@ class ManifestRun:
         self.end = ChainEnd(signed.number, signed.digest(), before.begin or signed.digest())
         self.lost = _LOST if lost else ""
         return place
-
-    def _inputs(self, inputs: Iterable[tuple[str, Path]] | Mapping[str, str] | None) -> Any:
-        if inputs is None:
-            return WITHHELD
-        if isinstance(inputs, Mapping):
-            return dict(inputs)
-        told = {}
-        for name, path in inputs:
-            own = path_pseudonym(self.key, name)
-            try:
-                told[own] = digest_file(self.key, name, path).keyed
-                if path.stat().st_mtime > self.began.timestamp():
-                    told[own] = f"{told[own]} (changed during the run)"
-            except (DeidError, OSError):
-                told[own] = "unreadable"
-        return told
 
     def _failure(self, failure: Failure, root: Path | None) -> dict[str, str]:
         path, _, record = failure.path.partition("\t")

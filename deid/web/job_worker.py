@@ -175,6 +175,7 @@ class JobWorker:
         run = self._begin(asked, out)
         work = _work({"source": asked.source}, recipe)
         found = open_rows(source[1], columns)
+        run.inputs.note([] if found.place is None else [(found.place.name, found.place)])
         place, digest = join_place(target[1], target[2]), hashlib.sha256(work.encode()).hexdigest()
         written, failures = job.written, list[Failure]()
         if written is not None and is_whole(place):
@@ -197,21 +198,20 @@ class JobWorker:
             failures, told = report.failures, _told(report) | {"columns": found.plan.told()}
             nothing_new = report.there and not report.documents
             if written is None or not nothing_new or written["told"]["failed"] != told["failed"]:
-                written = {"work": digest, "began": run.began.isoformat(), "told": told}
+                written = {"work": digest, "began": run.began.isoformat(), "inputs": run.inputs.told(), "told": told}
                 self._store.wrote(job.id, written)
             output.settle()
-        run.began = datetime.datetime.fromisoformat(written["began"])  # what changed since then changed during the run
-        inputs = [] if found.place is None else [(found.place.name, found.place)]
-        return self._end(run, out, inputs, found.root, failures, written["told"])
+        run.began = datetime.datetime.fromisoformat(written["began"])
+        return self._end(run, out, found.root, failures, written["told"], written["inputs"])
 
     def _end(
         self,
         run: ManifestRun,
         out: Path,
-        inputs: Sequence[tuple[str, Path]],
         root: Path,
         failures: Sequence[Failure],
         told: dict[str, Any],
+        inputs: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
         """Write the manifest; return what whoever asked for the job is told."""
         run.finish(
@@ -250,6 +250,7 @@ class JobWorker:
             check_output(source, target)
         check_suffix(found.single, found.format, target, found.format)
         run = self._begin(asked, target)
+        run.inputs.note(inputs)
         total = None if isinstance(found.format, CollectionFormat) else len(found.names)
         work = _work({"job": job.id}, recipe)
         try:
@@ -264,7 +265,7 @@ class JobWorker:
         except _Cancelled:
             _cleared(target)
             raise
-        return self._end(run, target, inputs, found.root, report.failures, _told(report))
+        return self._end(run, target, found.root, report.failures, _told(report))
 
     def _watched(self, id: str, items: Iterator[Any], total: int | None) -> Iterator[Any]:
         looked, count = 0.0, 0

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import call
 
 from deid.cli.commands import COMMANDS as PANELS
 from deid.cli.commands import load
-from deid.manifest import check_manifests, log_of, manifest_path
+from deid.manifest import ManifestRun, check_manifests, log_of, manifest_path
 from deid.manifest.content import read_manifest
 
 COMMANDS = {name: load(name, target) for rows in PANELS.values() for name, (target, _) in rows.items() if target}
@@ -103,6 +105,34 @@ def test_every_run_that_writes_is_proved(name: str, place: Path, capfd: pytest.C
         assert not any(word in line for word in PLANTED for line in said.err.splitlines() if line.startswith("changed"))
         files[0].write_bytes(changed)
     assert compared[0] == compared[1]
+
+
+@pytest.mark.parametrize("name", sorted(RUNS.keys() - {"filter", "watch"}))  # of these what was read is told
+@pytest.mark.parametrize("changed", [True, False])
+def test_an_input_that_changes_during_a_run_is_told_by_its_content(
+    name: str, changed: bool, place: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Another content with the size and the times of before is told; the same one with other times is not."""
+    finish = ManifestRun.finish
+
+    def meddling(run: ManifestRun, *args: Any, **facts: Any) -> Path:
+        if run.command == name.removesuffix(" keep").removesuffix(" file"):
+            for path in inputs:
+                there, content = path.stat(), path.read_bytes()
+                path.write_bytes(bytes(reversed(content)) if changed else content)
+                if changed:
+                    os.utime(path, ns=(there.st_atime_ns, there.st_mtime_ns))
+        return finish(run, *args, **facts)
+
+    source = place / RUNS[name][0]
+    inputs = [path for path in ([source] if source.is_file() else source.rglob("*")) if path.is_file()]
+    monkeypatch.setattr(ManifestRun, "finish", meddling)
+    given = [text.replace("{out}", "out") for text in RUNS[name]]
+    assert call(*name.removesuffix(" keep").removesuffix(" file").split(), *given) in (0, 1, 3), capfd.readouterr().err
+    told = read_manifest(next(place.glob("out*.manifest.json"))).run["inputs"].values()
+    assert len(told) == len(inputs)
+    assert all(digest.startswith("keyed:") for digest in told)
+    assert all(digest.endswith(" (changed during the run)") == changed for digest in told)
 
 
 def test_releases_with_noise_tell_nothing_but_the_release(place: Path, capfd: pytest.CaptureFixture[str]) -> None:

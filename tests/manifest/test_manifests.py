@@ -202,7 +202,8 @@ def test_equal_runs_compare_equal_and_others_do_not(tree: dict[str, bytes], priv
                 OptionRecord("target", out),
             ]
             run = begin_run("scrub", out, key=KEY, options=options)
-            made = read_manifest(run.finish(out, private=private, inputs=source, documents=3))
+            run.inputs.note(source)
+            made = read_manifest(run.finish(out, private=private, documents=3))
             told.append(made)
             assert len(made.run["outputs"]) == len(tree)
         assert told[0].compared() == told[1].compared()
@@ -251,9 +252,9 @@ def test_names_texts_and_failures_are_pseudonyms(tmp_path: Path) -> None:
     (tmp_path / f"{PLANTED}.jsonl").write_text("{}")
     run = begin_run("scrub", out, key=KEY, options=[OptionRecord("patient_pattern", PLANTED)])
     failure = Failure("***", FormatError("bad", "hint", "***"), 1, f"{notes / PLANTED}.txt\t{PLANTED}")
+    run.inputs.note([(f"{PLANTED}.txt", notes / f"{PLANTED}.txt")])
     place = run.finish(
         out,
-        inputs=[(f"{PLANTED}.txt", notes / f"{PLANTED}.txt")],
         beside={"edit log": tmp_path / f"{PLANTED}.jsonl"},
         failures=[failure],
         root=notes,
@@ -344,7 +345,7 @@ def test_no_checksum_of_inputs_where_it_would_tell_too_much(tmp_path: Path) -> N
     out = tmp_path / "out.txt"
     out.write_bytes(b"x")
     run = begin_run("cube", out, key=KEY)
-    assert read_manifest(run.finish(out, inputs=None)).run["inputs"] == "withheld"
+    assert read_manifest(run.finish(out, withheld=True)).run["inputs"] == "withheld"
 
 
 def test_manifests_are_no_documents(tmp_path: Path) -> None:
@@ -362,5 +363,6 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     out.write_bytes(b"x")
     os.mkfifo(tmp_path / "pipe")
     run = begin_run("scrub", out, key=KEY)
-    told = read_manifest(run.finish(out, inputs=[("pipe", tmp_path / "pipe"), ("gone", tmp_path / "gone")])).run
+    run.inputs.note([("pipe", tmp_path / "pipe"), ("gone", tmp_path / "gone")])
+    told = read_manifest(run.finish(out)).run
     assert list(told["inputs"].values()) == ["unreadable"] * 2
