@@ -120,7 +120,7 @@ class RunNote:
         if before != digest:
             raise ConfigError(
                 "the interrupted run had other options, another input, key or version",
-                "give the same ones, or name a new folder",
+                "give the same ones, or name a new folder; with --files-from OUT.failed it gets just what failed here",
             )
         return clear_leftovers(self.target, deep=True)
 
@@ -162,7 +162,10 @@ def make_skip(
             return there[group]
         folder = target / rename(group) if group else target
         stem = identify(document.id)
-        return all((folder / f"{stem}{suffix}").is_file() for suffix in (format.suffixes[0], *format.companions))
+        # a letter is written back as what it is, so its file may have any suffix of the format
+        return any((folder / f"{stem}{suffix}").is_file() for suffix in format.suffixes) and all(
+            (folder / f"{stem}{suffix}").is_file() for suffix in format.companions
+        )
 
     return skip
 

@@ -87,6 +87,24 @@ def test_what_failed_is_listed_and_run_again(
     }
 
 
+def test_of_a_folder_of_several_kinds_each_file_that_is_there_is_left(key: Path, tmp_path: Path) -> None:
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    (folder / "page.html").write_text(f"<html><body><p>{TEXT}</p></body></html>")
+    (folder / "rich.rtf").write_text(f"{{\\rtf1 {TEXT}}}")
+    (folder / "mail.eml").write_text(f"From: a@example.org\nSubject: round\n\n{TEXT}")
+    (folder / "plain.txt").write_text(TEXT)
+    (folder / "scan.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    assert run("scrub", folder, out, *RULES, "--key-file", key)[0] == 3
+    there = {p: p.stat().st_mtime_ns for p in out.iterdir() if not p.name.startswith(".")}
+    assert len(there) == 4
+    status, said = run("scrub", folder, out, *RULES, "--key-file", key, "--resume")
+    assert status == 3
+    assert "4 documents were there" in said
+    assert "0 documents, 1 failed" in said
+    assert {p: p.stat().st_mtime_ns for p in there} == there
+
+
 def test_another_run_does_not_go_on(notes: Path, key: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     run("scrub", notes, out, *RULES, "--key-file", key)
@@ -94,6 +112,7 @@ def test_another_run_does_not_go_on(notes: Path, key: Path, tmp_path: Path) -> N
         status, said = run("scrub", notes, out, *RULES, *other, "--key-file", key, "--resume")
         assert status != 0
         assert "other options" in said
+        assert "--files-from" in said
     key.write_text("cd" * 32)
     assert "other options" in run("scrub", notes, out, *RULES, "--key-file", key, "--resume")[1]
     status, said = run("scrub", notes, tmp_path / "none", *RULES, "--key-file", key, "--resume")
