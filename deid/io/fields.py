@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any, Self
 
 from deid.base.errors import FormatError, OutputError
@@ -23,6 +24,28 @@ def find_text(names: Iterable[str]) -> str:
 def find_id(names: Iterable[str]) -> str:
     """Return the name that usually holds the id, in any case, else an empty string."""
     return _find(names, _ID)
+
+
+def no_text(asked: str | None, names: Iterable[str], what: str, position: str = "") -> FormatError:
+    """Return the error of a record or table without a text.
+
+    Parameters
+    ----------
+    asked : str, optional
+        Name of the text's field, where the user gave one.
+    names : iterable of str
+        What there is. Of it only what is nearly the name that was asked for is shown: a table without a header begins
+        with a record.
+    what : str
+        How the record or table is called.
+    position : str
+        Where it stands.
+    """
+    if not asked or asked in (there := list(names)):
+        return FormatError(f"{what} has no text", "name its field with --text-field", position=position)
+    close = get_close_matches(asked, there, 1, 0.5)
+    hint = f"did you mean {close[0]!r}?" if close else "write it as the file does, in the same case"
+    return FormatError(f"{what} has no {asked!r}, which --text-field names", hint, position=position)
 
 
 def field_value(value: object, position: str) -> str:
@@ -75,7 +98,7 @@ def find_columns(names: Sequence[str], options: Options) -> Columns:
         raise FormatError("two columns have the same name", "give each column a name of its own")
     text = options.text_field or (names[0] if len(names) == 1 else find_text(names))
     if text not in names:
-        raise FormatError("there is no column for the text", "name it with --text-field")
+        raise no_text(options.text_field, names, "the table")
     identifier = find_id(names) if options.id_field is None else options.id_field
     spans = ("spans" if "spans" in names else "") if options.spans_field is None else options.spans_field
     for name, option in ((identifier, "--id-field"), (spans, "--spans-field")):

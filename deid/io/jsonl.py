@@ -13,7 +13,7 @@ from typing import Any
 from deid.base.errors import DeidError, FormatError, OutputError
 from deid.document import Document
 from deid.io.encoding import TextSink
-from deid.io.fields import field_value, find_id, find_text, ordered
+from deid.io.fields import field_value, find_id, find_text, no_text, ordered
 from deid.io.formats import CollectionFormat, Options, Streams
 from deid.io.json_records import dumped, first_record, records
 from deid.io.span_checks import check_labelled, refuse_fields
@@ -36,7 +36,7 @@ def _document(record: Record, values: object, options: Options, position: str, o
     text_field = options.text_field or find_text(record)
     text = record.get(text_field) if text_field else None
     if not isinstance(text, str):
-        raise FormatError("the record has no text", "name its field with --text-field", position=position)
+        raise no_text(options.text_field, record, "the record", position)
     id_field = find_id(record) if options.id_field is None else options.id_field
     metadata = {key: value for key, value in record.items() if key != text_field and (not id_field or key != id_field)}
     identifier = record.get(id_field, other_id) if id_field else other_id

@@ -15,7 +15,7 @@ from deid.base.errors import DeidError, FormatError
 from deid.document import Document
 from deid.io import Options, ccda, documents
 from deid.io.encoding import decode, encode
-from deid.io.fields import field_value, find_id, find_text
+from deid.io.fields import field_value, find_id, find_text, no_text
 from deid.io.json_records import dump, parse_record
 from deid.pipeline import Pipeline, Scrubbed
 from deid.records import fhir, hl7v2
@@ -88,7 +88,7 @@ def _scrub_json(content: bytes, offset: int, pipeline: Pipeline, fields: Fields)
         fields.unmet.difference_update(values)
     text = values.pop(text_field, None)
     if not isinstance(text, str):
-        raise FormatError("the record has no text", "name its field with --text-field", position=position)
+        raise no_text(fields.text, paths.values(record), "the record", position)
     identifier = field_value(values.pop(id_field, None), position)
     name = identifier or _name(content, pipeline)
     if not identifier and fields.add_id:

@@ -103,6 +103,12 @@ def test_columns_are_found_by_the_names_that_the_user_gives() -> None:
     for options in (Options(text_field="nowhere"), Options(id_field="nowhere"), Options(spans_field="nowhere")):
         with pytest.raises(FormatError):
             read_csv(content, options)
+    with pytest.raises(FormatError, match="did you mean 'report_body'"):
+        read_csv(content, Options(text_field="report-body"))
+    with pytest.raises(FormatError, match="'notes'") as found:
+        read_csv(content, Options(text_field="notes"))
+    assert "Ann" not in str(found.value)
+    assert "report_body" not in str(found.value)  # a table without a header begins with a record
 
 
 def test_a_long_cell_is_read() -> None:
