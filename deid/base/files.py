@@ -32,6 +32,22 @@ def os_reason(error: OSError) -> str:
     return os.strerror(error.errno).lower() if error.errno else "the operating system refused"
 
 
+def open_to_others(path: Path, mode: int) -> bool:
+    """Tell whether other users may use a file of secrets.
+
+    A credential of systemd is root's, and given to the user of its unit by an access list, which the mode shows as the
+    group's right to read; its folder is closed to all others (systemd.exec(5), ``LoadCredential``).
+
+    Parameters
+    ----------
+    path : Path
+    mode : int
+        Of its ``stat``.
+    """
+    given = os.environ.get("CREDENTIALS_DIRECTORY")
+    return bool(mode & (0o037 if given and path.parent == Path(given) else 0o077))
+
+
 def read_text(path: Path, where: str, kind: type[DeidError] = ConfigError) -> str:
     """Return the text of a file that a user wrote: UTF-8, with or without its mark.
 
@@ -195,8 +211,10 @@ def atomic_files(
         for leftover in (*temporary, *moved):
             leftover.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise output_error(error).at(str(paths[0]) if durable else "") from None
-        raise
+            error = output_error(error)
+        elif not isinstance(error, TakenError):
+            raise
+        raise error.at(str(paths[0]) if durable else "") from None
 
 
 def _appear(part: Path, path: Path, replace: bool) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from deid.base.errors import ConfigError, require
+from deid.base.files import open_to_others
 from deid.base.options import option
 
 KEY_VARIABLE = "DEID_KEY"
@@ -142,14 +143,14 @@ def load_key(
     shown = f"the key file {file}"
     try:
         text = file.read_text(encoding="ascii")
-        mode = file.stat().st_mode & 0o077
+        mode = file.stat().st_mode
     except FileNotFoundError:
         if not create:
             raise ConfigError(f"{shown} does not exist", "name an existing file with --key-file") from None
         return _create(file, kept_for)
     except (OSError, UnicodeDecodeError):
         raise ConfigError(f"{shown} cannot be read", "it must be a readable text file with a key in hex") from None
-    if mode:
+    if open_to_others(file, mode):
         raise ConfigError(f"{shown} can be read by other users", f"run: chmod 600 {file}")
     return _parse(text, shown), ""
 

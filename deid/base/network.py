@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from deid.base.errors import ConfigError, require
+from deid.base.files import open_to_others
 from deid.base.options import option
 
 
@@ -72,7 +73,7 @@ class Certificate:
     def __post_init__(self) -> None:
         for path in (self.chain, self.key):
             require(path.is_file(), f"{path} is not a file", "name the certificate and its key, in PEM")
-        others = self.key.stat().st_mode & 0o077
+        others = open_to_others(self.key, self.key.stat().st_mode)
         require(not others, f"the key {self.key} can be read by other users", f"run: chmod 600 {self.key}")
         self.server()
 

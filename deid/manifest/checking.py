@@ -108,7 +108,9 @@ def check_manifests(
     if not log:
         raise ConfigError(
             "no manifest lies beside the output" if first is None else "there is no such manifest",
-            "the run that made it did not end, or the manifest was taken away; of a feed, name its first (--first)",
+            "the run that made it did not end, or the manifest was taken away; of a feed, name its first (--first)"
+            if first or os.path.lexists(out or "")
+            else "there is no such output: check the path",
         )
     keys = frozenset(trusted) or frozenset(_own())
     if not keys:

@@ -23,7 +23,7 @@ import numpy as np
 
 from deid.base.draws import draw
 from deid.base.errors import ConfigError, FormatError, require
-from deid.base.files import write_bytes
+from deid.base.files import read_text, write_bytes
 from deid.document import Document
 from deid.evaluation.proportions import design_effect, effective_words, upper_bound
 from deid.io import Source
@@ -218,16 +218,24 @@ def read_marks(path: Path) -> dict[str, ReaderMark]:
     FormatError
         When it is no such sheet, or a row is not marked or marked twice; names rows, never notes.
     """
-    hint = "fill in the sheet that deid audit --sheet wrote, and keep its columns"
     try:
-        text = path.read_bytes().decode("utf-8-sig")
-        rows = csv.reader(io.StringIO(text, newline=""))
-        header = next(rows, [])
-        places = [header.index(name) for name in ("note", "leaks", "words", "digest")]
-    except (OSError, UnicodeDecodeError, ValueError, csv.Error):
-        raise FormatError("the marks cannot be read", hint) from None
-    marks: dict[str, ReaderMark] = {}
+        return _marks(read_text(path, str(path), FormatError))
+    except FormatError as error:
+        raise error.at(str(path)) from None
+
+
+def _marks(text: str) -> dict[str, ReaderMark]:
+    hint = "fill in the sheet that deid audit --sheet wrote, and keep its columns"
     csv.field_size_limit(1 << 30)
+    header = text.partition("\n")[0]
+    # programs of many countries save a sheet with semicolons
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=header.count))
+    try:
+        names = next(rows, [])
+        places = [names.index(name) for name in ("note", "leaks", "words", "digest")]
+    except (ValueError, csv.Error):
+        raise FormatError("this is no sheet of an audit", hint) from None
+    marks: dict[str, ReaderMark] = {}
     for number, row in enumerate(rows, 2):
         if not row:
             continue

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Protocol
 
 from deid.base.errors import ConfigError, require
-from deid.base.files import os_reason, write_bytes
+from deid.base.files import open_to_others, os_reason, write_bytes
 
 _LINE = re.compile(r"(?P<name>[\w.@-]{1,64}) (?P<roles>[a-z-]+(?:,[a-z-]+)*) sha256:(?P<hash>[0-9a-f]{64})")
 _BEARER = re.compile(r"bearer +([\w~+/.=-]{16,512})", re.IGNORECASE | re.ASCII)
@@ -122,7 +122,8 @@ class TokenFile:
         except (OSError, UnicodeDecodeError) as error:
             why = os_reason(error) if isinstance(error, OSError) else "not UTF-8"
             raise ConfigError(f"{where} cannot be read ({why})", "check its path and permissions") from None
-        require(not about.st_mode & 0o077, f"{where} can be read by other users", f"run: chmod 600 {self.path}")
+        others = open_to_others(self.path, about.st_mode)
+        require(not others, f"{where} can be read by other users", f"run: chmod 600 {self.path}")
         found = []
         for number, line in enumerate(text.splitlines(), 1):
             line = line.partition("#")[0].strip()

@@ -173,18 +173,18 @@ class Worker:
     def _note(self, verb: str, note: Mapping[str, Any]) -> dict[str, Any]:
         if verb == "verify":
             return self._verified(note)
-        text = _string(note, "text")
+        text, beside = _string(note, "text"), _beside(note, "text")
         if verb == "tag":
-            return self._tagged("text", text)
-        scrubbed = self._scrubbed(text)
+            return self._tagged("text", text, beside)
+        scrubbed = self._scrubbed(text, beside)
         edits = [
             {name: getattr(edit, name) for name in ("start", "end", "new_start", "new_end", "category")}
             for edit in scrubbed.edits
         ]
         return {"text": scrubbed.document.text, "edits": edits}
 
-    def _scrubbed(self, text: str) -> Scrubbed:
-        scrubbed = self._pipeline(Document("text", text))
+    def _scrubbed(self, text: str, beside: Mapping[str, Any] | None = None) -> Scrubbed:
+        scrubbed = self._pipeline(Document("text", text, metadata=dict(beside or {})))
         self._take(scrubbed)
         return scrubbed
 
@@ -196,9 +196,9 @@ class Worker:
         if scrubbed.unexamined:
             self._spans[UNEXAMINED] += scrubbed.unexamined
 
-    def _tagged(self, kind: str, body: bytes | str) -> dict[str, Any]:
+    def _tagged(self, kind: str, body: bytes | str, beside: Mapping[str, Any] | None = None) -> dict[str, Any]:
         record = _record(kind, body) if kind != "text" else None
-        document = _document(body, record)
+        document = _document(body, record, beside)
         found = self._pipeline.recognizer.find(document) if self._pipeline.recognizer else []
         self._count += 1
         if record is not None:
@@ -211,7 +211,10 @@ class Worker:
         if kind is None or kind in ("notes", "json"):
             raise FormatError("this type of a note is not known", f"types: {', '.join(KINDS)}")
         texts = (_string(pair, name) for name in ("original", "scrubbed"))
-        original, scrubbed = (_document(text, None if kind == "text" else _record(kind, text)) for text in texts)
+        beside = _beside(pair, "original", "scrubbed", "type", "edits")
+        original, scrubbed = (
+            _document(text, None if kind == "text" else _record(kind, text), beside) for text in texts
+        )
         log = _logged(pair["edits"], original) if pair.get("edits") is not None else None
         policy = self._pipeline.policy
         self._count += 1
@@ -249,11 +252,16 @@ def _told(error: Exception) -> DeidError:
     return DetectionError(f"internal error {type(error).__name__}", "please report this")
 
 
-def _document(body: bytes | str, record: Record | None) -> Document:
+def _beside(note: Mapping[str, Any], *own: str) -> dict[str, Any]:
+    """Return the other fields of a note, which may say whose it is (``--patient-field``); they are not answered."""
+    return {name: value for name, value in note.items() if name not in own}
+
+
+def _document(body: bytes | str, record: Record | None, beside: Mapping[str, Any] | None = None) -> Document:
     """Return a note or record as a document."""
     if record is not None:
         return Document("record", record.text, record=record)
-    return Document("text", body if isinstance(body, str) else _text(body))
+    return Document("text", body if isinstance(body, str) else _text(body), metadata=dict(beside or {}))
 
 
 def _record(kind: str, body: bytes | str) -> Record:

@@ -66,6 +66,24 @@ def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
         load_key(tmp_path / "key")
 
 
+def test_a_credential_of_systemd_is_taken_as_it_gives_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the unit's alone, though its mode, where the access list shows, says 0440."""
+    credentials = tmp_path / "credentials"
+    key, _ = load_key(credentials / "key")
+    (credentials / "key").chmod(0o440)
+    with pytest.raises(ConfigError, match="chmod 600"):
+        load_key(credentials / "key")
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(credentials))
+    assert load_key(credentials / "key") == (key, "")
+    (credentials / "key").chmod(0o444)
+    with pytest.raises(ConfigError, match="chmod 600"):
+        load_key(credentials / "key")
+    load_key(tmp_path / "key")
+    (tmp_path / "key").chmod(0o440)
+    with pytest.raises(ConfigError, match="chmod 600"):
+        load_key(tmp_path / "key")
+
+
 def test_a_missing_file_is_not_created_when_not_asked(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="does not exist"):
         load_key(tmp_path / "key", create=False)

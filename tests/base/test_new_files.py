@@ -34,7 +34,7 @@ def test_what_came_while_a_file_was_written_stays(
                 stream.write(b"late")
             paths[-1].write_bytes(b"first")
 
-    with pytest.raises(OutputError, match="exists already"):
+    with pytest.raises(OutputError, match=rf"{paths[0].name}: the file to write exists already"):
         write_late()
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {paths[-1].name: b"first"}
     write_bytes(tmp_path / "other", b"x")

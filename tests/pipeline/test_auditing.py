@@ -230,5 +230,16 @@ def test_drawing_and_stating_are_proved_and_stand_on_the_page(tmp_path: Path) ->
 def test_what_is_no_sheet_is_refused(content: bytes | None, tmp_path: Path) -> None:
     if content is not None:
         (tmp_path / "sheet.csv").write_bytes(content)
-    with pytest.raises(FormatError, match="marks cannot be read"):
+    with pytest.raises(FormatError, match=r"sheet\.csv.*(cannot be read|no sheet of an audit|not UTF-8)"):
         read_marks(tmp_path / "sheet.csv")
+
+
+@pytest.mark.parametrize("sign", [",", ";", "\t"])
+def test_a_sheet_is_read_as_any_program_saves_it_and_a_fault_says_where(sign: str, tmp_path: Path) -> None:
+    sheet = tmp_path / "sheet.csv"
+    text = f'\ufeffnote,type,leaks,words,digest,text\r\nn0,notes,0,,d,"a{sign}b\r\nc"\r\nn1,notes,2,3,e,x\r\n'
+    sheet.write_bytes(text.replace(",", sign).encode())
+    assert {key: (mark.leaks, mark.words) for key, mark in read_marks(sheet).items()} == {"n0": (0, None), "n1": (2, 3)}
+    sheet.write_bytes(sheet.read_bytes().replace(b"2", b"two"))
+    with pytest.raises(FormatError, match=r"sheet\.csv, row 3: leaks is no number"):
+        read_marks(sheet)

@@ -100,6 +100,24 @@ def test_records_are_answered_as_the_filter_writes_them(served: Served, tmp_path
             assert scrubbed.headers["content-type"] == kind
 
 
+def test_a_note_says_whose_it_is_as_a_line_does(tmp_path: Path) -> None:
+    """Fields beside the text are read as those of a line: what is known of the patient is looked for."""
+    (tmp_path / "known.csv").write_text("id,given,family\np1,Quorl,Xyzzy\n")
+    told = ("--known", "known.csv", "--patient-field", "whose", "--known-field", "aide=DOCTOR")
+    note = {"text": "quorl xyzzy, 3 May 2019; brunhild was told.", "whose": "p1", "aide": "Brunhild"}
+    with serving(tmp_path, *told) as one, one.client("") as client:
+        first, other = client.post("/scrub", json=[note, {**note, "whose": "p2"}]).json()
+        line = client.post("/scrub", content=json.dumps(note), headers={"content-type": "application/x-ndjson"}).json()
+        assert [set(first), first["text"]] == [{"text", "edits"}, line["text"]]
+        assert {edit["category"] for edit in first["edits"]} == {"PATIENT", "DATE", "DOCTOR"}
+        assert "quorl xyzzy" in other["text"]
+        tagged = client.post("/tag", json=note).json()["spans"]
+        assert {span["category"] for span in tagged} == {"PATIENT", "DATE", "DOCTOR"}
+        pair = {"original": note["text"], "scrubbed": first["text"], "whose": "p1", "aide": "Brunhild"}
+        assert client.post("/verify", json=pair).json()["holds"]
+        assert not client.post("/verify", json={**pair, "scrubbed": other["text"]}).json()["holds"]
+
+
 def test_a_pair_is_checked(served: Served) -> None:
     with served.client() as client:
         answer = client.post("/scrub", json={"text": NOTE}).json()
