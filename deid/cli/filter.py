@@ -40,26 +40,8 @@ class _Feed:
 
     def finish(self, told: Summary, status: int) -> int:
         """Tell the summary, and return the exit status: as given, else by what was left out."""
-        from deid.pipeline.batch import telling
-        from deid.reading.languages import foreign
-        from deid.streaming.work import OTHER_LANGUAGE, TELLING, UNEXAMINED
-
         totals = self.totals
-        if unexamined := totals.spans.pop(UNEXAMINED, 0):
-            told.notes.append(f"{unexamined} positions of records that nobody examined (--places)")
-        told.extra["unexamined"] = unexamined
-
-        def marked(mark: str) -> dict[str, int]:
-            found = [category for category in totals.spans if category.startswith(mark)]
-            return {category.removeprefix(mark): totals.spans.pop(category) for category in found}
-
-        fields, others = {int(number): count for number, count in marked(TELLING).items()}, marked(OTHER_LANGUAGE)
-        if fields:
-            told.notes.append(f"{sum(fields.values())} {telling(fields)}")
-        told.extra["telling_fields"] = {str(number): count for number, count in sorted(fields.items())}
-        if others:
-            told.notes.append(f"{sum(others.values())} {foreign(others)}")
-        told.extra["other_languages"] = dict(sorted(others.items()))
+        told_marks(told, totals)
         told.documents, told.left_out, told.categories = totals.records, totals.failed, Counter(totals.spans)
         told.notes[:0] = [*self.crew.notes, *(f"left out: {n} {error}" for error, n in sorted(totals.errors.items()))]
         told.extra |= {
@@ -199,6 +181,31 @@ def feeding(
         stack.enter_context(feed.watching(totals, tell))
         crew = stack.enter_context(Crew(recipe, replace(shape, drift=feed.drift is not None), work.processes))
         yield _Feed(key, shape, totals, proof, stop, crew)
+
+
+def told_marks(told: Summary, totals: Totals) -> None:
+    """Tell what was marked in the counts of spans (`deid.streaming.work.mark`), and take it out of them."""
+    from deid.pipeline.batch import telling
+    from deid.reading.languages import foreign
+    from deid.streaming.work import OTHER_LANGUAGE, TELLING, UNEXAMINED
+
+    def marked(mark: str) -> dict[str, int]:
+        found = [category for category in totals.spans if category.startswith(mark)]
+        return {category.removeprefix(mark): totals.spans.pop(category) for category in found}
+
+    unexamined, others = totals.spans.pop(UNEXAMINED, 0), marked(OTHER_LANGUAGE)
+    fields = {int(number): count for number, count in marked(TELLING).items()}
+    if unexamined:
+        told.notes.append(f"{unexamined} positions of records that nobody examined (--places)")
+    if fields:
+        told.notes.append(f"{sum(fields.values())} {telling(fields)}")
+    if others:
+        told.notes.append(f"{sum(others.values())} {foreign(others)}")
+    told.extra |= {
+        "unexamined": unexamined,
+        "telling_fields": {str(number): count for number, count in sorted(fields.items())},
+        "other_languages": dict(sorted(others.items())),
+    }
 
 
 def told_proof(told: Summary, proof: Proof | None) -> None:

@@ -11,7 +11,7 @@ from deid.base.errors import ConfigError
 from deid.base.keys import load_key
 from deid.base.network import CertificateOptions
 from deid.cli import Summary, WorkOptions, command, option, tell
-from deid.cli.filter import told_proof
+from deid.cli.filter import told_marks, told_proof
 from deid.pipeline.facts import facts_of, models_of
 from deid.pipeline.options import PipelineOptions, VaultKeeping
 from deid.streaming.options import DriftOptions, ManifestOptions
@@ -101,5 +101,6 @@ def serve(
         run(service(pool, plan, totals, sessions, jobs, proof), place)
         if proof is not None:
             proof.finish(None, None, complete=True)
+        told_marks(told, totals)
         told_proof(told, proof)
     return 0

@@ -58,6 +58,7 @@ def scrub(
     Example: deid spark scrub in.parquet out.parquet --patient-field person_id
     """
     from deid.base.keys import load_key
+    from deid.pipeline.batch import telling
     from deid.streaming.arrow import KeyPlace, ScrubBatch
     from deid.streaming.spark import scrub_by
     from deid.streaming.spark_tables import ParquetPlaces, without_patient, write_counted
@@ -77,6 +78,10 @@ def scrub(
             f"{counted['alone']} documents without a patient: their replacements are consistent within each document "
             "only (--patients, --patient-field, --patient-pattern)"
         )
+    names = [name for name in batch.names if name not in batch.columns.own()]
+    fields = dict.fromkeys(pipeline.field_names.telling(names), counted["notes"])
+    told.notes += [f"{sum(fields.values())} {telling(fields)}"] if fields else []
+    told.extra["telling_fields"] = {str(number): count for number, count in fields.items()}
     told.notes += pipeline.notes
     policy = None if said.method != "policy" else policy_facts(pipeline.policy)
     return _finish(told, places, counted, policy=policy, model=model_facts(pipeline.recognizer))

@@ -33,7 +33,7 @@ from deid.joint.plan import JointPlan
 from deid.joint.view import Cells, LoadedTable, anonymize_join, load_table, texts_of, verify_join
 from deid.linkage.look_alikes import check_persons, count_look_alikes
 from deid.manifest import persons_linked
-from deid.pipeline.batch import Report, scrub_files
+from deid.pipeline.batch import Report, scrub_files, telling
 from deid.pipeline.core import Pipeline, Settings
 from deid.pipeline.files import Watch
 from deid.pipeline.known_people import KnownPeople
@@ -347,6 +347,8 @@ def _write_notes(plan: JointPlan, part: Path, pipeline: Pipeline, jobs: int, wat
     report.notes = scrub_files(source, place, scrubber, jobs=jobs, watch=watch)
     report.failures += report.notes.failures
     report.residual += report.notes.residual
+    if fields := report.notes.telling:
+        report.remarks.append(f"{fields.total()} {telling(fields)}")
     pairs = [
         (pseudonym_of_id(pipeline.key, document.id), pipeline.key.pseudonym("patient", patient) if patient else None)
         for document, patient in _of(source.documents(), pipeline.settings.patients)

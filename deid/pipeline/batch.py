@@ -125,6 +125,10 @@ class Report(Tally):
         ]
         return [text if " list of " in text else f"{count} {text}" for count, text in told if count]
 
+    def telling_fields(self) -> dict[str, int]:
+        """Return what `telling` counts as JSON values."""
+        return {str(n): count for n, count in sorted(self.telling.items())}
+
     def counts(self, site: SiteLists | None = None) -> dict[str, Any]:
         """Return the counts of scrubbing as JSON values."""
         names = (
@@ -137,7 +141,7 @@ class Report(Tally):
             "unexamined",
         )
         found: dict[str, Any] = {name: getattr(self, name) for name in (*names, "map_version")}
-        found["telling_fields"] = {str(n): count for n, count in sorted(self.telling.items())}
+        found["telling_fields"] = self.telling_fields()
         found["other_languages"] = dict(sorted(self.other_languages.items()))
         return found | ({"site_lists": self.effect.as_dict()} if site else {})
 

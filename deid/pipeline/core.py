@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import datetime
 import functools
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
 from deid.base.compiled import quick
@@ -19,9 +17,8 @@ from deid.detection.recognizers import LazyRecognizer, find_with_effect, languag
 from deid.detection.site_lists import NO_EFFECT, Effect
 from deid.document import Carrier, Document, Edit, Failure, Span, apply_edits
 from deid.io.formats import CollectionFormat, Format
-from deid.phi import group
 from deid.pipeline.known_people import KnownPeople, read_people, recognizer_of
-from deid.pipeline.naming import Naming
+from deid.pipeline.naming import FieldNames, Naming
 from deid.pipeline.options import METHODS, PipelineOptions
 from deid.pipeline.patients import Patients
 from deid.pipeline.workers import process
@@ -35,13 +32,6 @@ from deid.replacement.scope import Scope
 _RESIDUAL_LENGTH = 5
 _NO_POLICY = "the method {} uses no annotations, policy, model or lists"
 _NOBODY = KnownPeople()
-_WORD_OF_NAME = re.compile(r"[^\W\d_]+")
-_FEW_DIGITS = 5
-"""Digits of the shortest number, or day with its year, that may be somebody's."""
-_MOST_FIELDS = 1000
-"""Fields of a document whose names are looked at."""
-_MOST_NAMES = 10_000
-"""Names of fields of which it is remembered whether they tell something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +170,7 @@ class Pipeline:
         self._given = policy
         _check(recognizer, policy, self.settings)
         self.policy = load_policy(DEFAULT_POLICY) if policy is None else policy
-        self._telling: dict[str, bool] = {}
+        self.field_names = FieldNames(recognizer)
         self._undetected = [] if recognizer is None else self.policy.check_detectable(recognizer.categories)
         told = self.settings
         self.naming = Naming(key, told.keep_id, told.keep_fields, told.patients.field_name, told.ids)
@@ -337,25 +327,8 @@ class Pipeline:
             0 if record is None else record.unexamined,
             () if record is None else tuple([record.path(edit.start) for edit in replaced.edits]),
             () if scope_at is None else tuple([scope_at(edit.start, edit.end).person_scope for edit in replaced.edits]),
-            tuple([n for n, name in enumerate(islice(document.metadata, _MOST_FIELDS), 1) if self._tells(name)]),
+            self.field_names.telling(document.metadata),
         )
-
-    def _tells(self, name: str) -> bool:
-        """Tell whether the name of a field reads as a person's, a number or a day, as a key that was a value does."""
-        found = self._telling.get(name)
-        if found is None:
-            if len(self._telling) >= _MOST_NAMES:
-                self._telling.clear()
-            text = name.replace("_", " ")
-            spans = () if self.recognizer is None else self.recognizer.find(Document("", text))
-            found = self._telling[name] = any(
-                len(_WORD_OF_NAME.findall(part)) > 1
-                if group(span.category) == "NAME"
-                else "@" in part or sum(map(str.isdecimal, part)) >= _FEW_DIGITS
-                for span in spans
-                for part in [text[span.start : span.end]]
-            )
-        return found
 
     def _scope_at(self, record: Carrier, scope: Scope) -> Callable[[int, int], Scope] | None:
         """Return what tells the scope of each stretch of a record of several patients; None where the user says whose

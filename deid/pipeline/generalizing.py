@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from deid.base.keys import Key
 from deid.detection import Recognizer
+from deid.detection.options import RecognizerOptions
+from deid.detection.recognizers import build_recognizer
 from deid.document import Document
 from deid.io import CollectionFormat, Source
 from deid.pipeline.batch import Report, write_each
 from deid.pipeline.files import Origin, Output, Watch, require_annotations, require_names
 from deid.pipeline.known_people import NOBODY, People
-from deid.pipeline.naming import Naming
+from deid.pipeline.naming import FieldNames, Naming
 from deid.replacement.ontology import find_terms
 from deid.replacement.t_plausibility import Generalized, Generalizer, generalize
 
@@ -89,6 +91,7 @@ class GeneralizingReport(Report):
             "below_t": len(self.short),
             "unlisted": self.unlisted,
             "unscrubbed": self.unscrubbed,
+            "telling_fields": self.telling_fields(),
             "plausible": [asdict(note) for note in self.notes],
         }
 
@@ -103,9 +106,12 @@ class Generalizing:
     people: People
     recognizer: Recognizer | None
     """Finds what is known of a document's patient."""
+    field_names: FieldNames
 
-    def __call__(self, document: Document) -> tuple[Generalized, bool, bool]:
-        """Return the generalized document, whether its patient is known, and whether its id is of `deid scrub`."""
+    def __call__(self, document: Document) -> tuple[Generalized, bool, bool, tuple[int, ...]]:
+        """Return the generalized document, whether its patient is known, whether its id is of `deid scrub`, and which
+        fields have names that may be of somebody (`Scrubbed.telling`).
+        """
         spans = document.spans if self.gold else find_terms(document, self.generalizer.ontologies)
         if self.recognizer is not None:
             spans = (*spans, *self.recognizer.find(document))
@@ -120,7 +126,8 @@ class Generalizing:
             self.naming.metadata(changed.metadata),
             changed.index,
         )
-        return replace(result, document=anonymous), self.people.lists(document), scrubbed
+        told = self.field_names.telling(document.metadata)
+        return replace(result, document=anonymous), self.people.lists(document), scrubbed, told
 
 
 def generalize_files(
@@ -176,8 +183,9 @@ def generalize_files(
 
     output = Output(source, target, source.format, rename)
 
-    def write(origin: Origin, found: tuple[Generalized, bool, bool]) -> Iterator[str]:
-        result, listed, scrubbed = found
+    def write(origin: Origin, found: tuple[Generalized, bool, bool, tuple[int, ...]]) -> Iterator[str]:
+        result, listed, scrubbed, told = found
+        report.telling.update(told)
         output.write(origin.group, result.document)
         certified = result.words, result.plausible, result.reached, result.optimal
         report.notes.append(GeneralizedNote(origin.name, origin.index, *certified))
@@ -185,6 +193,7 @@ def generalize_files(
         report.unscrubbed += not scrubbed
         return (edit.category for edit in result.edits)
 
-    work = Generalizing(generalizer, naming, gold, people, people.recognizer(None))
+    names = FieldNames(build_recognizer(RecognizerOptions(model="none")))  # rules read names of fields well enough
+    work = Generalizing(generalizer, naming, gold, people, people.recognizer(None), names)
     write_each(report, output, work, write, patients=patients, jobs=jobs, watch=watch)
     return report

@@ -7,15 +7,27 @@ values of a field stay equal; all else (nested values, fractions, truth values) 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from deid.base.keys import Key
+from deid.detection import Recognizer
+from deid.document import Document
+from deid.phi import group
 from deid.replacement.permutation import keyed_for
 
 _BORDERS = (0, 1, 1 << 31, 1 << 63, 1 << 799)
 """Between two of them ids are permuted: an id that fits into a column of a database still does."""
+_WORD_OF_NAME = re.compile(r"[^\W\d_]+")
+_FEW_DIGITS = 5
+"""Digits of the shortest number, or day with its year, that may be somebody's."""
+_MOST_FIELDS = 1000
+"""Fields of a document whose names are looked at."""
+_MOST_NAMES = 10_000
+"""Names of fields of which it is remembered whether they tell something."""
 
 
 def pseudonym_of_id(key: Key, document_id: str) -> str:
@@ -86,3 +98,38 @@ class Naming:
         if name not in self._keys:
             self._keys[name] = self.key.derive(f"field:{name}")
         return self._keys[name].pseudonym("value", value)
+
+
+class FieldNames:
+    """Tells which names of fields may be somebody's: they stay, so whoever releases the output must look at them.
+
+    Parameters
+    ----------
+    recognizer : Recognizer or None
+        Reads them as it reads notes; without one nothing is told.
+    """
+
+    def __init__(self, recognizer: Recognizer | None) -> None:
+        self._recognizer = recognizer
+        self._told: dict[str, bool] = {}
+
+    def telling(self, names: Iterable[str]) -> tuple[int, ...]:
+        """Return the numbers, from 1, of names that may be of somebody."""
+        return tuple([n for n, name in enumerate(islice(names, _MOST_FIELDS), 1) if self._tells(name)])
+
+    def _tells(self, name: str) -> bool:
+        """Tell whether a name reads as a person's, a number or a day, as a key that was a value does."""
+        found = self._told.get(name)
+        if found is None:
+            if len(self._told) >= _MOST_NAMES:
+                self._told.clear()
+            text = name.replace("_", " ")
+            spans = () if self._recognizer is None else self._recognizer.find(Document("", text))
+            found = self._told[name] = any(
+                len(_WORD_OF_NAME.findall(part)) > 1
+                if group(span.category) == "NAME"
+                else "@" in part or sum(map(str.isdecimal, part)) >= _FEW_DIGITS
+                for span in spans
+                for part in [text[span.start : span.end]]
+            )
+        return found

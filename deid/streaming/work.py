@@ -24,7 +24,7 @@ from deid.streaming.framing import Framing
 from deid.streaming.letters import DeadLetter, RecordTooLong, record_mac
 
 if TYPE_CHECKING:
-    from deid.pipeline import Pipeline
+    from deid.pipeline import Pipeline, Scrubbed
     from deid.streaming.drift import Sums
     from deid.streaming.people import Before
     from deid.streaming.records import Fields
@@ -36,6 +36,16 @@ TELLING = "(name of field) "
 """Stands in counts of spans before the number of a field whose name may be of somebody (`Scrubbed.telling`)."""
 OTHER_LANGUAGE = "(written in) "
 """In place of a category, before the code of a language: records that are written in it, and were read in another."""
+
+
+def mark(spans: Counter[str], scrubbed: Scrubbed) -> None:
+    """Count the spans of a record by category, and behind marks what else whoever releases it must know."""
+    spans.update(edit.category for edit in scrubbed.edits)
+    if scrubbed.unexamined:
+        spans[UNEXAMINED] += scrubbed.unexamined
+    spans.update(f"{TELLING}{number}" for number in scrubbed.telling)
+    if scrubbed.other_language:
+        spans[OTHER_LANGUAGE + scrubbed.other_language] += 1
 
 
 _NOTES = ("text", "json", "documents")
@@ -300,14 +310,9 @@ class Work:
                 letters.append(self.letter(request.offset + start, content, error))
             else:
                 records += 1
-                spans.update(edit.category for edit in scrubbed.edits)
-                if scrubbed.unexamined:
-                    spans[UNEXAMINED] += scrubbed.unexamined
+                mark(spans, scrubbed)
                 if self._gauge is not None and sums is not None:
                     self._gauge.take(sums, scrubbed)
-                spans.update(f"{TELLING}{number}" for number in scrubbed.telling)
-                if scrubbed.other_language:
-                    spans[OTHER_LANGUAGE + scrubbed.other_language] += 1
         if shape.timeout:
             signal.setitimer(signal.ITIMER_REAL, 0)
         unmet = frozenset(fields.unmet)

@@ -100,7 +100,8 @@ RESULT = thing(
         "errors": {"type": "object"},
         "categories": {"type": "object"},
     }
-    | {"columns": {"type": "object"}, "unexamined": NUMBER, "detail": text(), "hint": text()},
+    | {"columns": {"type": "object"}, "unexamined": NUMBER, "detail": text(), "hint": text()}
+    | {"telling_fields": {"type": "object"}},
 )
 PROBLEM = thing(
     {"title": text(), "status": NUMBER},

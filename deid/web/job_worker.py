@@ -302,4 +302,5 @@ def _told(report: Report) -> dict[str, Any]:
         "errors": dict(sorted(Counter(type(one.error).__name__ for one in report.failures).items())),
         "categories": dict(sorted(report.categories.items())),
         "unexamined": report.unexamined,
+        "telling_fields": report.telling_fields(),
     }

@@ -23,7 +23,7 @@ from deid.pipeline.masking import Piece, pieces_of
 from deid.pipeline.verification import verify_document
 from deid.streaming.drift import Gauge, Sums
 from deid.streaming.records import CONTENTS, Fields
-from deid.streaming.work import UNEXAMINED, PipelineRecipe
+from deid.streaming.work import PipelineRecipe, mark
 from deid.web.problems import problem_of
 from deid.web.tokens import Answer
 
@@ -190,11 +190,9 @@ class Worker:
 
     def _take(self, scrubbed: Scrubbed) -> None:
         self._count += 1
-        self._spans.update(edit.category for edit in scrubbed.edits)
+        mark(self._spans, scrubbed)
         if self._gauge is not None:
             self._gauge.take(self._sums, scrubbed)
-        if scrubbed.unexamined:
-            self._spans[UNEXAMINED] += scrubbed.unexamined
 
     def _tagged(self, kind: str, body: bytes | str, beside: Mapping[str, Any] | None = None) -> dict[str, Any]:
         record = _record(kind, body) if kind != "text" else None

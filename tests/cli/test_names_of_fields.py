@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from commands import run
+from served import began
 
 TELLING = {
     "Rose Quellwater": "a name",
@@ -57,6 +59,22 @@ def watch(path: Path) -> tuple[str, dict[str, int]]:
     return said, _fields(told)
 
 
+def generalize(path: Path) -> tuple[str, dict[str, int]]:
+    told, out = path.with_suffix(".told"), path.with_name(f"out{path.suffix}")
+    said = run("generalize", path, out, "--plausible", 2, "--json", told)
+    return said + path.with_name(f"{out.name}.manifest.json").read_text(), _fields(told)
+
+
+def service(path: Path) -> tuple[str, dict[str, int]]:
+    told = path.with_suffix(".told")
+    served = began(path.parent, "--json", told.name, "--manifest", "served.json")
+    with served.client("") as client:
+        client.post("/scrub", content=path.read_bytes(), headers={"content-type": "application/x-ndjson"})
+    served.process.send_signal(signal.SIGTERM)
+    said = served.process.communicate()[1].decode()
+    return said + "".join(one.read_text() for one in path.parent.glob("served*.json")), _fields(told)
+
+
 def _fields(told: Path) -> dict[str, int]:
     found: dict[str, int] = json.loads(told.read_text())["telling_fields"]
     return found
@@ -66,6 +84,8 @@ WAYS = [
     *((scrub, suffix) for suffix in (".csv", ".tsv", ".parquet", ".jsonl")),
     (feed, ".jsonl"),
     (watch, ".jsonl"),
+    *((generalize, suffix) for suffix in (".csv", ".parquet", ".jsonl")),
+    (service, ".jsonl"),
 ]
 
 
@@ -74,6 +94,17 @@ def test_names_of_fields_that_may_be_of_somebody_are_told(tmp_path: Path, way: o
     fields = ["age", *TELLING]
     said, found = way(write(tmp_path / f"notes{suffix}", fields))  # type: ignore[operator]
     assert found == {str(number): 2 for number in range(2, len(fields) + 1)}
+    assert f"{2 * len(TELLING)} names of fields or columns" in said
+    assert not [name for name in TELLING if name in said]
+
+
+def test_a_release_of_tables_and_notes_tells_of_names_of_fields(tmp_path: Path) -> None:
+    write(tmp_path / "notes.jsonl", ["mrn", *TELLING])
+    (tmp_path / "people.csv").write_text("mrn,sex\nx,F\n")
+    notes, table = '[notes]\npath = "notes.jsonl"\npatient_field = "mrn"\n', '[tables.people]\npath = "people.csv"\n'
+    columns = 'patient = "mrn"\n[tables.people.columns]\nsex = "other"\n'
+    (tmp_path / "plan.toml").write_text(f'policy = "surrogate"\n{notes}{table}{columns}')
+    said = run("release", tmp_path / "plan.toml", tmp_path / "out", "--model", "none")
     assert f"{2 * len(TELLING)} names of fields or columns" in said
     assert not [name for name in TELLING if name in said]
 
