@@ -403,9 +403,9 @@ def _explain(error: sql.exc.SQLAlchemyError) -> tuple[str, str]:
         ("not a database", "the file is no database, or damaged", "name another file, or restore a copy"),
         ("malformed", "the database is damaged", "restore a copy"),
         ("password", "the database refused the user", "check the user and the password (PGPASSWORD or ~/.pgpass)"),
+        ("does not exist", "there is no such database, user or table", "create it first, or correct the name"),
         ("connection", "the database cannot be reached", "check that it runs, and the address"),
         ("could not translate host", "the database cannot be reached", "check the address"),
-        ("does not exist", "there is no such database, user or table", "create it first, or correct the name"),
     ):
         if sign in message:
             return what, hint

@@ -218,7 +218,8 @@ def open_table(place: str | Path, name: str | None) -> SqlTable:
             own = name.rpartition(".")[2] if schema else name
         if name not in names:
             what = "the table of the database is not named" if name is None else f"there is no table {name!r}"
-            raise ConfigError(what, nearest(name or "", names, "the database has"))
+            hint = nearest(name or "", names, "the database has") if names else "name its schema too: SCHEMA.TABLE"
+            raise ConfigError(what, hint)
         metadata = sql.MetaData(info={"engine": store._engine})
         return SqlTable(store, sql.Table(own, metadata, schema=schema or None, autoload_with=connection))
 

@@ -339,7 +339,7 @@ class _Run:
         totals.records += reply.records
         totals.errors.update(letter.error for letter in reply.letters)
         for letter in reply.letters:
-            totals.explain(letter.error, letter.reason)
+            totals.explain(letter)
         if reply.records:
             totals.unmet = reply.unmet if totals.unmet is None else totals.unmet & reply.unmet
         totals.spans.update(reply.spans)

@@ -243,7 +243,7 @@ class Keeper:
             totals.spans.update(item.spans)
             totals.errors.update(letter.error for letter in item.letters)
             for letter in item.letters:
-                totals.explain(letter.error, letter.reason)
+                totals.explain(letter)
         identities = [item.identity for item in items if item.identity is not None]
         if self._journal is None:
             remember(self.known, identities)

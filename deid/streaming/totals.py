@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from deid.streaming.drift import Drift
+    from deid.streaming.letters import DeadLetter
 
 
 @dataclass(slots=True)
@@ -47,12 +48,13 @@ class Totals:
         """Records that were left out."""
         return self.errors.total()
 
-    def explain(self, error: str, reason: str) -> None:
-        """Take note of why a record was left out; the first of a class is told at once."""
-        if error not in self.reasons:
-            self.reasons[error] = reason
+    def explain(self, letter: DeadLetter) -> None:
+        """Take note of why a record was left out; the first of a class is told at once, with its place."""
+        if letter.error not in self.reasons:
+            self.reasons[letter.error] = letter.reason
             if self.tell is not None:
-                self.tell(f"left out: {error}: {reason}")
+                where = ", ".join(filter(None, (f"byte {letter.offset}", letter.path)))
+                self.tell(f"left out: {letter.error}, {where}: {letter.reason}")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the counts as JSON values."""

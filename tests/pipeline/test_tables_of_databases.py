@@ -382,6 +382,13 @@ def test_a_name_that_is_not_there_has_a_hint(places: Places, arguments: tuple[st
     assert "sqlite" not in places.source or not (places.folder / "scrubbed.db").exists()
 
 
+def test_what_a_server_does_not_have_is_told(postgresql: Callable[[], str], tmp_path: Path) -> None:
+    place = postgresql()
+    for source, said in ((place, "SCHEMA.TABLE"), (place.rpartition("/")[0] + "/nowhere", "there is no such database")):
+        result = run("scrub", source, "--table", "note", "--output", f"sqlite:///{tmp_path}/out.db", "--model", "none")
+        assert said in str(result.exception)
+
+
 def test_a_password_does_not_stand_on_the_command_line(lite: Places) -> None:
     lite.fill(rows(3))
     secret = "postgresql://me:secret@localhost:1/x"
