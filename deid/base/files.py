@@ -11,6 +11,8 @@ import tempfile
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -156,6 +158,54 @@ def check_folder(path: Path) -> None:
     try_folder(path.parent, path)
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A file that is written, and waits for its name."""
+
+    place: Path
+    path: Path
+    replace: bool
+    held: int
+    """Descriptor that keeps the part from who clears up."""
+
+
+_WAITING: ContextVar[list[_Part] | None] = ContextVar("waiting", default=None)
+
+
+@contextmanager
+def together() -> Iterator[None]:
+    """Give the files that `atomic_files` writes in the block their names when it ends, all or none.
+
+    They are not there before: the block does not read them. What goes into a database is there at once.
+
+    Raises
+    ------
+    OutputError
+        See `atomic_files`.
+    """
+    parts: list[_Part] = []
+    before = _WAITING.set(parts)
+    moved: list[Path] = []
+    try:
+        yield
+        for part in parts:
+            try:
+                _appear(part.place, part.path, part.replace)
+            except OSError as error:
+                raise output_error(error).at(str(part.path)) from None
+            except TakenError as error:
+                raise error.at(str(part.path)) from None
+            moved.append(part.path)
+    except BaseException:
+        for leftover in (*(part.place for part in parts), *moved):
+            leftover.unlink(missing_ok=True)
+        raise
+    finally:
+        _WAITING.reset(before)
+        for part in parts:
+            os.close(part.held)
+
+
 @contextmanager
 def atomic_files(
     paths: Sequence[Path], *, private: bool = True, durable: bool = True, replace: bool = False
@@ -202,9 +252,13 @@ def atomic_files(
                 stream.flush()
                 if durable:
                     os.fsync(stream.fileno())
-        for part, path in zip(temporary, paths, strict=True):
-            if not private:
+            for part in temporary if not private else ():
                 part.chmod(0o666 & ~_umask())
+            if (waiting := _WAITING.get()) is not None:
+                found = zip(temporary, paths, streams, strict=True)
+                waiting += [_Part(part, path, replace, os.dup(stream.fileno())) for part, path, stream in found]
+                return
+        for part, path in zip(temporary, paths, strict=True):
             _appear(part, path, replace)
             moved.append(path)
     except BaseException as error:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from deid.base.files import check_new_file, write_bytes
+from deid.base.files import check_new_file, together, write_bytes
 from deid.base.options import refuse_given
 from deid.cli import Summary, column_names, command, job_count, option, print_rows, working
 from deid.cli.option_groups import OutputOptions, TableOutputOptions
@@ -97,17 +97,19 @@ def anonymize(
                 prefixes=column_names(how.prefix),
                 rules_left=how.rules_left,
             )
-    place.write(release.table())
+    with together():
+        place.write(release.table())
+        if beside.aligned is not None:
+            write_table(release.aligned(), beside.aligned)
+        if beside.save_scheme is not None:
+            write_bytes(beside.save_scheme, scheme_of(release).to_json().encode())
+        if beside.report is not None:
+            write_report(beside.report, release, made_section(told.run))
     told.notes, told.extra = release_notes(release), release.as_dict()
     if how.method == "auto" and how.scheme is None and (size := said_of_size(len(data), len(data.quasi_identifiers))):
         told.notes.append(size)
     if beside.aligned is not None:
-        write_table(release.aligned(), beside.aligned)
         told.places.append(f"{beside.aligned} ties the release to the rows of the table: it must not leave the house")
-    if beside.save_scheme is not None:
-        write_bytes(beside.save_scheme, scheme_of(release).to_json().encode())
-    if beside.report is not None:
-        write_report(beside.report, release, made_section(told.run))
     print_rows(("release", "value"), release_rows(release))
     told.sign(
         out,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
+from deid.base.files import together
 from deid.cli import Summary, TableOutputOptions, command, option, print_rows, print_sections, working
 from deid.table.options import TableOptions
 from deid.transactions.asking import CodesAsked, release_codes
@@ -43,9 +44,10 @@ def anonymize(
             frame = source.read_columns([*asked.read_columns, *asked.columns] if alone else names)
             release = release_codes(frame, asked, linked=linked)
             del frame
-    place.write(release.table(asked.codes))
-    if report is not None:
-        write_codes_report(report, release, made_section(told.run))
+    with together():
+        place.write(release.table(asked.codes))
+        if report is not None:
+            write_codes_report(report, release, made_section(told.run))
     print_rows(("release", "value"), release_rows(release))
     if release.published is not None and release.attacks[0]:
         before, after = release.attacks

@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from deid.base.errors import OutputError
-from deid.base.files import check_new_file, write_bytes
+from deid.base.files import check_new_file, part_folder, write_bytes
 from deid.cli import IN, JOBS, Summary, argument, command, job_count, option
 from deid.cli.notes import ListOptions, NotesRun
 from deid.io.formats import ReadingOptions
@@ -142,15 +141,15 @@ def write_back(
     check_new_file(target)
     told.begin(target, inputs=[("view", view), ("provenance", provenance_path(view)), ("release", release)])
     values = published_values(read_view(view), read_table(release), on=on)
-    try:
-        target.mkdir(mode=0o700)
-    except OSError as error:
-        raise OutputError(f"the folder cannot be made ({error.strerror})", "name a new folder", str(target)) from None
-    write_table(values, target / "values.csv")
     lines = "".join(
         f'\n[categories.{category}]\noperator = "published-value"\nvalues = "values.csv"\n' for category in _PUBLISHED
     )
-    write_bytes(target / "policy.toml", (_POLICY + lines).encode())
+    with part_folder(target) as part:
+        made = part / "made"
+        made.mkdir(mode=0o700)
+        write_table(values, made / "values.csv")
+        write_bytes(made / "policy.toml", (_POLICY + lines).encode())
+        made.rename(target)
     told.places.append(f"{len(values)} places get a published value; use: deid scrub --policy {target}/policy.toml")
     told.extra = {"places": len(values)}
     told.sign(target, private=True)

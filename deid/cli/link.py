@@ -66,7 +66,7 @@ def link(
     Example: deid link view.csv -o linked.csv --review review.csv
     """
     from deid.base.errors import ConfigError
-    from deid.base.files import write_bytes
+    from deid.base.files import together, write_bytes
     from deid.extraction.view import confidences, provenance_path
     from deid.linkage.columns import stacked
     from deid.linkage.decisions import read_decisions
@@ -106,18 +106,19 @@ def link(
         names = names if names[0] != names[1] else [source.table, other]
         rest.insert(0, "table", [name for name, table in zip(names, tables, strict=True) for _ in range(len(table))])
     rest.insert(0, PERSON, linked.person)
-    place.write(rest)
-    if view is not None and beside_out is not None:
-        write_table(linked.noted(view.provenance), beside_out)
-    if review is not None:
-        write_table(linked.review, review)
-    if save_model is not None and linked.model is not None:
-        write_bytes(save_model, linked.model.to_bytes(), private=False)
-    if report is not None:
-        doubtful = nearest_pair(tables, linked, asked, known=known, confidence=sure)
-        write_linkage_report(report, linked, asked.threshold, doubtful, made_section(told.run))
-    if studio is not None:
-        write_studio(studio, rest.drop(columns=PERSON), linked)
+    with together():
+        place.write(rest)
+        if view is not None and beside_out is not None:
+            write_table(linked.noted(view.provenance), beside_out)
+        if review is not None:
+            write_table(linked.review, review)
+        if save_model is not None and linked.model is not None:
+            write_bytes(save_model, linked.model.to_bytes(), private=False)
+        if report is not None:
+            doubtful = nearest_pair(tables, linked, asked, known=known, confidence=sure)
+            write_linkage_report(report, linked, asked.threshold, doubtful, made_section(told.run))
+        if studio is not None:
+            write_studio(studio, rest.drop(columns=PERSON), linked)
     told.extra = {"linked": True, **linked.as_dict()}
     print_rows(("linked", "rows"), linked.lines())
     if settled is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from deid.base.errors import ConfigError, InputError
+from deid.base.files import together
 from deid.base.keys import load_key
 from deid.cli import KeyOptions, Summary, TableOutputOptions, argument, command, option, working
 from deid.linkage.encodings import Encoding, encoded_table
@@ -45,8 +46,9 @@ def encode(
     with working("encoding"):
         table, pseudonyms = encoded_table(frame, how, key)
     own_ids = pseudonyms.to_frame("id").assign(row=range(1, len(frame) + 1))
-    write_table(own_ids if name is None else own_ids.assign(**{name: frame[name]}), ids)
-    place.write(table)
+    with together():
+        write_table(own_ids if name is None else own_ids.assign(**{name: frame[name]}), ids)
+        place.write(table)
     told.extra = {"rows": len(table), "bits": how.length, "encoding": table.columns[1]}
     told.places += [*([made] if made else []), f"{len(table)} rows; {ids} stays here: it says whose filter each is"]
     told.sign(out, beside={"ids": ids}, private=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from deid.base.files import together
 from deid.cli import Summary, TableOutputOptions, command, option, working
 from deid.table.options import TableOptions
 from deid.trajectories.publishing import TrajectoryOptions, release_diagnoses
@@ -31,9 +32,10 @@ def anonymize(
     out = place.begin(told, source.table, report, inputs=source.files())
     with working("anonymizing"):
         published = release_diagnoses(source.read(), asked)
-    place.write(published.frame)
+    with together():
+        place.write(published.frame)
+        if report is not None:
+            published.write_report(report, made_section(told.run))
     told.extra = published.figures
     told.notes.append(str(published))
     told.sign(out, columns=published.fates)
-    if report is not None:
-        published.write_report(report, made_section(told.run))

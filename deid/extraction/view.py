@@ -18,6 +18,7 @@ import numpy as np
 
 from deid.base.arrays import IntArray
 from deid.base.errors import ConfigError, InputError, require
+from deid.base.files import together
 from deid.base.late import pd
 from deid.base.nearest import nearest
 from deid.extraction.notes import COLUMNS, MANY, PERSONAL, Fact
@@ -67,8 +68,9 @@ class IdentifierView:
         OutputError
             When a file cannot be written.
         """
-        write_table(self.frame, path, replace=replace)
-        write_table(self.provenance, provenance_path(path), replace=replace)
+        with together():
+            write_table(self.frame, path, replace=replace)
+            write_table(self.provenance, provenance_path(path), replace=replace)
 
 
 def provenance_path(path: Path) -> Path:
@@ -202,8 +204,9 @@ class ExtractedView:
         OutputError
             When a file cannot be written.
         """
-        write_batches(self.frames(_BATCH), path)
-        write_batches(self.places(_BATCH), provenance_path(path))
+        with together():
+            write_batches(self.frames(_BATCH), path)
+            write_batches(self.places(_BATCH), provenance_path(path))
 
 
 def _frames(rows: Iterator[Any], columns: Sequence[str], most: int | None) -> Iterator[pd.DataFrame]:

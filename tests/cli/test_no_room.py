@@ -212,6 +212,48 @@ def test_a_full_disk_is_told_and_leaves_nothing(name: str, place: Path, capsys: 
     assert files(place) - {"Zed.failed"} == before, said  # which notes failed, for another run
 
 
+SEVERAL: dict[str, tuple[str, ...]] = {
+    "extract": (*RUNS["extract"],),
+    "link": (*RUNS["link"], "--review", "{out}.review.csv", "--report", "{out}.html", "--studio", "{out}.studio.html",
+             "--save-model", "{out}.json", "--method", "model"),
+    "link encode": RUNS["link encode"],
+    "anonymize": (*RUNS["anonymize"], "--aligned", "{out}.aligned.csv", "--save-scheme", "{out}.scheme.json"),
+    "codes anonymize": RUNS["codes anonymize"],
+    "trajectories anonymize": (*RUNS["trajectories anonymize"], *PLOT),
+    "write-back": RUNS["write-back"],
+    "cube": RUNS["cube"],
+    "sequences": RUNS["sequences"],
+}  # fmt: skip
+"""What writes more than one file."""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="the limit of a file's size is one of POSIX")
+@pytest.mark.parametrize("name", SEVERAL)
+def test_of_several_files_none_is_there_without_the_others(
+    name: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whichever of them there is no room for; manifests come last, and say of nothing that it is not there."""
+    before = files(place)
+
+    def made(out: str) -> set[str]:
+        found = {file.replace(out, "{out}", 1) for file in files(place) - before if file.startswith(out)}
+        return {file for file in found if not file.endswith((".manifest.json", ".failed"))}
+
+    assert call(*command_of(name), *(text.replace("{out}", "Good") for text in SEVERAL[name])) == 0
+    whole = made("Good")
+    assert len(whole) > 1
+    sizes = {(place / file.replace("{out}", "Good")).stat().st_size for file in whole}
+    for size in sorted(sizes):
+        out = f"Zed{size}"
+        capsys.readouterr()
+        with full_disk(size - 1):
+            status = call(*command_of(name), *(text.replace("{out}", out) for text in SEVERAL[name]))
+        said = capsys.readouterr().err
+        assert (status, made(out)) in ((2, set()), (2, whole)), (size, said)
+        assert "Traceback" not in said, said
+        assert not [file for file in files(place) if ".deid-part" in file]
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_a_folder_that_is_closed_is_told(name: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     closed = Path("/sys/kernel") if os.geteuid() == 0 else place / "closed"
