@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import unicodedata
 from collections.abc import Callable
 
 import numpy as np
@@ -17,6 +18,7 @@ from deid.base.resources import shipped_table
 from deid.disclosure.schema import Column, Schema
 from deid.table.hierarchy_builders import icd_9_cm, icd_10_cm
 from deid.table.microdata import NA_CODE, Codes, Microdata, has_open_ends, numbers_and_words
+from deid.table.scalars import misread_form
 
 _NAMED = {role: frozenset(words.split()) for role, words in shipped_table("labels/columns.toml")["roles"].items()}
 """Role, or what an identifier is of -> words of a column's name that propose it."""
@@ -37,8 +39,14 @@ _SAMPLE = 2000
 _TEXT = 40  # characters of the mean value above which a column is free text
 
 
+def _folded(name: str) -> str:
+    """Return a name with single words, small letters and no accents."""
+    plain = "".join(c for c in unicodedata.normalize("NFKD", name) if not unicodedata.combining(c))
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plain).casefold()
+
+
 def _words(name: str) -> set[str]:
-    parts = re.findall(r"[a-z]+\d*|\d+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
+    parts = re.findall(r"[a-z]+\d*|\d+", _folded(name))
     return {*parts, "".join(parts), *(a + b for a, b in itertools.pairwise(parts))}
 
 
@@ -51,7 +59,7 @@ def _numbers_persons(name: str) -> bool:
     words = _words(name)
     if words & _NAMED["shared"]:
         return False
-    return bool(words & _NAMED["person_number"]) or re.sub(r"[^a-z]", "", name.lower()) in _NAMED["person_alone"]
+    return bool(words & _NAMED["person_number"]) or re.sub(r"[^a-z]", "", _folded(name)) in _NAMED["person_alone"]
 
 
 def repeated_person(table: Microdata) -> str | None:
@@ -134,6 +142,10 @@ def _propose(table: Microdata, name: str) -> Column:
     numeric = kind == "numeric" or has_open_ends(coded.values)
     tree = {"kind": "automatic"} if numeric and len(coded.values) > 2 else None
     mixed = None
+    if kind == "nominal" and (form := misread_form(coded.values)):
+        distinct = f"{distinct}, {form}: write them so that they have an order"
+        if form.startswith("dates"):
+            return Column("quasi-identifier", reason=f"dates ({distinct})")
     if kind == "nominal" and numbers_and_words(coded.values) is not None:
         mixed, distinct = "nominal", f"{distinct}, numbers and words: codes, or correct them and say numeric"
     if hit := words & _NAMED["quasi_identifier"]:

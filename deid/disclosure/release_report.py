@@ -20,6 +20,7 @@ from deid.disclosure.queries import average_relative_error, closed_ends, query_p
 from deid.disclosure.release import Release
 from deid.disclosure.risk import SampleRisk
 from deid.table.microdata import Microdata
+from deid.table.scalars import misread_form
 
 _QUERIES, _MANY_ROWS = 1_000, 100_000
 VERIFIED = (
@@ -63,7 +64,14 @@ def release_notes(release: Release) -> list[str]:
     plain = [name for name, what in fates if what.fate == "unaltered"]
     gone = [name for name, what in fates if what.fate == "dropped" and what.role != "free-text"]
     texts = [name for name, what in fates if what.role == "free-text"]
+    unordered = [
+        f"column {name!r} holds {form}, which were generalized as names without order: write them otherwise, or give a "
+        "hierarchy, and the release keeps more"
+        for name in data.quasi_identifiers
+        if name not in data.hierarchies and name not in data.kinds and (form := misread_form(data.codes(name).values))
+    ]
     return [
+        *unordered,
         *([f"published as they are, without protection: {', '.join(plain)}"] if plain else []),
         *([f"left out: {', '.join(gone)}"] if gone else []),
         *([told_of(data)] if alike and alike.pairs else []),

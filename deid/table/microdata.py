@@ -23,7 +23,7 @@ from deid.base.late import pd
 from deid.base.nearest import nearest
 from deid.table.hierarchy import Hierarchy
 from deid.table.hierarchy_builders import automatic
-from deid.table.scalars import date_position, exact_number, open_end, plain_number
+from deid.table.scalars import date_position, exact_number, misread_form, open_end, plain_number
 
 ROLES = ("identifier", "quasi-identifier", "sensitive", "free-text", "dropped", "other")
 """What a column can be."""
@@ -288,7 +288,7 @@ class Microdata:
                 raise self._fault(
                     column,
                     odd,
-                    "a column of numbers and words",
+                    misread_form(values) or "a column of numbers and words",
                     f"correct the value, or state the column's kind: numeric or nominal (for {column!r})",
                 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Context, Decimal, InvalidOperation
 
@@ -16,6 +17,8 @@ _OPEN = re.compile(
     r"|(?P<number>-?\d+(?:\.\d+)?)(?:\s*\+|\s+(?:and|or)\s+(?:(?P<up>over|older|above|more)|under|younger|below|less))",
     re.ASCII,
 )
+_COMMA = re.compile(r"-?\d+(?:,\d+)?", re.ASCII)
+_DAY_FIRST = re.compile(r"\d{1,2}([./-])\d{1,2}\1(?:\d{4}|\d\d)|\d{4}([./])\d{1,2}\2\d{1,2}", re.ASCII)
 _EPOCH = datetime(1970, 1, 1)
 _WIDE = Context(prec=400)
 _DAY = 86_400_000_000  # microseconds
@@ -98,6 +101,20 @@ def plain_number(value: float | str) -> str:
     if not number:
         return "0"
     return format(number, "f") if -30 < number.adjusted() < 30 else str(number)
+
+
+def misread_form(values: Sequence[str]) -> str:
+    """Return what values are that are read as names without order, for the way they are written; empty for others.
+
+    >>> misread_form(["1,5", "20"]), misread_form(["31.12.2020", "2021-01-01"]), misread_form(["A", "1,5"])
+    ('numbers with a decimal comma', 'dates that are not written YYYY-MM-DD', '')
+    """
+    if all(map(_COMMA.fullmatch, values)) and any("," in value for value in values):
+        return "numbers with a decimal comma"
+    days = [_DAY_FIRST.fullmatch(value) is not None for value in values]
+    if any(days) and all(day or _DATE.fullmatch(value) for day, value in zip(days, values, strict=True)):
+        return "dates that are not written YYYY-MM-DD"
+    return ""
 
 
 def is_plain_number(text: str) -> bool:

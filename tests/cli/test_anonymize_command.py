@@ -120,6 +120,19 @@ def test_rows_that_are_notes_need_a_person(table: Path, tmp_path: Path) -> None:
     assert run("anonymize", table, *OPTIONS, "--each-row-a-person", "-o", tmp_path / "two.csv")[0] == 0
 
 
+def test_numbers_and_dates_of_other_forms_are_told(table: Path, tmp_path: Path) -> None:
+    frame = pd.read_csv(table, dtype=str).assign(size=[f"{i % 5 + 1},5" for i in range(ROWS)], seen="31.12.2020")
+    frame.to_csv(table, index=False, sep=";")
+    asked = ["--qi", "size,seen", "--sensitive", "disease", "--drop-rest", "--k", "2", "-o"]
+    code, _, message = run("anonymize", table, *asked, tmp_path / "released.csv")
+    assert code == 0, message
+    assert "column 'size' holds numbers with a decimal comma" in message
+    assert "column 'seen' holds dates that are not written YYYY-MM-DD" in message
+    frame.assign(size=[f"{i % 5 + 1}{',5' * (i % 2)}" for i in range(ROWS)]).to_csv(table, index=False, sep=";")
+    code, _, message = run("anonymize", table, *asked, tmp_path / "two.csv")
+    assert (code, "numbers with a decimal comma" in message) == (2, True)
+
+
 def test_columns_are_named_or_left_out(table: Path, tmp_path: Path) -> None:
     frame = pd.read_csv(table, dtype=str).assign(name=["Ann Smith", "Bo Ray"] * (ROWS // 2), visits=range(ROWS))
     frame.to_csv(table, index=False)

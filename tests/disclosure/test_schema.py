@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deid.base.errors import ConfigError, DeidError
-from deid.disclosure.proposal import propose_schema
+from deid.disclosure.proposal import propose_schema, repeated_person
 from deid.disclosure.schema import Column, Schema, apply_schema, format_schema, read_schema
 from deid.table.microdata import Microdata
 
@@ -45,6 +45,34 @@ def test_a_file_gives_roles_and_hierarchies(tmp_path: Path) -> None:
     assert table.hierarchies["dx"].parent("I10") == "I10-I1A"
     published = FRAME.assign(age=["[40-49]"] * 3)
     assert set(apply_schema(published, said, published=True).hierarchies) == {"zip", "dx"}  # not of the intervals
+
+
+@pytest.mark.parametrize(
+    ("names", "roles"),
+    [
+        (("PatNr", "Geschlecht", "Größe", "Hauptdiagnose", "PLZ"), "identifier quasi quasi sensitive quasi"),
+        (("idPatient", "Sexe", "Âge", "Diagnostic", "Code postal"), "identifier quasi quasi sensitive quasi"),
+        (("NHC", "sexo", "edad", "Diagnóstico", "codigo_postal"), "identifier quasi quasi sensitive quasi"),
+        (("patientnummer", "geslacht", "leeftijd", "Diagnose", "postcode"), "identifier quasi quasi sensitive quasi"),
+    ],
+)
+def test_names_of_columns_are_read_in_five_languages(names: tuple[str, ...], roles: str) -> None:
+    cells = [[7001, 7001, 7002], ["M", "F", "F"], [30, 41, 52], ["a", "b", "a"], ["10115", "10117", "80331"]]
+    table = Microdata(pd.DataFrame(dict(zip(names, cells, strict=True))), {})
+    said = propose_schema(table)
+    assert [said.columns[name].role.split("-")[0] for name in names] == roles.split()
+    assert said.columns[names[4]].hierarchy == {"kind": "prefixes"}
+    assert said.person == names[0]
+    assert repeated_person(table) == names[0]
+
+
+def test_numbers_and_dates_that_are_read_as_names_are_told() -> None:
+    cells = {"x": ["1,5", "2,25", "10,0"], "y": ["31.12.2020", "2020-01-01", "1/2/21"], "z": ["1,5", "A", "x"]}
+    columns = propose_schema(Microdata(pd.DataFrame(cells), {})).columns
+    assert "decimal comma" in columns["x"].reason
+    assert columns["y"].role == "quasi-identifier"
+    assert "YYYY-MM-DD" in columns["y"].reason
+    assert "order" not in columns["z"].reason
 
 
 def test_schemas_are_written_as_they_are_read(tmp_path: Path) -> None:
