@@ -122,11 +122,19 @@ class Vault:
     def __repr__(self) -> str:
         return f"Vault({self._store.shown})"
 
+    def _same_key(self, state: VaultState, row: Any) -> None:
+        """Raise `StoreError` when somebody gave the vault another key since it was opened, or altered its account."""
+        try:
+            state.check(row, self._sealer)
+        except ConfigError:
+            hint = "run again with the new key, with --resume where the command has it"
+            raise StoreError("the vault was given another key meanwhile", hint) from None
+
     @contextmanager
     def _reading(self) -> Iterator[tuple[sql.Connection, VaultState]]:
         with _placed(self._store), self._store.reading() as connection:
             state, row = VaultState.read(connection)
-            state.check(row, self._sealer)
+            self._same_key(state, row)
             yield connection, state
 
     @contextmanager
@@ -134,7 +142,7 @@ class Vault:
         """Hold the lock on the state, so that no other writer and no re-keying comes between."""
         with _placed(self._store), self._store.writing() as connection:
             state, row = VaultState.read(connection, lock=True)
-            state.check(row, self._sealer)
+            self._same_key(state, row)
             yield connection, state
 
     # ------------------------------------------------------------------------------------------------ writing

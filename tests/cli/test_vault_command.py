@@ -6,12 +6,13 @@ import json
 import signal
 import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
-from commands import full_disk
+from commands import attempt, full_disk
 
+from deid.base.errors import StoreError
 from deid.base.keys import load_key
 from deid.cli.main import main
 from deid.replacement.vault import Entry, Vault
@@ -100,6 +101,34 @@ def test_rotate_changes_the_key(folder: Path, run: Run) -> None:
     assert (folder / "new.key").stat().st_mode & 0o777 == 0o600
     assert run("audit", folder / "vault.db", "--key-file", folder / "old.key")[0] == 2
     assert run("audit", folder / "vault.db", "--key-file", folder / "new.key")[0] == 0
+
+
+def test_a_run_stops_when_the_vault_gets_another_key_and_goes_on_with_that(
+    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault, old, new = folder / "vault.db", folder / "old.key", folder / "new.key"
+    (folder / "notes").mkdir()
+    for number in range(6):
+        (folder / "notes" / f"{number}.txt").write_text(f"Seen by Dr. Alan Chen on 3/14/2019, MRN 471120{number}.")
+    record, calls = Vault.record_all, []
+
+    def recording(self: Vault, entries: Iterable[Entry]) -> int:
+        calls.append(1)
+        if len(calls) == 3:
+            with Vault.open(vault, load_key(old, create=False)[0]) as other:
+                other.rotate(load_key(new)[0], who="keeper", why="yearly")
+        return record(self, entries)
+
+    monkeypatch.setattr(Vault, "record_all", recording)
+    keys = ("--vault", vault, "--key-file", folder / "key")
+    said = ("scrub", folder / "notes", folder / "out", "--model", "none", *keys)
+    with pytest.raises(StoreError, match="another key"):
+        attempt(*said, "--vault-key-file", old)
+    assert len(list((folder / "out").glob("*.txt"))) == 2
+    assert attempt(*said, "--vault-key-file", new, "--resume")[0] == 0
+    assert len(list((folder / "out").glob("*.txt"))) == 6
+    with Vault.open(vault, load_key(new, create=False)[0]) as opened:
+        assert opened.verify().entries == 2 + 6 * 3
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="the limit of a file's size is one of POSIX")
