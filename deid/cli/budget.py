@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import typer
@@ -88,27 +87,15 @@ def show(told: Summary, *, place: str | None = LEDGER, budget: str = BUDGET) -> 
 
     Example: deid budget show study.ledger
     """
-    from deid.dp.epsilon import NANO, show_nano
-
     ledger = _open(place, budget)
     account, person = ledger.account(), ledger.person()
-    amounts = {name: getattr(account, name) for name in ("total", "spent", "remaining")}
-    typer.echo(f"budget     {account.name}{f' ({account.note})' if account.note else ''}")
-    typer.echo(f"protects   {account.unit}{f', by the column {person}' if person else ''}")
-    for name, value in amounts.items():
-        shown = f"epsilon {account.epsilon(value):.6g}, rho {show_nano(value)}" if account.delta else show_nano(value)
+    note = f" ({account.note})" if account.note else ""
+    by = f", by the column {person}" if person else ""
+    lines = [("budget", account.name + note), ("protects", f"{account.unit}{by}"), *account.lines()]
+    for name, shown in (*lines, ("ledger", ledger.id)):
         typer.echo(f"{name:<10} {shown}")
-    if account.delta:
-        typer.echo(f"delta      {account.delta:g}")
-    if account.keys_delta:
-        typer.echo(f"keys       delta {account.keys_delta:g}, {account.keys_spent:g} spent")
-        told.extra = {"keys_delta": account.keys_delta, "keys_spent": account.keys_spent}
-    typer.echo(f"ledger     {ledger.id}")
     told.notes = _others(ledger)
-    numbers: dict[str, float] = {name: account.epsilon(value) for name, value in amounts.items()}
-    if account.delta:
-        numbers |= {"delta": account.delta, **{f"rho_{name}": value / NANO for name, value in amounts.items()}}
-    told.extra |= {"budget": account.name, "ledger": ledger.id, "person": person, **numbers, **asdict(account.unit)}
+    told.extra = {"ledger": ledger.id, "person": person, **account.as_dict()}
 
 
 @command

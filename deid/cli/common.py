@@ -16,11 +16,11 @@ import typer
 
 from deid.base.errors import OutputError, one_line
 from deid.base.files import check_folder, make_folder, write_bytes
+from deid.base.keys import Key, load_key
 from deid.base.options import option
 from deid.document import Failure, Tally
 
 if TYPE_CHECKING:
-    from deid.base.keys import Key
     from deid.manifest import ManifestRun
     from deid.manifest.options import OptionRecord
 
@@ -88,6 +88,12 @@ class Summary:
     def take(self, report: Tally) -> None:
         """Take over what a report counts."""
         self.documents, self.failures, self.categories = report.documents, report.failures, report.categories
+
+    def key(self, path: Path | None, **how: Any) -> Key:
+        """Load the key, and say where a new one was made; see `deid.base.keys.load_key`."""
+        key, made = load_key(path, **how)
+        self.places += [made] if made else []
+        return key
 
     def begin(
         self,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deid.base.keys import load_key
 from deid.cli import IN, OUT, Summary, WorkOptions, command, option
 from deid.cli.notes import DROP_UNMAPPED, NEW_OUT, TO, ListOptions, NotesRun
 from deid.detection.options import PeopleOptions
@@ -110,8 +109,8 @@ def generalize(
         t, objective=objective, alpha=alpha, search=search, ontologies=ontology or SHIPPED, every_word=every_word
     )
     known = read_people(people)
-    key, created = load_key(work.key_file)
-    run.begin(target, key, created)
+    key = told.key(work.key_file)
+    run.begin(target, key)
     report = generalize_files(
         run.found,
         target,

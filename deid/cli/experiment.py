@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from deid.base.files import check_folder
-from deid.base.keys import load_key
 from deid.cli import Summary, again, command, option
 from deid.cli.notes import MISTAKES
 from deid.cli.training_options import CorpusOptions, OutcomeOptions, setup_of
@@ -233,7 +232,7 @@ def hips(
         setup,
         recognizer=recognizer_of(said) if finds else None,
         policy=policy or DEFAULT_POLICY,
-        key=None if key_file is None else load_key(key_file, create=False)[0],
+        key=None if key_file is None else told.key(key_file, create=False),
     )  # fmt: skip
     values = {"settings": setup.settings(folds=folds.folds, seed=options.seed), **result.as_dict()}
     places.show(replace(HIPS.again(values), rows=result.table()), told)

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
-from deid.base.files import check_new_file, part_folder, write_bytes
+from deid.base.files import check_new_file
 from deid.cli import IN, JOBS, Summary, argument, command, job_count, option
 from deid.cli.notes import ListOptions, NotesRun
 from deid.io.formats import ReadingOptions
 from deid.pipeline.options import NoteOptions
-
-_POLICY = """description = "What the anonymized table publishes; everything else is taken out."
-
-[default]
-operator = "redact"
-"""
-_PUBLISHED = ("DATE", "AGE", "LOCATION", "PROFESSION", "NAME", "ID", "CONTACT")
 
 
 @command
@@ -51,9 +43,8 @@ def extract(
 
     Example: deid extract notes/ view.csv --join patients.csv --on mrn
     """
-    from deid.extraction.view import join_table, provenance_path
+    from deid.extraction.view import provenance_path
     from deid.joint.extracting import extract_files
-    from deid.linkage.look_alikes import count_look_alikes
     from deid.table.microdata import check_columns
     from deid.table.table_files import read_table
     from deid.table.table_writing import check_new_table
@@ -71,47 +62,12 @@ def extract(
         run.found, said, by=by, rounds=rounds, link=link, table=table, on=on or "", jobs=job_count(jobs),
         watch=run.watch("extracting"),
     )  # fmt: skip
-    rows, linked, unmatched = result.rows, 0, 0
-    filled = rows.filled
-    if table is not None:
-        view, linked, unmatched = join_table(rows.whole(), table, on or "", result.joined)
-        nameless = int(view.frame.reindex(columns=["name", "mrn"]).isna().all(axis=1).sum())
-        filled = {c: int(view.frame[c].notna().sum()) for c in view.frame.columns[2:]}
-        alike = count_look_alikes(view.frame, "person")
-        view.write(target)
-    else:
-        nameless = rows.nameless
-        rows.write(target)
-        alike = rows.look_alikes()
+    written = result.write(target, table, on or "")
     told.documents, told.failures = result.documents, result.failures
-    told.places.append(f"{rows.rows} rows, {rows.persons} persons, {len(result.rounds)} rounds; {target} holds PHI")
-    for number, one in enumerate(result.rounds[1:], 2):
-        gain = f"{one.new} more places of identifiers in {one.documents} notes"
-        told.notes.append(f"round {number}: {gain}, {result.rounds[number - 2].persons} -> {one.persons} persons")
-    told.notes += [
-        f"{column}: {count} values that other notes of their person contradict, of lower confidence now"
-        for column, count in result.contradicted.items()
-    ]
-    told.notes += [
-        f"{column}: {count} rows with values that disagree" for column, count in sorted(rows.conflicts.items())
-    ]
-    if alike is not None and alike.pairs:
-        told.notes.append(f"{alike}; name who is who with --patients, or correct the view, before levels count them")
-    if nameless:
-        told.notes.append(f"{nameless} rows tell neither name nor record number: only --patients says whose they are")
-    if join is not None:
-        told.notes.append(f"joined table: {linked} rows have their partner by linking, {unmatched} have none")
-    told.extra = {
-        "rows": rows.rows,
-        "persons": rows.persons,
-        "rounds": [dataclasses.asdict(one) for one in result.rounds],
-        "contradicted": dict(result.contradicted),
-        "conflicts": dict(sorted(rows.conflicts.items())),
-        "filled": filled,
-        "linked": linked,
-        "unmatched": unmatched,
-        "look_alikes": None if alike is None else alike.as_dict(),
-    }
+    rows, persons = result.rows.rows, result.rows.persons
+    told.places.append(f"{rows} rows, {persons} persons, {len(result.rounds)} rounds; {target} holds PHI")
+    told.notes += written.remarks()
+    told.extra = written.as_dict()
     run.finish(beside={"provenance": provenance_path(target)}, private=True)
     return run.status
 
@@ -135,21 +91,13 @@ def write_back(
     """
     from deid.extraction import published_values, read_view
     from deid.extraction.view import provenance_path
+    from deid.extraction.write_back import write_policy
     from deid.table.table_files import read_table
-    from deid.table.table_writing import write_table
 
     check_new_file(target)
     told.begin(target, inputs=[("view", view), ("provenance", provenance_path(view)), ("release", release)])
     values = published_values(read_view(view), read_table(release), on=on)
-    lines = "".join(
-        f'\n[categories.{category}]\noperator = "published-value"\nvalues = "values.csv"\n' for category in _PUBLISHED
-    )
-    with part_folder(target) as part:
-        made = part / "made"
-        made.mkdir(mode=0o700)
-        write_table(values, made / "values.csv")
-        write_bytes(made / "policy.toml", (_POLICY + lines).encode())
-        made.rename(target)
+    write_policy(values, target)
     told.places.append(f"{len(values)} places get a published value; use: deid scrub --policy {target}/policy.toml")
     told.extra = {"places": len(values)}
     told.sign(target, private=True)

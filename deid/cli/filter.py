@@ -41,20 +41,11 @@ class _Feed:
     def finish(self, told: Summary, status: int) -> int:
         """Tell the summary, and return the exit status: as given, else by what was left out."""
         totals = self.totals
-        told_marks(told, totals)
+        notes, figures = totals.settled()
         told.documents, told.left_out, told.categories = totals.records, totals.failed, Counter(totals.spans)
-        told.notes[:0] = [*self.crew.notes, *(f"left out: {n} {error}" for error, n in sorted(totals.errors.items()))]
-        told.extra |= {
-            "errors": dict(sorted(totals.errors.items())),
-            "bytes_read": totals.read,
-            "bytes_written": totals.written,
-            "worker_restarts": totals.restarts,
-        }
+        told.notes[:0] = [*self.crew.notes, *notes]
+        told.extra |= figures
         told_proof(told, self.proof)
-        told.notes += [
-            f"no record has the field {name}, which an option names: look at its spelling"
-            for name in sorted(totals.unmet or ())
-        ]
         return status or (EXIT_LEFT_OUT if totals.failed or totals.unmet else 0)
 
 
@@ -167,7 +158,7 @@ def feeding(
     from deid.streaming.totals import Totals
     from deid.streaming.work import PipelineRecipe
 
-    key, created = load_key(work.key_file)
+    key, created = load_key(work.key_file)  # told at once: a feed may never end
     recipe = PipelineRecipe(key, said)
     totals = Totals(tell=tell, note=None if told.said.quiet else tell)
     proof = feed.proof(told.begin, key, recipe.pipeline, totals, tell)
@@ -181,31 +172,6 @@ def feeding(
         stack.enter_context(feed.watching(totals, tell))
         crew = stack.enter_context(Crew(recipe, replace(shape, drift=feed.drift is not None), work.processes))
         yield _Feed(key, shape, totals, proof, stop, crew)
-
-
-def told_marks(told: Summary, totals: Totals) -> None:
-    """Tell what was marked in the counts of spans (`deid.streaming.work.mark`), and take it out of them."""
-    from deid.pipeline.batch import telling
-    from deid.reading.languages import foreign
-    from deid.streaming.work import OTHER_LANGUAGE, TELLING, UNEXAMINED
-
-    def marked(mark: str) -> dict[str, int]:
-        found = [category for category in totals.spans if category.startswith(mark)]
-        return {category.removeprefix(mark): totals.spans.pop(category) for category in found}
-
-    unexamined, others = totals.spans.pop(UNEXAMINED, 0), marked(OTHER_LANGUAGE)
-    fields = {int(number): count for number, count in marked(TELLING).items()}
-    if unexamined:
-        told.notes.append(f"{unexamined} positions of records that nobody examined (--places)")
-    if fields:
-        told.notes.append(f"{sum(fields.values())} {telling(fields)}")
-    if others:
-        told.notes.append(f"{sum(others.values())} {foreign(others)}")
-    told.extra |= {
-        "unexamined": unexamined,
-        "telling_fields": {str(number): count for number, count in sorted(fields.items())},
-        "other_languages": dict(sorted(others.items())),
-    }
 
 
 def told_proof(told: Summary, proof: Proof | None) -> None:

@@ -47,9 +47,6 @@ def keys(
     told_payment(told, paying, ledger)
     notes = [f"a value has a noisy count of {plan.threshold} or more; rarer ones are not told"]
     told.notes += notes if found.rows else [*notes, "no value had as many rows"]
-    told.extra = {
-        "epsilon": plan.epsilon, "keys_delta": delta, "threshold": plan.threshold, "values": len(found.rows),
-        "request": request, "private": found.private, "bound": plan.bound, "person": plan.person,
-    }  # fmt: skip
+    told.extra = found.as_dict()
     print_csv(found.to_frame(), "%.6g")
     told.sign_paid(output, notes)

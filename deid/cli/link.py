@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from deid.cli import Summary, again, argument, command, job_count, option, print_rows, working
 from deid.cli.option_groups import TableOutputOptions, WorkOptions
 from deid.linkage.linking import AppliedOptions
 from deid.table.options import TableOptions
-
-if TYPE_CHECKING:
-    from deid.base.late import pd
-    from deid.extraction import IdentifierView
-
-
-def _view(source: TableOptions, frame: pd.DataFrame) -> IdentifierView | None:
-    """Return the provenance of a view that deid extract wrote."""
-    from deid.extraction.view import IdentifierView, provenance_path, read_view
-
-    path = Path(source.table)
-    return IdentifierView(frame, read_view(path).provenance) if provenance_path(path).is_file() else None
 
 
 @command
@@ -67,8 +54,7 @@ def link(
     """
     from deid.base.errors import ConfigError
     from deid.base.files import together, write_bytes
-    from deid.extraction.view import confidences, provenance_path
-    from deid.linkage.columns import stacked
+    from deid.extraction.view import confidences, provenance_path, view_beside
     from deid.linkage.decisions import read_decisions
     from deid.linkage.linking import PERSON, link_table
     from deid.linkage.report import nearest_pair, write_linkage_report
@@ -87,7 +73,7 @@ def link(
     applied, (tables, known) = asked.applied(), asked.tables(source, other)
     all_tables = [*tables, *([] if known is None else [known])]
     settled = None if decided is None else read_decisions(decided, all_tables, without=PERSON)
-    view = _view(source, tables[0])
+    view = view_beside(source.table, tables[0])
     beside_out = None
     if view is not None:
         if not isinstance(place.output, Path):
@@ -100,12 +86,7 @@ def link(
             tables, asked, known=known, model=applied, threads=job_count(jobs), confidence=sure, decided=settled,
             master=master,
         )  # fmt: skip
-    rest = stacked([table.drop(columns=PERSON, errors="ignore") for table in tables], asked.kinds)
-    if other is not None:
-        names = [Path(name).name for name in (source.table, other)]
-        names = names if names[0] != names[1] else [source.table, other]
-        rest.insert(0, "table", [name for name, table in zip(names, tables, strict=True) for _ in range(len(table))])
-    rest.insert(0, PERSON, linked.person)
+    rest = linked.table(tables, asked, [source.table, other] if other is not None else [])
     with together():
         place.write(rest)
         if view is not None and beside_out is not None:
@@ -121,14 +102,7 @@ def link(
             write_studio(studio, rest.drop(columns=PERSON), linked)
     told.extra = {"linked": True, **linked.as_dict()}
     print_rows(("linked", "rows"), linked.lines())
-    if settled is not None:
-        told.notes.append(
-            f"decided: {len(settled.same):,} pairs of one person, {len(settled.different):,} of two persons"
-        )
-    for block in linked.blocks[1]:
-        told.notes.append(f"not compared: rows of equal {block}, {block.pairs:,} pairs are too many (--pairs)")
-    silent = [name for name in rest.columns if name not in (PERSON, "table", *linked.kinds)]
-    told.notes += [f"not compared: {', '.join(silent)}"] if silent else []
+    told.notes += [*([str(settled)] if settled is not None else []), *linked.remarks(rest.columns)]
     told.places.append(f"{place.output} holds PHI")
     beside = {
         "review": review, "linkage model": save_model, "report": report, "studio": studio, "provenance": beside_out
@@ -154,20 +128,15 @@ def explain(
 
     Example: deid link explain view.csv 4 5 --model model.json
     """
-    from deid.extraction.view import confidences
+    from deid.extraction.view import confidences, view_beside
     from deid.linkage.explaining import explain_pair
 
     applied, (tables, known) = asked.applied(), asked.tables(source, second)
-    view = _view(source, tables[0])
+    view = view_beside(source.table, tables[0])
     sure = None if view is None else confidences(view)
     with working("comparing"):
         found = explain_pair(tables, a, b, asked, known=known, model=applied, confidence=sure)
-    rows: list[tuple[str, ...]] = [("before anything is compared", "", f"{found.prior:+.2f}")]
-    rows += [(step.field, step.level, f"{step.weight + step.rarity:+.2f}") for step in found.steps]
-    rows.append(("together", f"probability {found.probability:.4f}", f"{found.weight:+.2f}"))
-    if show_phi:
-        rows = [(*row, *found.values.get(row[0], ("", ""))) for row in rows]
-    print_rows(("field", "level", "weight", *(("row A", "row B") if show_phi else ())), rows)
+    print_rows(("field", "level", "weight", *(("row A", "row B") if show_phi else ())), found.rows(show=show_phi))
     told.notes += [f"one person by an exact rule: {rule}" for rule in found.exact]
     told.notes += [f"kept apart: {found.conflict}"] if found.conflict else []
     told.extra = {"weight": round(found.weight, 2), "probability": round(found.probability, 4)}

@@ -150,12 +150,11 @@ class NotesRun:
         self._target = output.shown
         return output
 
-    def begin(self, out: Path, key: Key | None = None, created: str = "") -> None:
-        """Begin the manifest; ``created`` says that a key was made."""
+    def begin(self, out: Path, key: Key | None = None) -> None:
+        """Begin the manifest."""
         self.told.begin(out, key, inputs=inputs_of(self.found))
         self._out = out
         self.told.notes += self.found.remarks()
-        self.told.places += [created] if created else []
 
     def note(self, key: Key | None = None, *, single: bool | None = None) -> RunNote | None:
         """Return the note of a run into a folder; None where one file is written, which appears whole or not at all.

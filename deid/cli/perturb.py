@@ -27,11 +27,10 @@ def perturb(
     Example: deid perturb patients.csv --qi age,zip --sensitive cost --drop mrn --round age=5 --swap zip=0.2
     --noise cost=0.1 -o perturbed.csv
     """
-    from deid.base.keys import load_key
     from deid.disclosure.perturbing import perturb
 
     out = place.check(source.table)
-    key, made = load_key(keys.key_file)
+    key = told.key(keys.key_file)
     told.begin(out, key, inputs=source.files())
     with working("perturbing"):
         data = roles.open(source.table, source)
@@ -39,6 +38,5 @@ def perturb(
     place.write(found.frame)
     print_sections(found.sections())
     told.notes += found.sentences()
-    told.places += [made] if made else []
     told.extra = found.as_dict()
     told.sign(out, columns=found.fates)

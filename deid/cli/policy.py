@@ -6,7 +6,6 @@ from pathlib import Path
 
 import typer
 
-from deid.base.errors import ConfigError
 from deid.cli import Summary, argument, command, option
 
 _NAME = "Shipped policy, or a TOML file"
@@ -43,7 +42,6 @@ def show(
 
     Example: deid policy show safe-harbor
     """
-    from deid.phi import CATEGORIES, hipaa
     from deid.replacement.operators import OPERATORS
     from deid.replacement.policy import DEFAULT_POLICY, load_policy, shipped_policies
 
@@ -59,13 +57,7 @@ def show(
         told.extra = {"policies": list(shipped_policies()), "operators": list(OPERATORS)}
         return
     loaded = load_policy(policy, accept)
-    typer.echo(f"{loaded.name}: {loaded.description}")
-    for category in CATEGORIES:
-        typer.echo(f"  {category:<16}{hipaa(category) or '-':<3}{loaded.base[category]}")
-    for condition, rules in loaded.overrides:
-        typer.echo(f"  where {condition.field} is {' or '.join(sorted(condition.values))}:")
-        for category, rule in rules.items():
-            typer.echo(f"    {category:<14}{hipaa(category) or '-':<3}{rule}")
+    typer.echo("\n".join(loaded.lines()))
     told.notes = loaded.notes()
     told.extra = {"policy": loaded.name, "rules": {category: str(rule) for category, rule in loaded.base.items()}}
 
@@ -103,23 +95,9 @@ def show_records(
 
     Example: deid records show hl7v2 PID
     """
-    from deid.records.tables import KINDS, load_table
+    from deid.records.tables import load_table
 
     table = load_table(standard, places)
-    if name is None:
-        typer.echo(f"{table.section}: {' '.join(sorted(table.heads))}")
-        typer.echo(f"data types: {' '.join(sorted(table.types))}")
-        typer.echo(
-            f"kinds: {' '.join((*KINDS, *table.kinds))}, a category, a data type (with the category of its *), by N"
-        )
-        return
-    lines = table.heads.get(name, table.types.get(name))
-    if lines is None:
-        raise ConfigError("the table has no such name", f"deid records show {standard} lists them all")
-    between, wide, kind = (".", 24, 28) if table.named else ("-", 8, 20)
-    for line in lines:
-        for span in line.keys if table.named else (line.span,):
-            typer.echo(f"{name}{between}{span:<{wide - 1}} {line.kind:<{kind}}{line.reason}")
-    if name in table.heads:
-        typer.echo("all else   blocked             no line names it: nobody examines it, and it is not passed on")
-    told.extra = {"lines": {line.span: [line.kind, line.reason] for line in lines}}
+    typer.echo("\n".join(table.overview() if name is None else table.shown(name)))
+    if name is not None:
+        told.extra = {"lines": {line.span: [line.kind, line.reason] for line in table.lines(name)}}

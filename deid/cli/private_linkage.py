@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import ConfigError
 from deid.base.files import together
-from deid.base.keys import load_key
 from deid.cli import KeyOptions, Summary, TableOutputOptions, argument, command, option, working
 from deid.linkage.encodings import Encoding, encoded_table
 from deid.table.options import TableOptions, table_of_files
@@ -39,7 +38,7 @@ def encode(
     out = place.begin(told, source.table, inputs=source.files())
     frame = source.read()
     check_columns(frame, [name] if name is not None else [])
-    key, made = load_key(key_file, kept_for="give it to the other sites, and never to who compares")
+    key = told.key(key_file, kept_for="give it to the other sites, and never to who compares")
     own = KeyOptions().existing()
     if own is not None and own.secret == key.secret:
         raise ConfigError("this is the site's own key, which is never shared", "name a new file with --key-file")
@@ -50,7 +49,7 @@ def encode(
         write_table(own_ids if name is None else own_ids.assign(**{name: frame[name]}), ids)
         place.write(table)
     told.extra = {"rows": len(table), "bits": how.length, "encoding": table.columns[1]}
-    told.places += [*([made] if made else []), f"{len(table)} rows; {ids} stays here: it says whose filter each is"]
+    told.places.append(f"{len(table)} rows; {ids} stays here: it says whose filter each is")
     told.sign(out, beside={"ids": ids}, private=True)
 
 
@@ -72,22 +71,12 @@ def match(
 
     Example: deid link match a.csv b.csv -o pairs.csv --dice 0.85 --one-to-one
     """
-    from deid.base.late import pd
-    from deid.linkage import encodings
-    from deid.table.table_files import read_table
+    from deid.linkage.encodings import matched_pairs
 
     out = place.begin(told, inputs=table_of_files(a, b))
-    read = [encodings.read_encoded(read_table(one, text=True), one) for one in (a, b)]
-    if read[0][0] != read[1][0]:
-        hint = "encode both with the same key and the same options"
-        raise InputError(f"its filters were made in another way than those of {a}", hint, b)
     with working("comparing"):
-        rows_a, rows_b, scores = encodings.match(
-            read[0][2], read[1][2], threshold, tables=tables, one_to_one=one_to_one
-        )
-    ids = [[side[1][row] for row in rows] for side, rows in zip(read, (rows_a.tolist(), rows_b.tolist()), strict=True)]
-    pairs = pd.DataFrame({"a": ids[0], "b": ids[1], "dice": scores.round(6)})
-    place.write(pairs.sort_values(["dice", "a", "b"], ascending=[False, True, True]))
-    told.extra = {"pairs": len(pairs), "rows_a": len(set(ids[0])), "rows_b": len(set(ids[1]))}
-    told.places.append(f"{len(pairs)} pairs of {len(read[0][1])} and {len(read[1][1])} rows")
+        pairs, rows = matched_pairs(a, b, threshold, tables=tables, one_to_one=one_to_one)
+    place.write(pairs)
+    told.extra = {"pairs": len(pairs), "rows_a": pairs["a"].nunique(), "rows_b": pairs["b"].nunique()}
+    told.places.append(f"{len(pairs)} pairs of {rows[0]} and {rows[1]} rows")
     told.sign(out, private=True)

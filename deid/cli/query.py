@@ -60,18 +60,7 @@ def query(
     answer = session.query(query, paying.epsilon, request=paying.request)
     told_payment(told, paying, ledger)
     told.notes += say_left_out(answer.left_out)
-    told.extra = {
-        "epsilon": paying.epsilon,
-        "bound": answer.bound,
-        "person": whom.person,
-        "ledger": answer.ledger,
-        "left_out": answer.left_out,
-        "request": answer.request,
-        "level": whom.level,
-        **({"delta": answer.delta} if answer.delta else {}),
-        "private": answer.private,
-        "rows": len(answer.rows),
-    }
+    told.extra = {"person": whom.person, **answer.as_dict()}
     frame = answer.to_frame()
     names = [name for name in frame.columns if name not in NUMBERS]
     write_plot(drawn.plot, lambda: plot_bins(frame, "value", names))

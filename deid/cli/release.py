@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from deid.base.keys import load_key
 from deid.cli import Summary, WorkOptions, argument, command, print_rows, progress, said_over
 from deid.pipeline.facts import inputs_of, policy_facts
 from deid.pipeline.options import PipelineOptions
@@ -36,8 +35,7 @@ def release(
 
     read = read_plan(plan)
     read = replace(read, options=said_over(read.options, options))
-    key, created = load_key(work.key_file)
-    notes = read.notes
+    key, notes = told.key(work.key_file), read.notes
     inputs = [("plan", plan), *((f"table {name}", table.path) for name, table in read.tables.items())]
     inputs += inputs_of(scan(notes.path, notes.format)) if notes is not None else []
     told.begin(target, key, inputs=inputs)
@@ -46,7 +44,6 @@ def release(
     )
     print_rows(("release", "value"), report.lines())
     told.failures, told.notes = report.failures, report.sentences()
-    told.places += [created] if created else []
     if report.notes is not None:
         told.documents, told.categories = report.notes.documents, report.notes.categories
     told.extra = {

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from deid.base.errors import ConfigError
 from deid.base.files import write_bytes
-from deid.base.keys import load_key
 from deid.cli import EXIT_FAILED, Summary, command, print_rows, working
 from deid.cli.codes import attack
 from deid.disclosure.options import AttackerOptions, ExpertOptions, VerifierOptions
@@ -34,7 +33,7 @@ def risk(
     from deid.replacement.policy import load_policy
 
     if expert.check_report is not None:
-        key, _ = load_key(expert.key_file, create=False)
+        key = told.key(expert.key_file, create=False)
         wrong = check_signed(expert.check_report, key, source.table, against.population)
         told.notes = wrong or ["the signature holds, and the report is of this table"]
         told.extra = {"holds": not wrong, "wrong": wrong}
@@ -60,7 +59,7 @@ def risk(
     print_rows(("measure", "value", "rows"), found.rows())
     told.extra = found.as_dict()
     if expert.expert_report is not None:
-        key, created = load_key(expert.key_file)
+        key = told.key(expert.key_file)
         report = found.signed(
             key,
             digests_of(source.table, against.population),
@@ -69,7 +68,6 @@ def risk(
             version=__version__,
         )
         write_bytes(expert.expert_report, report, private=False)
-        told.notes += [created] if created else []
         told.notes.append(
             f"{expert.expert_report} is signed; whether the risk is very small is the expert's to determine"
         )

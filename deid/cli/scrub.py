@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from deid.base.errors import ConfigError
-from deid.base.keys import Key, KeyOptions, WorkOptions, load_key
+from deid.base.keys import Key, KeyOptions, WorkOptions
 from deid.cli import Summary, argument, command, option, place_of
 from deid.cli.notes import AgainOptions, NotesRun
 from deid.cli.option_groups import IN, IN_OR_STDIN
@@ -22,7 +22,6 @@ from deid.pipeline.facts import model_facts, policy_facts
 from deid.pipeline.options import PipelineOptions, VaultKeeping
 
 if TYPE_CHECKING:
-    from deid.base.keys import Key
     from deid.pipeline import Pipeline
 
 _BESIDE, _DATABASES = "Beside OUT", "Databases"
@@ -73,8 +72,7 @@ def scrub(
     if str(source) == "-":
         if target or output or preview or edits or keeping.vault or risk_report or again != AgainOptions():
             raise ConfigError("a note of standard input goes to standard output", "name IN to write anything else")
-        key, created = _key(work.key_file, preview=False)
-        _scrub_stdin(told, build_pipeline(key, said), reading, created)
+        _scrub_stdin(told, build_pipeline(told.key(work.key_file), said), reading)
         return None
     if output is not None and target is not None:
         raise ConfigError("OUT and --output are two places", "leave out one of them")
@@ -89,7 +87,9 @@ def scrub(
     if isinstance(target, Path) and run.rows is None:
         run.into(target)
     jobs = work.processes
-    key, created = _key(work.key_file, preview)
+    unmade = preview and (KeyOptions().existing() is None if work.key_file is None else not work.key_file.exists())
+    # a preview writes nothing: where there is no key yet it looks with one that is thrown away
+    key = Key(secrets.token_bytes(32)) if unmade else told.key(work.key_file)
     pipeline = build_pipeline(key, said, originals=keeping.vault is not None)
     if preview:
         from deid.cli.preview import show
@@ -98,7 +98,7 @@ def scrub(
     assert target is not None
     rows = run.into_rows(target, key, spans=note_nlp) if run.rows or isinstance(target, str) else None
     place = Path(target) if rows is None else rows.shown
-    run.begin(place, key, created)
+    run.begin(place, key)
     with keeping.opened(key) as opened:
         report = scrub_files(
             run.found,
@@ -148,7 +148,7 @@ def _place(said: Path | str | None) -> Path | str | None:
     return said or os.environ.get(TARGET_VARIABLE) or None
 
 
-def _scrub_stdin(told: Summary, pipeline: Pipeline, reading: ReadingOptions, created: str) -> None:
+def _scrub_stdin(told: Summary, pipeline: Pipeline, reading: ReadingOptions) -> None:
     """Scrub the one note of standard input; nothing of it comes out when that fails."""
     from deid.io import FORMATS, DocumentFormat
     from deid.io.reading import get_format
@@ -162,7 +162,6 @@ def _scrub_stdin(told: Summary, pipeline: Pipeline, reading: ReadingOptions, cre
     data = sys.stdin.buffer.read(reading.max_document + 1)
     if len(data) > reading.max_document:
         raise ConfigError("the note of standard input is too large", "raise --max-document, or name a file")
-    told.places = [created] if created else []
     document = format.read({suffix: data}, reading)
     work = Timed(pipeline.of_format(format), reading.timeout)
     result = next(process(work, [replace(document, id="text", index=1)]))
@@ -226,7 +225,7 @@ def tag(
             raise ConfigError(
                 "OUT is missing", "name a new file or folder, or of rows of a database a table (--output)"
             )
-        rows = run.into_rows(place, _key(work.key_file, preview=False)[0], notes=False, spans=True)
+        rows = run.into_rows(place, told.key(work.key_file), notes=False, spans=True)
         target = rows.shown
     elif output is not None:
         raise ConfigError("OUT and --output are two places", "leave out one of them")
@@ -257,12 +256,3 @@ def tag(
     names = [name for name in told.extra if name != "recognizer"]
     run.finish(names, private=True, model=model_facts(recognizer))
     return run.status
-
-
-def _key(path: Path | None, preview: bool) -> tuple[Key, str]:
-    """Load the key; a preview writes nothing, so where there is none yet it looks with one that is thrown away."""
-
-    missing = KeyOptions().existing() is None if path is None else not path.exists()
-    if preview and missing:
-        return Key(secrets.token_bytes(32)), ""
-    return load_key(path)

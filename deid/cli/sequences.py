@@ -6,7 +6,6 @@ import functools
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from deid.base.errors import ConfigError
 from deid.cli import Summary, argument, column_names, command, option, print_csv, tell
@@ -14,9 +13,6 @@ from deid.cli.cube import INTERVALS, tell_release
 from deid.cli.paying import release_paid
 from deid.dp.domain_options import SequenceOptions
 from deid.dp.options import GaussianPayingOptions, JoinedTableOptions, PaidReleaseOptions, ToldUnitOptions
-
-if TYPE_CHECKING:
-    pass
 
 
 @command

@@ -5,20 +5,15 @@ from __future__ import annotations
 import sys
 from contextlib import ExitStack, closing
 from functools import partial
-from typing import TYPE_CHECKING
 
 from deid.base.errors import ConfigError
-from deid.base.keys import load_key
 from deid.base.network import CertificateOptions
 from deid.cli import Summary, WorkOptions, command, option, tell
-from deid.cli.filter import told_marks, told_proof
+from deid.cli.filter import told_proof
 from deid.pipeline.facts import facts_of, models_of
 from deid.pipeline.options import PipelineOptions, VaultKeeping
 from deid.streaming.options import DriftOptions, ManifestOptions
 from deid.web.options import AskingOptions, JobOptions, LimitOptions
-
-if TYPE_CHECKING:
-    pass
 
 
 @command
@@ -70,9 +65,7 @@ def serve(
     where = Address.read(listen)
     access = TokenFile(asking.tokens, ROLES) if asking.tokens else None
     certificate = encryption.certificate
-    key, created = load_key(work.key_file)
-    if created:
-        told.notes.append(created)
+    key = told.key(work.key_file)
     place = listening(where.host, where.port, tokens=access is not None, certificate=certificate)
     recipe = PipelineRecipe(key, said)
     pipeline = recipe.pipeline()  # no model is loaded here: facts alone
@@ -101,6 +94,7 @@ def serve(
         run(service(pool, plan, totals, sessions, jobs, proof), place)
         if proof is not None:
             proof.finish(None, None, complete=True)
-        told_marks(told, totals)
+        notes, told.extra = totals.marked()
+        told.notes += notes
         told_proof(told, proof)
     return 0

@@ -57,7 +57,6 @@ def scrub(
 
     Example: deid spark scrub in.parquet out.parquet --patient-field person_id
     """
-    from deid.base.keys import load_key
     from deid.pipeline.batch import telling
     from deid.streaming.arrow import KeyPlace, ScrubBatch
     from deid.streaming.spark import scrub_by
@@ -65,7 +64,7 @@ def scrub(
 
     places = ParquetPlaces.checked(source, target)
     site = KeyPlace.of(key.key_file)
-    told.begin(target, load_key(key.key_file, create=False)[0], inputs=places.files)
+    told.begin(target, told.key(key.key_file, create=False), inputs=places.files)
     with places.opened(master) as (frame, part):
         batch = ScrubBatch(key=site, options=said, **rows.work(frame))
         pipeline = batch.make()

@@ -63,9 +63,8 @@ def init(
     """
     from deid.replacement.vault import Vault
 
-    key, created = load_key(said.key_file)
+    key = told.key(said.key_file)
     Vault.create(place, key, who=said.account, why=why).close()
-    told.notes = [created] if created else []
     told.notes.append("the vault is ready; keep its key apart from it, and a copy of both")
 
 
@@ -134,10 +133,9 @@ def rotate(
     """
 
     with said.open(place) as vault:
-        new_key, created = load_key(new_key_file)
+        new_key = told.key(new_key_file)
         compacted = vault.rotate(new_key, who=said.account, why=why)
         state = vault.verify()
-    told.notes = [created] if created else []
     told.notes.append(f"{state.entries} entries have the new key; the old one is no longer valid")
     if not compacted:
         told.notes.append("the database could not remove the old rows from its files: vacuum it as its owner")
@@ -192,28 +190,11 @@ def forget(
     from deid.joint.forgetting import forget as forget_person
 
     person = sys.stdin.read().strip() if person == "-" else person
-    own = load_key(key.key_file, create=False)[0] if places.release else None
-    vault_key = load_key(vault_key_file or key.key_file, create=False)[0] if places.vault else None
+    own = told.key(key.key_file, create=False) if places.release else None
+    vault_key = told.key(vault_key_file or key.key_file, create=False) if places.vault else None
     found = forget_person(person, places, who=places.who or login(), key=own, vault_key=vault_key)
     for out, identifier in found.documents:
         typer.echo(json.dumps({"release": str(out), "document": identifier}, ensure_ascii=False))
     told.extra = found.as_dict()
-    told.notes += ["the database could not remove old rows from its files: vacuum it as its owner"] * found.uncompacted
-    counts = told.extra
-    told.notes.append(
-        f"{counts['vault_entries']} entries of vaults, {counts['view_rows']} rows of views and "
-        f"{counts['annotated_notes']} annotated notes were removed; "
-        f"{counts['documents']} released documents are to be deleted"
-    )
-    if places.vault and places.patients is None:
-        told.notes.append("without --patients only what was scrubbed under the patient's id is found")
-    if found.untold:
-        told.notes.append(f"{found.untold} released documents say not whose they are: name them with --patients")
-    nothing = not any(count for name, count in counts.items() if name != "untold")
-    if nothing:
-        told.notes.append("nothing of this person was found: check the id, the key, --column and --patients")
-    told.notes.append(
-        "yours to delete: original notes, also in folders done and failed, tables of patients and of persons that were "
-        "linked, lists of what failed (OUT.failed), backups and copies of all of these"
-    )
-    return EXIT_FAILED if nothing else 0
+    told.notes += found.remarks(places)
+    return EXIT_FAILED if found.nothing else 0

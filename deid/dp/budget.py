@@ -24,7 +24,7 @@ import json
 import math
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -126,6 +126,32 @@ class Account:
     def epsilon(self, nanos: int) -> float:
         """Return an amount as an epsilon: with a delta, that of one release with Gaussian noise."""
         return epsilon_of(nanos / NANO, self.delta) if self.delta else nanos / NANO
+
+    @property
+    def amounts(self) -> dict[str, int]:
+        """What it has, has spent and has left, in nano-epsilons or nano-rhos."""
+        return {"total": self.total, "spent": self.spent, "remaining": self.remaining}
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Return the amounts, and the deltas, for a terminal."""
+        shown = [
+            (name, f"epsilon {self.epsilon(own):.6g}, rho {show_nano(own)}" if self.delta else show_nano(own))
+            for name, own in self.amounts.items()
+        ]
+        shown += [("delta", f"{self.delta:g}")] if self.delta else []
+        return shown + ([("keys", f"delta {self.keys_delta:g}, {self.keys_spent:g} spent")] if self.keys_delta else [])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the state as JSON values, amounts as epsilons and rhos."""
+        keys = {"keys_delta": self.keys_delta, "keys_spent": self.keys_spent} if self.keys_delta else {}
+        rhos = {f"rho_{name}": own / NANO for name, own in self.amounts.items()}
+        return {
+            **keys,
+            "budget": self.name,
+            **{name: self.epsilon(own) for name, own in self.amounts.items()},
+            **({"delta": self.delta, **rhos} if self.delta else {}),
+            **asdict(self.unit),
+        }
 
     def left(self) -> str:
         """Return what is left as text: exactly, or as what one release with Gaussian noise may cost."""

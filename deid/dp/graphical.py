@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from deid.base.arrays import FloatArray
-from deid.dp.marginals import Axes, Marginal
+from deid.dp.marginals import Axes, Marginal, along
 from deid.dp.mixture import column_counts
 
 WIDEST = 200_000
@@ -142,12 +142,6 @@ def _onto(values: FloatArray, axes: Axes, kept: Axes) -> FloatArray:
     return np.asarray(values.sum(axis=tuple(place for place, axis in enumerate(axes) if axis not in kept)))
 
 
-def _along(values: FloatArray, axes: Axes, within: Axes) -> FloatArray:
-    """Give ``values`` an axis of length 1 for each of ``within`` that they do not have."""
-    lengths = iter(values.shape)
-    return values.reshape([next(lengths) if axis in axes else 1 for axis in within])
-
-
 def _shared(first: Axes, second: Axes) -> Axes:
     return tuple(axis for axis in first if axis in second)
 
@@ -161,9 +155,9 @@ def _table(tree: JunctionTree, beliefs: Sequence[FloatArray], axes: Axes) -> Flo
         later = {*axes, *(axis for other in wanted[step + 1 :] for axis in tree.cliques[other])}
         kept = tuple(axis for axis in clique if axis in later or axis in held)
         belief, shared = _onto(beliefs[place], clique, kept), _shared(kept, held)
-        given = belief / np.maximum(_along(_onto(belief, kept, shared), shared, kept), _TINY)
+        given = belief / np.maximum(along(_onto(belief, kept, shared), shared, kept), _TINY)
         both = tuple(sorted({*held, *kept}))
-        joint = _along(joint, held, both) * _along(given, kept, both)
+        joint = along(joint, held, both) * along(given, kept, both)
         held, joint = _shared(both, tuple(later)), _onto(joint, both, tuple(later))
     return joint
 
@@ -212,7 +206,7 @@ class _Dual:
         """Return the probabilities of each clique, and the logarithm of the normalization."""
         tree, potentials = self.tree, [own.copy() for own in self.base]
         for place, table, own in zip(self.home, self.tables, parameters, strict=True):
-            potentials[place] += _along(own, table.axes, tree.cliques[place])
+            potentials[place] += along(own, table.axes, tree.cliques[place])
         normal = 0.0
         sent: list[FloatArray] = [np.ones(())] * len(potentials)
         for place in range(len(potentials) - 1, -1, -1):
@@ -227,13 +221,13 @@ class _Dual:
             else:
                 shared = _shared(clique, tree.cliques[parent])
                 sent[place] = np.maximum(_onto(potentials[place], clique, shared), 1e-300)
-                potentials[parent] += _along(np.log(sent[place]), shared, tree.cliques[parent])
+                potentials[parent] += along(np.log(sent[place]), shared, tree.cliques[parent])
         for place, (clique, parent) in enumerate(zip(tree.cliques, tree.parents, strict=True)):
             if parent < 0:
                 continue
             shared = _shared(clique, tree.cliques[parent])
             wanted = _onto(potentials[parent], tree.cliques[parent], shared)
-            potentials[place] *= _along(wanted / sent[place], shared, clique)
+            potentials[place] *= along(wanted / sent[place], shared, clique)
         return potentials, normal
 
     def __call__(self, point: FloatArray) -> tuple[float, FloatArray]:
@@ -284,7 +278,7 @@ def fit_graphical(
     for clique in tree.cliques:
         potential = np.zeros([sizes[axis] for axis in clique])
         for axis in set(clique) - seen:
-            potential += _along(np.log(by_itself[axis] / by_itself[axis].sum()), (axis,), clique)
+            potential += along(np.log(by_itself[axis] / by_itself[axis].sum()), (axis,), clique)
         seen |= set(clique)
         base.append(potential)
     weights = np.array([(_PRICE if len(own.axes) > 1 else 1.0) * own.variance / total**2 for own in tables])

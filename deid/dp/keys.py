@@ -169,6 +169,11 @@ class FoundKeys:
     noise: str
     private: bool
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return JSON values: what was asked, what it cost, and how many values were found."""
+        plan = {name: getattr(self.plan, name) for name in ("epsilon", "keys_delta", "threshold", "bound", "person")}
+        return {**plan, "values": len(self.rows), "request": self.request, "private": self.private}
+
     def to_frame(self) -> pd.DataFrame:
         """Return the values as a table."""
         frame = pd.DataFrame(list(self.rows), columns=[self.plan.column, "count", "lower", "upper"])

@@ -60,7 +60,7 @@ def _centred(values: FloatArray) -> FloatArray:
     return values
 
 
-def _spread(values: FloatArray, axes: Axes, onto: Axes) -> FloatArray:
+def along(values: FloatArray, axes: Axes, onto: Axes) -> FloatArray:
     """Give ``values`` axes of length 1 where ``onto`` has more."""
     lengths = iter(values.shape)
     return values.reshape([next(lengths) if axis in axes else 1 for axis in onto])
@@ -80,7 +80,7 @@ class Components:
         for size in range(len(axes) + 1):
             for subset in itertools.combinations(axes, size):
                 cells = math.prod(self.shape[axis] for axis in axes if axis not in subset)
-                total += _spread(self.parts[subset], subset, axes) / cells
+                total += along(self.parts[subset], subset, axes) / cells
         return total
 
 
@@ -156,7 +156,7 @@ def query_weights(
                     part = np.multiply.outer(part, weight - weight.mean())
                 else:
                     factor *= float(weight.mean())
-            weights += factor * _spread(part, subset, measured)
+            weights += factor * along(part, subset, measured)
         second += variance * float((weights**2).sum())
         fourth += variance**2 * float((weights**4).sum())
     return second, second**2 / fourth if fourth else 1.0

@@ -73,6 +73,12 @@ class QueryAnswer:
         """The upper end of its interval."""
         return float(self._one()["upper"])
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return JSON values: what it cost and what it says of itself, but for its rows, whose number is told."""
+        names = ("epsilon", "bound", "ledger", "left_out", "request", "level", "private")
+        cost = {"delta": self.delta} if self.delta else {}
+        return {**{name: getattr(self, name) for name in names}, **cost, "rows": len(self.rows)}
+
     def to_frame(self) -> pd.DataFrame:
         """Return all rows as a table."""
         frame = pd.DataFrame(list(self.rows))

@@ -117,10 +117,6 @@ class _Counting:
     recognizer: LazyRecognizer
     dials: tuple[float, ...]
 
-    def prepare(self) -> None:
-        """Load what is loaded on first use."""
-        self.recognizer.find(Document("", ""))
-
     def __call__(self, document: Document) -> np.ndarray:
         return np.array([count_words(document, self.recognizer.dialled(d)) for d in self.dials])
 

@@ -116,10 +116,6 @@ class _Counting:
     names: tuple[str, ...]
     seed: int
 
-    def prepare(self) -> None:
-        """Load what is loaded on first use."""
-        self.recognizer.find(Document("", ""))
-
     def __call__(self, document: Document) -> np.ndarray:
         starts, ends = word_bounds(document.text)
         gold = touched(starts, ends, sorted(document.spans))

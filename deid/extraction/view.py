@@ -96,6 +96,12 @@ def read_view(path: Path) -> IdentifierView:
     return IdentifierView(read_table(path), places)
 
 
+def view_beside(path: str, frame: pd.DataFrame) -> IdentifierView | None:
+    """Return the view that a table is, where its provenance lies beside its file; else None."""
+    file = Path(path)
+    return IdentifierView(frame, read_view(file).provenance) if provenance_path(file).is_file() else None
+
+
 def build_view(
     notes: Iterable[NoteFacts], *, by: str = "person", persons: Sequence[str] | None = None
 ) -> IdentifierView:

@@ -7,15 +7,18 @@ order, or a column of both) stay with the custodian (Gardner and Xiong 2009, sec
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 
 from deid.base.errors import ConfigError, InputError
+from deid.base.files import part_folder, write_bytes
 from deid.base.late import pd
 from deid.base.nearest import nearest
 from deid.disclosure.cells import cover_table, is_general
 from deid.extraction.view import IdentifierView
 from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata
+from deid.table.table_writing import write_table
 
 _WRITTEN = (
     *("birth_date", "death_date", "admission_date", "discharge_date", "note_date", "age"),
@@ -23,6 +26,14 @@ _WRITTEN = (
 )
 """Columns whose values stand in notes as PHI and can be published: the quasi-identifiers of the view. Columns that hold
 all values of a person are none, for no single place has them all."""
+
+_POLICY = """description = "What the anonymized table publishes; everything else is taken out."
+
+[default]
+operator = "redact"
+"""
+_RULE = '\n[categories.{}]\noperator = "published-value"\nvalues = "values.csv"\n'
+_PUBLISHED = ("DATE", "AGE", "LOCATION", "PROFESSION", "NAME", "ID", "CONTACT")
 
 _RANGE = re.compile(r"\d{1,3}-\d{1,3}|\d{4}-\d{4}")  # a label of a hierarchy, such as 60-69, but no 2019-03
 
@@ -89,6 +100,22 @@ def published_values(view: IdentifierView, release: pd.DataFrame, *, on: str | N
                 found.append((document, int(start), int(end), _written(cells[1][code])))
     table = pd.DataFrame(found, columns=["document", "start", "end", "value"])
     return table.drop_duplicates(["document", "start", "end"], ignore_index=True)
+
+
+def write_policy(values: pd.DataFrame, folder: Path) -> None:
+    """Write the policy that puts published values (`published_values`) into notes, into a new private folder.
+
+    Raises
+    ------
+    OutputError
+        When it cannot be written.
+    """
+    with part_folder(folder) as part:
+        made = part / "made"
+        made.mkdir(mode=0o700)
+        write_table(values, made / "values.csv")
+        write_bytes(made / "policy.toml", (_POLICY + "".join(map(_RULE.format, _PUBLISHED))).encode())
+        made.rename(folder)
 
 
 def _rows(view: IdentifierView, release: pd.DataFrame, on: str | None) -> dict[int, int]:

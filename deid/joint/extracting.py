@@ -7,11 +7,12 @@ as known identifiers, until the view stays the same or the rounds are used up.
 from __future__ import annotations
 
 import datetime
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from itertools import repeat
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,12 @@ from deid.detection.recognizers import build_recognizer
 from deid.document import Document, Failure, kept
 from deid.extraction import Fact, IdentifierView, note_facts
 from deid.extraction.persons import WhoIsWho, person_name
-from deid.extraction.view import ExtractedView, NoteFacts, grouped, link_notes
+from deid.extraction.view import ExtractedView, NoteFacts, grouped, join_table, link_notes
 from deid.io import Source
 from deid.linkage.clustering import similar_names
 from deid.linkage.columns import kind_of
-from deid.linkage.linking import DOUBTFUL
+from deid.linkage.linking import DOUBTFUL, PERSON
+from deid.linkage.look_alikes import LookAlikes, count_look_alikes
 from deid.pipeline.files import Watch, require_annotations, results
 from deid.pipeline.known_people import read_people
 from deid.pipeline.options import NoteOptions
@@ -97,6 +99,77 @@ class Extraction:
         """The view in memory."""
         return self.rows.whole()
 
+    def write(self, path: Path, table: pd.DataFrame | None = None, on: str = "") -> WrittenView:
+        """Write the view and its provenance beside it, with the columns of the table that was linked, if one was.
+
+        Raises
+        ------
+        ConfigError, InputError
+            See `deid.extraction.view.join_table`.
+        OutputError
+            When a file cannot be written.
+        """
+        if table is None:
+            self.rows.write(path)
+            return WrittenView(self, self.rows.filled, self.rows.nameless, self.rows.look_alikes())
+        view, linked, unmatched = join_table(self.view, table, on, self.joined)
+        view.write(path)
+        nameless = int(view.frame.reindex(columns=["name", "mrn"]).isna().all(axis=1).sum())
+        filled = {c: int(view.frame[c].notna().sum()) for c in view.frame.columns[2:]}
+        return WrittenView(self, filled, nameless, count_look_alikes(view.frame, PERSON), linked, unmatched)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenView:
+    """What stands in the files of a view. Holds no text."""
+
+    made: Extraction
+    filled: Mapping[str, int]
+    """Column -> rows with a value."""
+    nameless: int
+    """Rows that tell neither name nor record number."""
+    look_alikes: LookAlikes | None
+    linked: int = 0
+    """Rows whose partner in the joined table linking told."""
+    unmatched: int | None = None
+    """Rows without a partner; None without a joined table."""
+
+    def remarks(self) -> list[str]:
+        """Return what whoever extracted must know."""
+        rounds, alike, told = self.made.rounds, self.look_alikes, []
+        for number, (before, one) in enumerate(itertools.pairwise(rounds), 2):
+            gain = f"{one.new} more places of identifiers in {one.documents} notes"
+            told.append(f"round {number}: {gain}, {before.persons} -> {one.persons} persons")
+        told += [
+            f"{column}: {count} values that other notes of their person contradict, of lower confidence now"
+            for column, count in self.made.contradicted.items()
+        ]
+        conflicts = sorted(self.made.rows.conflicts.items())
+        told += [f"{column}: {count} rows with values that disagree" for column, count in conflicts]
+        if alike is not None and alike.pairs:
+            told.append(f"{alike}; name who is who with --patients, or correct the view, before levels count them")
+        if self.nameless:
+            told.append(
+                f"{self.nameless} rows tell neither name nor record number: only --patients says whose they are"
+            )
+        if self.unmatched is not None:
+            told.append(f"joined table: {self.linked} rows have their partner by linking, {self.unmatched} have none")
+        return told
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the counts as JSON values."""
+        return {
+            "rows": self.made.rows.rows,
+            "persons": self.made.rows.persons,
+            "rounds": [asdict(one) for one in self.made.rounds],
+            "contradicted": dict(self.made.contradicted),
+            "conflicts": dict(sorted(self.made.rows.conflicts.items())),
+            "filled": dict(self.filled),
+            "linked": self.linked,
+            "unmatched": self.unmatched or 0,
+            "look_alikes": None if self.look_alikes is None else self.look_alikes.as_dict(),
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
@@ -108,11 +181,6 @@ class _Reading:
     date_field: str | None
     as_of: datetime.date | None
     known: KnownRecognizer
-
-    def prepare(self) -> None:
-        """Load what is loaded on first use."""
-        if self.recognizer is not None:
-            self.recognizer.find(Document("", ""))
 
     def __call__(self, document: Document) -> NoteFacts:
         spans = document.spans if self.recognizer is None else self.recognizer.find(document)
@@ -235,7 +303,7 @@ def _round(notes: Sequence[NoteFacts], before: Sequence[NoteFacts] | None, who: 
 
     found = new = documents = 0
     same = before is not None or not len(notes)
-    old: Iterable[NoteFacts | None] = repeat(None, len(notes)) if before is None else before
+    old: Iterable[NoteFacts | None] = itertools.repeat(None, len(notes)) if before is None else before
     for note, earlier in zip(notes, old, strict=True):
         own = places(note.facts)
         more = len(own - places(earlier.facts)) if earlier else len(own)

@@ -191,6 +191,12 @@ def _patients(document: Document) -> frozenset[str]:
     return frozenset(patient for patient in said if patient and not patient.startswith("["))
 
 
+_YOURS = (
+    "yours to delete: original notes, also in folders done and failed, tables of patients and of persons that were "
+    "linked, lists of what failed (OUT.failed), backups and copies of all of these"
+)
+
+
 @dataclass(frozen=True)
 class Forgotten:
     """What was removed of one person, and what must be deleted by hand."""
@@ -210,6 +216,26 @@ class Forgotten:
         names = ("vault_entries", "view_rows", "annotated_notes")
         counts = {name: getattr(self, name) for name in names}
         return {**counts, "documents": len(self.documents), "untold": self.untold}
+
+    @property
+    def nothing(self) -> bool:
+        """Whether there was nothing of the person anywhere."""
+        return not (self.vault_entries or self.view_rows or self.annotated_notes or self.documents)
+
+    def remarks(self, places: PersonPlaces) -> list[str]:
+        """Return what whoever forgets must know, and do."""
+        told = ["the database could not remove old rows from its files: vacuum it as its owner"] * self.uncompacted
+        told.append(
+            f"{self.vault_entries} entries of vaults, {self.view_rows} rows of views and {self.annotated_notes} "
+            f"annotated notes were removed; {len(self.documents)} released documents are to be deleted"
+        )
+        if places.vault and places.patients is None:
+            told.append("without --patients only what was scrubbed under the patient's id is found")
+        if self.untold:
+            told.append(f"{self.untold} released documents say not whose they are: name them with --patients")
+        if self.nothing:
+            told.append("nothing of this person was found: check the id, the key, --column and --patients")
+        return [*told, _YOURS]
 
 
 def forget(person: str, places: PersonPlaces, *, who: str, key: Key | None, vault_key: Key | None) -> Forgotten:

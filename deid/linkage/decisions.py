@@ -32,6 +32,9 @@ class Decided:
     same: Pairs = ()
     different: Pairs = ()
 
+    def __str__(self) -> str:
+        return f"decided: {len(self.same):,} pairs of one person, {len(self.different):,} of two persons"
+
     @property
     def pairs(self) -> frozenset[tuple[int, int]]:
         """All of them."""

@@ -29,6 +29,7 @@ from deid.base.errors import ConfigError, InputError
 from deid.base.keys import Key
 from deid.base.late import pd
 from deid.base.options import option
+from deid.table.table_files import read_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -283,6 +284,43 @@ def match(
     if one_to_one:
         kept = _one_to_one(rows_a, rows_b, kept)
     return rows_a[kept], rows_b[kept], scores[kept]
+
+
+def matched_pairs(
+    a: str, b: str, threshold: float, *, tables: int = 0, one_to_one: bool = False
+) -> tuple[pd.DataFrame, tuple[int, int]]:
+    """Return the pairs of filters in two files that are alike: their pseudonyms and Dice coefficient.
+
+    Parameters
+    ----------
+    a, b : str
+        Tables that `encoded_table` made, by path or URL.
+    threshold, tables, one_to_one
+        See `match`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns a, b and dice, by falling coefficient.
+    (int, int)
+        Filters of both.
+
+    Raises
+    ------
+    InputError
+        When a file cannot be read, or they were made in different ways.
+    ConfigError
+        See `match`.
+    """
+    sides = (read_encoded(read_table(one, text=True), one) for one in (a, b))
+    (how, ids_a, filters_a), (other, ids_b, filters_b) = sides
+    if how != other:
+        hint = "encode both with the same key and the same options"
+        raise InputError(f"its filters were made in another way than those of {a}", hint, b)
+    rows_a, rows_b, scores = match(filters_a, filters_b, threshold, tables=tables, one_to_one=one_to_one)
+    ids = {"a": [ids_a[row] for row in rows_a.tolist()], "b": [ids_b[row] for row in rows_b.tolist()]}
+    pairs = pd.DataFrame({**ids, "dice": scores.round(6)})
+    return pairs.sort_values(["dice", "a", "b"], ascending=[False, True, True]), (len(ids_a), len(ids_b))
 
 
 def _one_to_one(rows_a: IntArray, rows_b: IntArray, order: IntArray) -> IntArray:

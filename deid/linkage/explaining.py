@@ -40,6 +40,13 @@ class ExplainedPair:
         """Probability that the two are one person."""
         return 1 / (1 + 2 ** -max(-1000.0, self.weight))
 
+    def rows(self, *, show: bool) -> list[tuple[str, ...]]:
+        """Return field, level and weight of each step for a terminal, and what was compared where that may show."""
+        rows: list[tuple[str, ...]] = [("before anything is compared", "", f"{self.prior:+.2f}")]
+        rows += [(step.field, step.level, f"{step.weight + step.rarity:+.2f}") for step in self.steps]
+        rows.append(("together", f"probability {self.probability:.4f}", f"{self.weight:+.2f}"))
+        return [(*row, *self.values.get(row[0], ("", ""))) for row in rows] if show else rows
+
 
 def explain_pair(
     frame: pd.DataFrame | Sequence[pd.DataFrame],

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ from deid.table.cell_text import text_list
 from deid.table.microdata import check_columns
 from deid.table.options import TableOptions
 
-PERSON = "person"
+PERSON, _TABLE = "person", "table"
 """Column of the ids; one that the table has says which rows are known to be of one person."""
 
 METHODS = ("model", "exact")
@@ -205,6 +205,23 @@ class Linked:
         lowered = (sure * np.array([share.get(cell, 1.0) for cell in cells])).round(4)
         by = "exact rules" if self.model is None else self.model.checksum
         return places.assign(confidence=lowered, linked_by=by)
+
+    def table(self, tables: Sequence[pd.DataFrame], said: LinkOptions, names: Sequence[str] = ()) -> pd.DataFrame:
+        """Return the rows that were linked with their persons, and with the table each is of where that has a name."""
+        rest = stacked([table.drop(columns=PERSON, errors="ignore") for table in tables], said.kinds)
+        if names:
+            short = [Path(name).name for name in names]
+            shown = short if len(set(short)) == len(short) else names
+            rest.insert(0, _TABLE, [name for name, table in zip(shown, tables, strict=True) for _ in range(len(table))])
+        rest.insert(0, PERSON, self.person)
+        return rest
+
+    def remarks(self, columns: Iterable[str]) -> list[str]:
+        """Return what was not compared; ``columns`` are those of `table`."""
+        told = [f"rows of equal {one}, {one.pairs:,} pairs are too many (--pairs)" for one in self.blocks[1]]
+        if silent := [name for name in columns if name not in (PERSON, _TABLE, *self.kinds)]:
+            told.append(", ".join(silent))
+        return [f"not compared: {what}" for what in told]
 
     def as_dict(self) -> dict[str, Any]:
         """Return JSON values: counts, and names of columns."""

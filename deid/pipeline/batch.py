@@ -365,10 +365,6 @@ class Tagging:
     attributes: bool
     """Whether what is written keeps the attributes of spans."""
 
-    def prepare(self) -> None:
-        """Load what is loaded on first use."""
-        self.recognizer.find(Document("", ""))
-
     def _whole(self, span: Span) -> Span:
         """Return a span that says what else it was taken for; else named for what must not stay, if that is so."""
         if self.attributes:

@@ -227,11 +227,6 @@ class Pipeline:
         """What whoever releases the output must know."""
         return [] if self.settings.method == "concept-match" else [*self.policy.notes(), *self._undetected]
 
-    def prepare(self) -> None:
-        """Load what is loaded on first use."""
-        if self.recognizer is not None:
-            self.recognizer.find(Document("", ""))
-
     def __call__(self, document: Document | str) -> Scrubbed:
         """Scrub one document, or a text that belongs to none.
 

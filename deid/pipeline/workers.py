@@ -30,8 +30,8 @@ def process(work: Work[R], documents: Iterable[Document | Failure], jobs: int = 
     Parameters
     ----------
     work : callable
-        Gets a document. With more than one job it must be possible to send it to another process (to pickle it), and
-        its method ``prepare``, if it has one, is called there once before the first document.
+        Gets a document. With more than one job it must be possible to send it to another process (to pickle it), where
+        it is prepared before the first document.
     documents : iterable of Document or Failure
         Failures are passed on.
     jobs : int
@@ -53,6 +53,13 @@ def process(work: Work[R], documents: Iterable[Document | Failure], jobs: int = 
     return _together(Pool(functools.partial(_Each, work), jobs), documents)
 
 
+def prepare(work: object) -> None:
+    """Load what a work on documents, or a pipeline, loads on first use: what its ``recognizer`` needs."""
+    recognizer = getattr(work, "recognizer", None)
+    if recognizer is not None:
+        recognizer.find(Document("", ""))
+
+
 @dataclass(frozen=True)
 class Timed(Generic[R]):
     """Work that gives a document up when it takes too long, so that none holds up the rest of a run."""
@@ -61,9 +68,10 @@ class Timed(Generic[R]):
     seconds: float
     """0: any time."""
 
-    def prepare(self) -> None:
-        """Load what is loaded on first use."""
-        getattr(self.work, "prepare", lambda: None)()
+    @property
+    def recognizer(self) -> Any:
+        """That of the work, if it has one."""
+        return getattr(self.work, "recognizer", None)
 
     def __call__(self, document: Document) -> R:
         """Work on a document.
@@ -111,7 +119,7 @@ class _Each(Generic[R]):
 
     def __init__(self, work: Work[R]) -> None:
         self.work = work
-        getattr(work, "prepare", lambda: None)()
+        prepare(work)
 
     def __call__(self, items: list[Document | Failure]) -> list[R | Failure]:
         return list(_in_turn(self.work, items))

@@ -144,6 +144,38 @@ class Table:
         names = [key for key in keys if isinstance(key, str)]
         return frozenset((*names, *(typed(k, n) for k in names if k.endswith(_OPEN) for n in self.types)))
 
+    def lines(self, name: str) -> tuple[Line, ...]:
+        """Return the lines of a segment, resource, element or data type.
+
+        Raises
+        ------
+        ConfigError
+            When there is no such name.
+        """
+        lines = self.heads.get(name, self.types.get(name))
+        if lines is None:
+            raise ConfigError("the table has no such name", f"deid records show {self.name} lists them all")
+        return lines
+
+    def overview(self) -> list[str]:
+        """Return what has lines, and which kinds there are, for a terminal."""
+        return [
+            f"{self.section}: {' '.join(sorted(self.heads))}",
+            f"data types: {' '.join(sorted(self.types))}",
+            f"kinds: {' '.join((*KINDS, *self.kinds))}, a category, a data type (with the category of its *), by N",
+        ]
+
+    def shown(self, name: str) -> list[str]:
+        """Return the lines of a name for a terminal; errors as those of `lines`."""
+        between, wide, kind = (".", 24, 28) if self.named else ("-", 8, 20)
+        told = [
+            f"{name}{between}{span:<{wide - 1}} {line.kind:<{kind}}{line.reason}"
+            for line in self.lines(name)
+            for span in (line.keys if self.named else (line.span,))
+        ]
+        rest = ["all else   blocked             no line names it: nobody examines it, and it is not passed on"]
+        return told + (rest if name in self.heads else [])
+
     def rules(self, head: str) -> Mapping[Any, Rule]:
         """Return field -> rule of a segment, element -> rule of a resource; empty for one that no line names."""
         if head not in self.heads:  # such names come from records, and would fill the memory

@@ -167,6 +167,18 @@ class Policy:
             found |= dict.fromkeys(c for c, r in rules.items() if hipaa(c) and not OPERATORS[r.operator].protects)
         return tuple(c for c in CATEGORIES if c in found)
 
+    def lines(self) -> list[str]:
+        """Return what happens to each category, with its HIPAA letter, for a terminal."""
+
+        def shown(category: str, rule: Rule, wide: int) -> str:
+            return f"{category:<{wide}}{hipaa(category) or '-':<3}{rule}"
+
+        told = [f"{self.name}: {self.description}", *(f"  {shown(c, self.base[c], 16)}" for c in CATEGORIES)]
+        for condition, rules in self.overrides:
+            told.append(f"  where {condition.field} is {' or '.join(sorted(condition.values))}:")
+            told += [f"    {shown(category, rule, 14)}" for category, rule in rules.items()]
+        return told
+
     def summary(self) -> dict[str, Any]:
         """Return JSON values: what happens to each category, and which identifiers of HIPAA stay readable."""
         return {

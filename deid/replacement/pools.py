@@ -214,15 +214,19 @@ def states() -> tuple[State, ...]:
 @functools.cache
 def cities() -> Mapping[str, tuple[str, ...]]:
     """Return area (``US-OH``, ``GB``, ``ES``) -> its cities, the largest first."""
-    rows = (line.partition("\t") for line in _read("cities.txt").splitlines())
-    return {area: tuple(names.split("|")) for area, _, names in rows}
+    return _listed("cities.txt")
 
 
 @functools.cache
 def home_cities() -> Mapping[str, tuple[str, ...]]:
     """Return language -> towns where it is spoken, the largest first; English and Spanish have those of `cities`."""
-    rows = (line.partition("\t") for line in _read("cities_home.txt").splitlines())
-    return {language: tuple(names.split("|")) for language, _, names in rows}
+    return _listed("cities_home.txt")
+
+
+def _listed(name: str) -> dict[str, tuple[str, ...]]:
+    """Return the first column of a file -> the names behind it."""
+    rows = (line.partition("\t") for line in _read(name).splitlines())
+    return {key: tuple(names.split("|")) for key, _, names in rows}
 
 
 @functools.cache

@@ -24,7 +24,7 @@ from deid.io.fields import Columns, find_columns
 from deid.io.formats import Options
 from deid.io.parquet_table import PARQUET, check_strings, document_of, span_struct, span_type
 from deid.pipeline.options import PipelineOptions
-from deid.pipeline.workers import Timed, process
+from deid.pipeline.workers import Timed, prepare, process
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -284,7 +284,7 @@ def span_type_list() -> Any:
 def _work(batches: _Batches) -> Timed[Any]:
     """Return what works on a document, with its model loaded."""
     work = Timed(batches.make(), batches.timeout)
-    work.prepare()
+    prepare(work)
     return work
 
 

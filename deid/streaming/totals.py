@@ -13,6 +13,14 @@ if TYPE_CHECKING:
     from deid.streaming.letters import DeadLetter
 
 
+UNEXAMINED = "(not examined)"
+"""In place of a category: positions of records that nobody examined (`deid.records`)."""
+TELLING = "(name of field) "
+"""Stands in counts of spans before the number of a field whose name may be of somebody (`Scrubbed.telling`)."""
+OTHER_LANGUAGE = "(written in) "
+"""In place of a category, before the code of a language: records that are written in it, and were read in another."""
+
+
 @dataclass(slots=True)
 class Totals:
     """Counts since the feed began; a resumed run goes on counting."""
@@ -65,6 +73,40 @@ class Totals:
             "read": self.read,
             "written": self.written,
         }
+
+    def marked(self) -> tuple[list[str], dict[str, Any]]:
+        """Return what marks among the spans tell, in words and in figures, and take them out of the spans."""
+        from deid.pipeline.batch import telling
+        from deid.reading.languages import foreign
+
+        def taken(mark: str) -> dict[str, int]:
+            found = sorted(category for category in self.spans if category.startswith(mark))
+            return {category.removeprefix(mark): self.spans.pop(category) for category in found}
+
+        unexamined, others = sum(taken(UNEXAMINED).values()), taken(OTHER_LANGUAGE)
+        fields = dict(sorted((int(number), count) for number, count in taken(TELLING).items()))
+        told = [f"{unexamined} positions of records that nobody examined (--places)"] if unexamined else []
+        told += [f"{sum(fields.values())} {telling(fields)}"] if fields else []
+        told += [f"{sum(others.values())} {foreign(others)}"] if others else []
+        shown = {str(number): count for number, count in fields.items()}
+        return told, {"unexamined": unexamined, "telling_fields": shown, "other_languages": others}
+
+    def settled(self) -> tuple[list[str], dict[str, Any]]:
+        """Return what whoever ran a feed must know, and its figures; marks leave the spans."""
+        marks, figures = self.marked()
+        errors = dict(sorted(self.errors.items()))
+        left_out = [f"left out: {count} {error}" for error, count in errors.items()]
+        unmet = [
+            f"no record has the field {name}, which an option names: look at its spelling"
+            for name in sorted(self.unmet or ())
+        ]
+        figures |= {
+            "errors": errors,
+            "bytes_read": self.read,
+            "bytes_written": self.written,
+            "worker_restarts": self.restarts,
+        }
+        return [*left_out, *marks, *unmet], figures
 
     def restore(self, values: Mapping[str, Any]) -> None:
         """Take over the counts of `as_dict`."""

@@ -20,22 +20,16 @@ from deid.base.errors import ConfigError, InputError
 from deid.base.keys import Key
 from deid.pipeline.options import PipelineOptions
 from deid.pipeline.patients import UNTOLD
+from deid.pipeline.workers import prepare
 from deid.streaming.framing import Framing
 from deid.streaming.letters import DeadLetter, RecordTooLong, record_mac
+from deid.streaming.totals import OTHER_LANGUAGE, TELLING, UNEXAMINED
 
 if TYPE_CHECKING:
     from deid.pipeline import Pipeline, Scrubbed
     from deid.streaming.drift import Sums
     from deid.streaming.people import Before
     from deid.streaming.records import Fields
-
-
-UNEXAMINED = "(not examined)"
-"""In place of a category: positions of records that nobody examined (`deid.records`)."""
-TELLING = "(name of field) "
-"""Stands in counts of spans before the number of a field whose name may be of somebody (`Scrubbed.telling`)."""
-OTHER_LANGUAGE = "(written in) "
-"""In place of a category, before the code of a language: records that are written in it, and were read in another."""
 
 
 def mark(spans: Counter[str], scrubbed: Scrubbed) -> None:
@@ -269,7 +263,7 @@ class Work:
         self._sums = Sums
         self._ways = {s.content: (s, s.fields(), CONTENTS[s.content]) for s in (shape, *shape.others)}
         self.pipeline = recipe.pipeline()
-        self.pipeline.prepare()
+        prepare(self.pipeline)
         self.notes = self.pipeline.notes
         """What whoever releases the output must know."""
         self.mac = record_mac(recipe.key)

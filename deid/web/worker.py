@@ -21,6 +21,7 @@ from deid.io.json_records import parse_json
 from deid.pipeline.edit_log import LoggedEdits, logged_edits
 from deid.pipeline.masking import Piece, pieces_of
 from deid.pipeline.verification import verify_document
+from deid.pipeline.workers import prepare
 from deid.streaming.drift import Gauge, Sums
 from deid.streaming.records import CONTENTS, Fields
 from deid.streaming.work import PipelineRecipe, mark
@@ -93,7 +94,7 @@ class Worker:
 
     def __init__(self, recipe: PipelineRecipe, timeout: float, drift: bool = False) -> None:
         self._pipeline = recipe.pipeline()
-        self._pipeline.prepare()
+        prepare(self._pipeline)
         self._timeout = timeout
         self._spans: Counter[str] = Counter()
         self._count = 0

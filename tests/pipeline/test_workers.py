@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Self
 
 import pytest
 from fakes import WordRecognizer, heed_interrupts
@@ -88,9 +89,13 @@ def test_work_that_cannot_travel_is_refused() -> None:
 
 
 class Unready:
-    """Cannot be prepared."""
+    """Has a recognizer that cannot be loaded."""
 
-    def prepare(self) -> None:
+    @property
+    def recognizer(self) -> Self:
+        return self
+
+    def find(self, _: Document) -> None:
         raise ConfigError("the model is gone", "get it again")
 
     def __call__(self, document: Document) -> None:
