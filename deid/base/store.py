@@ -243,7 +243,8 @@ def _check_file(path: Path, create: bool) -> None:
         mode = path.stat().st_mode & 0o077
     except FileNotFoundError:
         if not create:
-            raise StoreError("there is no such database", "create it first, or correct the name", str(path)) from None
+            hint = "make it first (deid budget init, deid vault init), or correct the name"
+            raise StoreError("there is no such database", hint, str(path)) from None
         try:
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         except FileExistsError:

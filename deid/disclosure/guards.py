@@ -97,7 +97,8 @@ def check_published(data: Microdata, manifest: Mapping[str, Any] | None) -> list
     Returns
     -------
     list of str
-        What must be said beside levels and risks: persons that look alike, and a column that repeats like a person's.
+        What must be said beside levels and risks: persons that look alike, quasi-identifiers of the release that do
+        not count, and a column that repeats like a person's.
 
     Raises
     ------
@@ -110,6 +111,14 @@ def check_published(data: Microdata, manifest: Mapping[str, Any] | None) -> list
     linked = data.linked or (manifest is not None and manifest.get("persons_linked") is True)
     check_persons(found, as_given=data.persons_as_given or linked)
     told = [str(found)] if found is not None and found.pairs else []
+    known = (manifest or {}).get("quasi_identifiers")
+    left = [name for name in data.frame.columns if isinstance(known, list) and name in known]
+    left = [name for name in left if name not in data.quasi_identifiers]
+    if left:
+        told.append(
+            f"the release took {', '.join(left)} for quasi-identifiers, too, which do not count here: without them the "
+            "levels are too high and the risks too low (--qi)"
+        )
     shared = repeated_person(data) if data.person is None else None
     if shared is not None:
         told.append(

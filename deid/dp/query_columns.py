@@ -92,7 +92,7 @@ def find_column(reference: ColumnRef, columns: Mapping[str, QueryColumn]) -> Que
     if reference.name not in columns:
         raise ConfigError(
             f"no column {reference.name!r} is declared (character {reference.position})",
-            nearest(reference.name, columns, "declared are"),
+            nearest(reference.name, columns, "declared are") if columns else f"say: --domain {reference.name}=A,B,C",
         )
     return columns[reference.name]
 

@@ -19,6 +19,7 @@ import json
 import math
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -490,10 +491,11 @@ def read_any_release(path: Path) -> CubeRelease | SequenceRelease:
     FormatError
         When the file is neither.
     """
-    try:
-        return read_release(path)
-    except FormatError:
-        return read_sequences(path)
+    for read in (read_release, read_sequences):
+        with suppress(FormatError):
+            return read(path)
+    what = "this is no release of sequences or of counts, or a part is missing"
+    raise FormatError(what, "name a file that deid cube or deid sequences wrote", str(path))
 
 
 def dimensions_of(release: CubeRelease | SequenceRelease) -> list[Dimension]:

@@ -64,7 +64,7 @@ def pair_documents(gold: Iterable[Document | Failure], system: Iterable[Document
     Raises
     ------
     InputError
-        When no gold document can be read.
+        When no gold document can be read, or the system has documents, and none of them is in gold.
     """
     failures: list[Failure] = []
     gold_by_id = _by_id(gold, "GOLD", failures)
@@ -73,6 +73,11 @@ def pair_documents(gold: Iterable[Document | Failure], system: Iterable[Document
         reason = f": {failures[0].error}" if failures else ""
         raise InputError(f"GOLD holds no document that can be read{reason}", "name a file or folder of annotated notes")
     answers, matched_by = _match(gold_by_id, system_by_id)
+    if system_by_id and not answers:
+        raise InputError(
+            "no document of SYSTEM has the id of one of GOLD, so nothing can be scored",
+            "compare annotations of the same notes; ids are names of files without suffix, or the records' own",
+        )
     pairs = []
     for name, document in gold_by_id.items():
         answer = system_by_id[answers[name]] if name in answers else None

@@ -157,6 +157,13 @@ def test_who_counts_persons_of_a_published_table_is_told_of_a_column_that_repeat
     assert check_published(Microdata(people(), ROLES), None) == []
 
 
+def test_who_leaves_out_quasi_identifiers_of_a_release_is_told() -> None:
+    data = Microdata(people(), {**ROLES, "sex": "other"})
+    (told,) = check_published(data, {"quasi_identifiers": ["age", "sex", "gone"]})
+    assert "took sex for quasi-identifiers" in told
+    assert check_published(Microdata(people(), ROLES), {"quasi_identifiers": ["age", "sex"]}) == []
+
+
 def test_persons_who_are_others_count_as_given_only_where_somebody_says_so() -> None:
     frame = table(60, 60).rename_axis("person").reset_index()
     roles = dict.fromkeys(frame.columns, "identifier") | {"sex": "quasi-identifier", "diagnosis": "sensitive"}

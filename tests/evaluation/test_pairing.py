@@ -49,9 +49,17 @@ def test_ids_in_other_folders_match_by_their_last_part(note) -> None:
 
 
 def test_last_parts_that_are_not_unique_do_not_match(note) -> None:
-    pairing = pair_documents([note("p/a", "one"), note("q/a", "two")], [note("a", "one")])
-    assert [pair.status for pair in pairing.pairs] == ["missing", "missing"]
+    gold = [note("p/a", "one"), note("q/a", "two"), note("b", "three")]
+    pairing = pair_documents(gold, [note("a", "one"), note("b", "three")])
+    assert [pair.status for pair in pairing.pairs] == ["missing", "missing", "scored"]
     assert len(pairing.extra) == 1
+
+
+def test_answers_to_other_documents_are_no_answers(note) -> None:
+    gold = [note("a", "one"), note("b", "two")]
+    with pytest.raises(InputError, match="no document of SYSTEM has the id"):
+        pair_documents(gold, [note("x", "one"), note("y", "two")])
+    assert [pair.status for pair in pair_documents(gold, []).pairs] == ["missing", "missing"]
 
 
 def test_two_single_documents_are_a_pair(note) -> None:
