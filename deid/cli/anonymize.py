@@ -15,7 +15,7 @@ from deid.disclosure.methods import MapOptions, MethodChoice, MethodOptions, sai
 from deid.disclosure.options import DiskOptions, RoleOptions
 from deid.table.options import TableOptions
 
-_HOW, _FILES, _TABLES = "How it is done", "Further files", "Against other tables"
+_FILES, _TABLES = "Further files", "Against other tables"
 
 
 @dataclass(frozen=True)

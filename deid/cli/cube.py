@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from deid.dp.methods import CubePlan
     from deid.dp.sequence_release import SequenceRelease
 
-_COUNTS = "What is counted"
 _RELEASE = argument("A release that deid cube wrote.", metavar="RELEASE")
 _WHERE = option((), "Condition: A, A,B or A..B; may be given several times.", metavar="COLUMN=CELLS")
 INTERVALS = option(None, "Level of the intervals; the release's by default.", metavar="P")

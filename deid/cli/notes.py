@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from deid.base.errors import ConfigError, OutputError
-from deid.base.files import clear_leftovers, make_folder, write_bytes
+from deid.base.files import clear_leftovers
 from deid.base.keys import Key
 from deid.cli import EXIT_LEFT_OUT, Summary, argument, option, progress
 from deid.io.formats import CollectionFormat, Format, ReadingOptions
@@ -227,7 +227,8 @@ class NotesRun:
         self.told.sign(self._out, beside=beside, root=self.found.root, results=kept, **facts)
 
     def _list_failed(self) -> None:
-        """List the documents that failed, for another run; only the user may read the list."""
+        """List the documents that failed, for another run."""
+        from deid.pipeline.resuming import write_failed
 
         path, target, failures = self.again.failed, self._target, self.told.failures
         place = path or (target.with_name(f"{target.name}.failed") if target is not None else None)
@@ -236,9 +237,7 @@ class NotesRun:
         if not failures and path is None:
             place.unlink(missing_ok=True)  # of an earlier run into OUT, which is complete now
             return
-        lines = "".join(f"{failure.path}\n" for failure in failures)
-        make_folder(place.parent)  # where all failed nobody has made that of OUT
-        write_bytes(place, lines.encode("utf-8", "surrogateescape"), replace=True)
+        write_failed(place, failures)
         if failures:
             named = f"{place}" if path else "OUT.failed (beside OUT; real names, mode 0600)"
             again = "--files-from, or --resume into OUT" if self.rows is None else "--resume when it is corrected"

@@ -10,7 +10,6 @@ from deid.disclosure.options import DiskOptions, VerifierOptions
 from deid.table.options import TableOptions
 
 _TABLES = "Against other tables"
-_CODES = "Columns and codes together"
 
 
 @command

@@ -12,8 +12,6 @@ from deid.disclosure.options import AttackerOptions, ExpertOptions, VerifierOpti
 from deid.table.options import TableOptions
 from deid.transactions.attacks import AttackOptions
 
-_ATTACKERS, _REPORT = "Attackers", "Report for an expert determination"
-
 
 @command
 def risk(

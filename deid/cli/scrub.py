@@ -150,31 +150,20 @@ def _place(said: Path | str | None) -> Path | str | None:
 
 def _scrub_stdin(told: Summary, pipeline: Pipeline, reading: ReadingOptions) -> None:
     """Scrub the one note of standard input; nothing of it comes out when that fails."""
-    from deid.io import FORMATS, DocumentFormat
-    from deid.io.reading import get_format
-    from deid.pipeline.workers import Timed, process
+    from deid.pipeline.at_once import scrub_stream
     from deid.reading.languages import foreign
 
-    format = get_format(reading.format or "text", FORMATS)
-    if not isinstance(format, DocumentFormat) or format.companions:
-        raise ConfigError("standard input holds one note", "of many records: deid filter")
-    suffix = format.suffixes[0]
-    data = sys.stdin.buffer.read(reading.max_document + 1)
-    if len(data) > reading.max_document:
-        raise ConfigError("the note of standard input is too large", "raise --max-document, or name a file")
-    document = format.read({suffix: data}, reading)
-    work = Timed(pipeline.of_format(format), reading.timeout)
-    result = next(process(work, [replace(document, id="text", index=1)]))
-    if isinstance(result, Failure):
-        told.failures.append(result)
-    else:
-        done = result.document if format.carries_spans else result.document.with_spans(())
-        sys.stdout.buffer.write(format.write(done, reading)[suffix])
-        told.documents = 1
-        told.categories.update(edit.category for edit in result.edits)
-        if result.other_language:
-            told.notes.append(f"1 {foreign({result.other_language: 1})}")
-        told.notes += pipeline.notes
+    done = scrub_stream(sys.stdin.buffer, pipeline, reading)
+    if isinstance(done, Failure):
+        told.failures.append(done)
+        return
+    written, result = done
+    sys.stdout.buffer.write(written)
+    told.documents = 1
+    told.categories.update(edit.category for edit in result.edits)
+    if result.other_language:
+        told.notes.append(f"1 {foreign({result.other_language: 1})}")
+    told.notes += pipeline.notes
 
 
 @command

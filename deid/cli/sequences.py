@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from deid.base.errors import ConfigError
-from deid.cli import Summary, argument, column_names, command, option, print_csv, tell
+from deid.cli import Summary, argument, command, print_csv, tell
 from deid.cli.cube import INTERVALS, tell_release
 from deid.cli.paying import release_paid
-from deid.dp.domain_options import SequenceOptions
+from deid.dp.domain_options import PrefixQuestion, SequenceOptions
 from deid.dp.options import GaussianPayingOptions, JoinedTableOptions, PaidReleaseOptions, ToldUnitOptions
 
 
@@ -48,20 +46,7 @@ def prefixes(
     told: Summary,
     *,
     release: Path = argument("A release that deid sequences wrote.", metavar="RELEASE"),
-    prefix: str | None = option(None, "Count the sequences that begin with these levels.", metavar="A,B,..."),
-    length: int | None = option(None, "Count all prefixes of a length."),
-    ever: str | None = option(None, "Count the sequences that have one of these levels ever.", metavar="A,B,..."),
-    then: str | None = option(None, "Count the sequences that have level A and later B.", metavar="A,B"),
-    within: int | None = option(
-        None, "Of --ever: in the first N periods; of --then: at most N periods later.", panel="For --ever and --then"
-    ),
-    slopes: int | None = option(None, "Count falling, steady and rising sequences over N periods."),
-    predict: bool = option(False, "Below a tree's leaves, answer what their ancestors let expect, not 0."),
-    values: Sequence[float] | None = option(
-        None, "What the levels stand for; else 0,1,2,...", metavar="X,Y,...", panel="For --slopes"
-    ),
-    step: float = option(0.5, "Slopes of less than X either way are zero.", panel="For --slopes"),
-    slope: str = option("average", "average or regression.", panel="For --slopes"),
+    asked: PrefixQuestion,
     level: float | None = INTERVALS,
 ) -> None:
     """Ask a release of sequences; prints CSV. This costs no budget.
@@ -70,23 +55,6 @@ def prefixes(
     """
     from deid.dp.sequence_release import read_sequences
 
-    if sum(asked is not None for asked in (prefix, length, ever, then, slopes)) != 1:
-        raise ConfigError("ask one question", "one of --prefix 0,1, --length 2, --ever 3, --then 1,3 or --slopes 3")
-    if within is not None and ever is None and then is None:
-        raise ConfigError("--within says how far --ever or --then goes", "leave it out")
     released = read_sequences(release)
-    if slopes is not None:
-        frame = released.slopes(slopes, values=values, step=step, slope=slope, level=level)
-    elif length is not None:
-        frame = released.prefixes(length, level, predict=predict)
-    elif ever is not None:
-        frame = released.ever(column_names(ever), within, level)
-    elif then is not None:
-        pair = column_names(then)
-        if len(pair) != 2:
-            raise ConfigError("--then takes two levels", "for example: --then 1,3")
-        frame = released.then(pair[0], pair[1], within, level=level)
-    else:
-        frame = released.prefix(column_names(prefix or ""), level, predict=predict)
-    print_csv(frame, "%.2f")
-    tell_release(told, released, level, caveat=any(own is not None for own in (slopes, ever, then)))
+    print_csv(asked.ask(released, level), "%.2f")
+    tell_release(told, released, level, caveat=asked.of_whole)

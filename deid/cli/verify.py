@@ -5,21 +5,20 @@ from __future__ import annotations
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deid.base.errors import ConfigError, DeidError, InputError, OutputError
+from deid.base.errors import ConfigError, InputError, OutputError
 from deid.base.files import atomic_files
 from deid.cli import IN, KeyOptions, Summary, argument, command, option, place_of, print_sections
 from deid.cli.notes import ListOptions, NotesRun
 from deid.detection.options import RecognizerOptions
-from deid.document import Failure, kept
+from deid.document import kept
 from deid.io.formats import ReadingOptions
 from deid.pipeline.facts import model_facts, policy_facts
 
 if TYPE_CHECKING:
-    from deid.document import Document
+    pass
 
 
 @command
@@ -47,7 +46,7 @@ def explain(
     from deid.pipeline.known_people import recognizer_of
     from deid.replacement.policy import load_policy
 
-    document = _document(source, number, reading)
+    document = reading.scan(source).document(number)
     places = [_place(text, len(document.text)) for text in at]
     loaded = load_policy(policy) if policy else None
     recognizer = recognizer_of(said)
@@ -55,18 +54,6 @@ def explain(
     print_sections(explanation_sections(explanation, document, loaded, show=show_text, asked=bool(places)))
     told.documents, told.extra = 1, explanation.as_dict()
     told.categories.update(item.span.category for item in explanation.spans)
-
-
-def _document(path: Path, number: int, reading: ReadingOptions) -> Document:
-    """Read one document."""
-    item = next(islice(reading.scan(path).documents(), number - 1, None), None)
-    if item is None:
-        raise ConfigError(f"there is no document {number}", "--number counts the documents from 1", str(path))
-    if isinstance(item, Failure):
-        if isinstance(item.error, DeidError):
-            raise item.error
-        raise InputError("the document cannot be read", "look at its format and encoding", item.name)
-    return item
 
 
 def _place(text: str, length: int) -> tuple[int, int]:
@@ -196,8 +183,6 @@ def audit(
 
     Example: deid audit scrubbed/ --sample 300 --sheet sheet.csv
     """
-    from deid.base.reports import Section
-    from deid.cli.tables import print_sections
     from deid.manifest import public_name
     from deid.pipeline.auditing import bound_leaks, draw_notes, read_marks, write_sheet
 
@@ -224,8 +209,5 @@ def audit(
             **audit.as_dict(),
             "types": {types[kind]: list(values) for kind, values in audit.types.items()},
         }
-        rows = tuple(
-            (kind, f"{n:,}", str(r), str(bad), f"{bound:.2%}") for kind, (n, r, bad, bound) in audit.types.items()
-        )
-        print_sections([Section("Notes with a leak", ("type", "notes", "read", "with a leak", "at most"), rows)])
+        print_sections([audit.section()])
     told.sign(out, looked=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.files import read_toml
 from deid.base.late import pd
 from deid.base.options import again, column_names, named_value, option
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from deid.dp.events import Events
     from deid.dp.methods import CubePlan
     from deid.dp.options import JoinedTableOptions
+    from deid.dp.sequence_release import SequenceRelease
     from deid.dp.sequences import SequencePlan
 
 _FLAG_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:/(\d+))?(?:,\s*([^,]+?))?\s*")
@@ -214,6 +215,61 @@ class CubeOptions(DomainOptions):
             weights=weights, nonnegative=self.nonnegative, part=self.parts(self.part, found),
             level_shares=parse_shares(self.level_share), **whom,
         )  # fmt: skip
+
+
+_SLOPES = "For --slopes"
+
+
+@dataclass(frozen=True)
+class PrefixQuestion:
+    """What a release of sequences is asked.
+
+    Raises
+    ------
+    ConfigError
+        When it is not one question, or something is said of a question that is not asked.
+    """
+
+    prefix: str | None = option(None, "Count the sequences that begin with these levels.", metavar="A,B,...")
+    length: int | None = option(None, "Count all prefixes of a length.")
+    ever: str | None = option(None, "Count the sequences that have one of these levels ever.", metavar="A,B,...")
+    then: str | None = option(None, "Count the sequences that have level A and later B.", metavar="A,B")
+    within: int | None = option(
+        None, "Of --ever: in the first N periods; of --then: at most N periods later.", panel="For --ever and --then"
+    )
+    slopes: int | None = option(None, "Count falling, steady and rising sequences over N periods.")
+    predict: bool = option(False, "Below a tree's leaves, answer what their ancestors let expect, not 0.")
+    values: Sequence[float] | None = option(
+        None, "What the levels stand for; else 0,1,2,...", metavar="X,Y,...", panel=_SLOPES
+    )
+    step: float = option(0.5, "Slopes of less than X either way are zero.", panel=_SLOPES)
+    slope: str = option("average", "average or regression.", panel=_SLOPES)
+
+    def __post_init__(self) -> None:
+        asked = (self.prefix, self.length, self.ever, self.then, self.slopes)
+        hint = "one of --prefix 0,1, --length 2, --ever 3, --then 1,3 or --slopes 3"
+        require(sum(one is not None for one in asked) == 1, "ask one question", hint)
+        if self.within is not None and self.ever is None and self.then is None:
+            raise ConfigError("--within says how far --ever or --then goes", "leave it out")
+
+    @property
+    def of_whole(self) -> bool:
+        """Whether it is about whole sequences, not their beginnings."""
+        return any(one is not None for one in (self.slopes, self.ever, self.then))
+
+    def ask(self, release: SequenceRelease, level: float | None) -> pd.DataFrame:
+        """Return the answer; see the methods of `deid.dp.sequence_release.SequenceRelease`, also for errors."""
+        if self.slopes is not None:
+            return release.slopes(self.slopes, values=self.values, step=self.step, slope=self.slope, level=level)
+        if self.length is not None:
+            return release.prefixes(self.length, level, predict=self.predict)
+        if self.ever is not None:
+            return release.ever(column_names(self.ever), self.within, level)
+        if self.then is not None:
+            pair = column_names(self.then)
+            require(len(pair) == 2, "--then takes two levels", "for example: --then 1,3")
+            return release.then(pair[0], pair[1], self.within, level=level)
+        return release.prefix(column_names(self.prefix), level, predict=self.predict)
 
 
 LEVEL = "level"

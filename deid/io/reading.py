@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -56,6 +57,26 @@ class Source:
                 item = DuplicateError("its id occurred before", "give each document an id of its own")
             shown = safe_name(name, index)
             yield Failure(shown, item.at(shown), index, str(self.root / name))
+
+    def document(self, number: int) -> Document:
+        """Return one document, counted from 1.
+
+        Raises
+        ------
+        ConfigError
+            When there are not so many.
+        DeidError
+            What is wrong with it.
+        """
+        item = next(islice(self.documents(), number - 1, None), None)
+        if item is None:
+            place = self.root / self.names[0] if self.single else self.root
+            raise ConfigError(f"there is no document {number}", "--number counts the documents from 1", str(place))
+        if isinstance(item, Document):
+            return item
+        if isinstance(item.error, DeidError):
+            raise item.error
+        raise InputError("the document cannot be read", "look at its format and encoding", item.name)
 
     def files(self) -> Iterator[tuple[str, Source]]:
         """Yield each file as a source of its own, with its relative path without suffix.

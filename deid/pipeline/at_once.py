@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, BinaryIO
 
+from deid.base.errors import ConfigError
 from deid.base.keys import Key
 from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import LazyRecognizer, build_recognizer
-from deid.document import Document, Span
-from deid.pipeline.core import Pipeline, build_pipeline
+from deid.document import Document, Failure, Span
+from deid.io import FORMATS, DocumentFormat
+from deid.io.formats import ReadingOptions
+from deid.io.reading import get_format
+from deid.pipeline.core import Pipeline, Scrubbed, build_pipeline
 from deid.pipeline.options import PipelineOptions
+from deid.pipeline.workers import Timed, process
 
 
 def scrub(text: str, *, key: Key | None = None, **options: Any) -> str:
@@ -37,6 +43,31 @@ def scrub(text: str, *, key: Key | None = None, **options: Any) -> str:
     'Seen by Dr. [NAME] on [DATE].'
     """
     return made(key, PipelineOptions(**options))(text).document.text
+
+
+def scrub_stream(stream: BinaryIO, pipeline: Pipeline, reading: ReadingOptions) -> tuple[bytes, Scrubbed] | Failure:
+    """Scrub the one note of a stream; return it as a file of its format, and what was done, or what went wrong.
+
+    Raises
+    ------
+    ConfigError
+        When the format holds many notes, or the note is too large.
+    DeidError
+        When it cannot be read.
+    """
+    format = get_format(reading.format or "text", FORMATS)
+    if not isinstance(format, DocumentFormat) or format.companions:
+        raise ConfigError("standard input holds one note", "of many records: deid filter")
+    suffix = format.suffixes[0]
+    data = stream.read(reading.max_document + 1)
+    if len(data) > reading.max_document:
+        raise ConfigError("the note of standard input is too large", "raise --max-document, or name a file")
+    document = replace(format.read({suffix: data}, reading), id="text", index=1)
+    result = next(process(Timed(pipeline.of_format(format), reading.timeout), [document]))
+    if isinstance(result, Failure):
+        return result
+    done = result.document if format.carries_spans else result.document.with_spans(())
+    return format.write(done, reading)[suffix], result
 
 
 def find(text: str, **options: Any) -> list[Span]:

@@ -24,6 +24,7 @@ import numpy as np
 from deid.base.draws import draw
 from deid.base.errors import ConfigError, FormatError, require
 from deid.base.files import read_text, write_bytes
+from deid.base.reports import Section
 from deid.document import Document
 from deid.evaluation.proportions import design_effect, effective_words, upper_bound
 from deid.io import Source
@@ -104,6 +105,13 @@ class Audit:
         else:
             said.append("words: too few notes with leaks, or words that were not counted, to say more than of notes")
         return said
+
+    def section(self) -> Section:
+        """Return the bounds by type as a table."""
+        rows = tuple(
+            (kind, f"{n:,}", str(r), str(bad), f"{bound:.2%}") for kind, (n, r, bad, bound) in self.types.items()
+        )
+        return Section("Notes with a leak", ("type", "notes", "read", "with a leak", "at most"), rows)
 
     def as_dict(self) -> dict[str, Any]:
         """Return JSON values."""

@@ -8,13 +8,13 @@ appear whole or not at all, and is not made again.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from deid.base.errors import ConfigError, OutputError
 from deid.base.files import clear_leftovers, make_folder, write_bytes
-from deid.document import Document
+from deid.document import Document, Failure
 from deid.io import CollectionFormat, Format, Source
 
 _NOTE = ".deid-run"
@@ -23,6 +23,13 @@ _NOTE = ".deid-run"
 def list_line(path: str, identifier: str | None = None) -> str:
     """Return the line of a list of documents for one of them: its file and, of a record in it, a tab and the id."""
     return "\t".join(map(_escape, [path] if identifier is None else [path, identifier]))
+
+
+def write_failed(place: Path, failures: Iterable[Failure]) -> None:
+    """Write the list of the documents that failed, for another run; only the user may read it."""
+    lines = "".join(f"{failure.path}\n" for failure in failures)
+    make_folder(place.parent)  # where all failed nobody has made that of OUT
+    write_bytes(place, lines.encode("utf-8", "surrogateescape"), replace=True)
 
 
 def _escape(text: str) -> str:
