@@ -104,6 +104,10 @@ class Release:
     seconds: float = 0.0
     against: PopulationRisk | None = None
 
+    def __repr__(self) -> str:
+        reached = ", ".join(f"{found.name} {found.reached}" for found in self.findings if found.asked is not None)
+        return f"Release({len(self.rows)} of {len(self.original)} rows, method={self.method!r}, {reached})"
+
     @property
     def suppressed(self) -> int:
         """Number of rows that are not published."""

@@ -89,6 +89,10 @@ class Evaluation:
     """Confidence intervals of micro precision, recall and F1 of each table, shape (2, 3); of ``leaks`` (words left
     per document, share of documents without any), shape (2, 2). Empty without resamples."""
 
+    def __repr__(self) -> str:
+        score = self.tables["strict"].micro()
+        return f"Evaluation({len(self.pairing.pairs)} documents, strict F1 {score.f1:.4f})"
+
     @property
     def categories(self) -> tuple[str, ...]:
         """Categories of either side, sorted."""

@@ -24,12 +24,17 @@ from spacy.tokens import Doc, Span
 from deid.base.errors import ConfigError, ModelError, OutputError
 from deid.base.options import options_of, read_options
 from deid.base.private_folder import PrivateFolder
+from deid.base.resources import resource_folder
 from deid.detection import PeopleOptions, RecognizerOptions
+from deid.detection.dial import DIAL_FILE
+from deid.detection.joining import JOINING_FILE
 from deid.detection.options import RULES_ALONE
 from deid.detection.recognizers import build_recognizer
 from deid.document import Document
 from deid.document import Span as Found
-from deid.labeling.tagger import load_model
+from deid.labeling.tagger import available_models, load_model
+from deid.reading.languages import read_language
+from deid.reading.vocabulary import languages
 
 EXPANDED = "deid_expanded"
 """Key of ``doc.user_data``: how many spans were widened to whole tokens of spaCy."""
@@ -133,15 +138,29 @@ class DeidComponent:
         return self.from_bytes(_pack(Path(path)))
 
     def to_bytes(self, exclude: Iterable[str] = ()) -> bytes:
-        """Return the model as bytes (a zip archive)."""
+        """Return the model, and what lies beside it (dial, weights of joining), as bytes (a zip archive).
+
+        Raises
+        ------
+        OutputError
+            When the language is told for each note, so that there is no one model.
+        """
         if self._brought is not None:
             return self._brought
+        if read_language(self.options.language)[1]:
+            raise OutputError("a component of several languages has no one model to save", "name its language")
+        model = self.options.model
+        if model is None:  # the language chose it
+            used = self._recognizer.tagger
+            model = RULES_ALONE if used is None else used.name
         with PrivateFolder() as name:
             folder = Path(name)
-            model = self.options.model
             if model != RULES_ALONE:
                 tagger = load_model(model)
                 tagger.save(folder / _MODEL)
+                source = resource_folder("models") / model if model in available_models() else Path(model)
+                for beside in filter(Path.is_file, (source / DIAL_FILE, source / JOINING_FILE)):
+                    shutil.copyfile(beside, folder / _MODEL / beside.name)
                 model = tagger.name
             (folder / _NAME).write_text(json.dumps(model) + "\n", encoding="utf-8")
             return _pack(folder)
@@ -161,7 +180,9 @@ class DeidComponent:
             if (folder / _MODEL).is_dir():
                 # a tagger has the name of its folder, and says it in every span
                 model = str((folder / _MODEL).rename(folder / "named" / model))
-            self._recognizer = build_recognizer(replace(self.options, model=model))
+            # where the language chose the model, the model says which rules work beside it
+            language = self.options.language if self.options.model else None
+            self._recognizer = build_recognizer(replace(self.options, model=model, language=language))
             self.initialize()  # now, while the folder is there
         self._brought = data
         return self
@@ -245,6 +266,8 @@ def create_deid(
 ) -> DeidComponent:
     """Make the component from a pipeline's configuration: the options of `RecognizerOptions` but those on people.
 
+    Without model and language it reads the language of the pipeline, where there are rules for it, else English.
+
     Raises
     ------
     ConfigError
@@ -253,4 +276,6 @@ def create_deid(
     if not spans_key:
         raise ConfigError("spans_key is empty", "for example: phi")
     given = {option: value for option, value in locals().items() if option in _DEFAULTS and value is not None}
+    if model is None and language is None and nlp.lang in languages():
+        given["language"] = nlp.lang
     return DeidComponent(name, read_options(RecognizerOptions, given), spans_key)

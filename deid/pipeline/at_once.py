@@ -15,7 +15,7 @@ from deid.document import Document, Failure, Span
 from deid.io import FORMATS, DocumentFormat
 from deid.io.formats import ReadingOptions
 from deid.io.reading import get_format
-from deid.pipeline.core import Pipeline, Scrubbed, build_pipeline
+from deid.pipeline.core import Pipeline, Scrubbed, as_document, build_pipeline
 from deid.pipeline.options import PipelineOptions
 from deid.pipeline.workers import Timed, process
 
@@ -89,7 +89,7 @@ def find(text: str, **options: Any) -> list[Span]:
     >>> [(span.start, span.end, span.category) for span in find("Seen by Dr. Alice Baker.")]
     [(12, 23, 'DOCTOR')]
     """
-    return _recognizer(RecognizerOptions(**options)).find(Document("text", text))
+    return _recognizer(RecognizerOptions(**options)).find(as_document(text))
 
 
 def made(key: Key | None, options: PipelineOptions) -> Pipeline:

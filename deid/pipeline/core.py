@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from deid.base.compiled import quick
-from deid.base.errors import ConfigError, require
+from deid.base.errors import ConfigError, InputError, require
 from deid.base.keys import Key
 from deid.detection import Recognizer
 from deid.detection.recognizers import LazyRecognizer, find_with_effect, language_of_labels
@@ -130,6 +130,21 @@ class Scrubbed:
             yield start, end, group
 
 
+def as_document(note: Document | str) -> Document:
+    """Return a text that belongs to no document as one of its own, and a document as it is.
+
+    Raises
+    ------
+    InputError
+        When it is neither, such as a missing value of a data frame.
+    """
+    if isinstance(note, str):
+        return Document("text", note)
+    if not isinstance(note, Document):
+        raise InputError(f"{type(note).__name__} is no text", "give str or Document, and leave missing values out")
+    return note
+
+
 class Pipeline:
     """Scrubs documents.
 
@@ -237,7 +252,7 @@ class Pipeline:
         """
         if isinstance(document, str):
             require(not self.settings.gold, "a text of its own carries no annotations", "leave out gold")
-            document = Document("text", document)
+        document = as_document(document)
         if self.settings.method == "concept-match":
             return self.replace(document, ())
         spans, effect = self._spans(document)

@@ -16,6 +16,7 @@ from spacy import displacy
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
+import deid
 from deid.base.errors import ConfigError, ModelError, OutputError
 from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
@@ -242,3 +243,35 @@ def test_a_folder_with_something_else_is_not_overwritten(nlp: Language, tmp_path
 def test_an_empty_key_is_refused(model: Path) -> None:
     with pytest.raises(ConfigError, match="spans_key is empty"):
         spacy.blank("en").add_pipe("deid", config={"model": str(model), "spans_key": ""})
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("de", "Herr Dr. Jürgen Weiß kam am 3. Mai 2021 in die Klinik, Tel. 0171 5550142"),
+        ("fr", "Mme Claire Fontanel, 58 ans, vue le 3 mai 2021 par le Dr Gagnon, tél. 06 12 34 56 78."),
+        ("en", "Seen by Dr. Alice Baker on 3 May 2019, MRN 4471902; her son Tom called."),
+    ],
+)
+def test_a_pipeline_is_read_in_its_language_and_saved_as_it_is(language: str, text: str) -> None:
+    def found(nlp: Language) -> list[tuple[int, int, str, str]]:
+        doc = nlp(text)
+        return [(span.start_char, span.end_char, span.label_, span.id_) for span in doc.spans["phi"]]
+
+    nlp, again = spacy.blank(language), spacy.blank(language)
+    nlp.add_pipe("deid")
+    again.add_pipe("deid")
+    expected = {(span.start, span.end) for span in deid.find(text, language=language)}
+    assert {span[:2] for span in found(nlp)} == expected
+    recognizer = again.from_bytes(nlp.to_bytes()).get_pipe("deid")._recognizer
+    assert found(again) == found(nlp)
+    used = nlp.get_pipe("deid")._recognizer
+    assert recognizer.fingerprint() == used.fingerprint()
+    assert recognizer.tagger.bias == used.tagger.bias
+
+
+def test_a_pipeline_of_several_languages_is_not_saved() -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("deid", config={"language": "auto"})
+    with pytest.raises(OutputError, match="name its language"):
+        nlp.to_bytes()

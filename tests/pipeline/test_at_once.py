@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import deid
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, InputError
 from deid.base.keys import Key
 
 TEXT = "Seen by Dr. Alice Baker on 3 May 2019."
@@ -25,6 +25,14 @@ def test_find_is_the_recognizer_of_its_options() -> None:
     spans = deid.find(TEXT, **RULES)
     assert spans == recognizer.find(deid.Document("text", TEXT))
     assert [TEXT[span.start : span.end] for span in spans] == ["Alice Baker", "3 May 2019"]
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), b"Dr. Alice Baker", [TEXT]])
+def test_what_is_no_text_is_refused(missing: object) -> None:
+    """As the cells of a data frame without a note are."""
+    for call in (deid.scrub, deid.find, deid.build_pipeline(KEY, deid.PipelineOptions(**RULES))):
+        with pytest.raises(InputError, match=f"{type(missing).__name__} is no text"):
+            call(missing)
 
 
 def test_without_a_key_surrogates_are_consistent_and_nobody_else_can_make_them() -> None:

@@ -384,7 +384,10 @@ def test_a_name_that_is_not_there_has_a_hint(places: Places, arguments: tuple[st
 
 def test_what_a_server_does_not_have_is_told(postgresql: Callable[[], str], tmp_path: Path) -> None:
     place = postgresql()
-    for source, said in ((place, "SCHEMA.TABLE"), (place.replace("/postgres?", "/nowhere?"), "there is no such database")):
+    for source, said in (
+        (place, "SCHEMA.TABLE"),
+        (place.replace("/postgres?", "/nowhere?"), "there is no such database"),
+    ):
         result = run("scrub", source, "--table", "note", "--output", f"sqlite:///{tmp_path}/out.db", "--model", "none")
         assert said in str(result.exception)
 
