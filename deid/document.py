@@ -206,7 +206,8 @@ class Failure:
     index: int | None = None
     """1-based position in the collection."""
     path: str = field(default="", repr=False)
-    """Real path or id, which may carry PHI: only for files that the user asked for, never for messages."""
+    """Real path or id (a line of `deid.base.list_lines`), which may carry PHI: only for files that the user asked for,
+    never for messages."""
 
 
 def kept(items: Iterable[T | Failure], failures: list[Failure]) -> Iterator[T]:

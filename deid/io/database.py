@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from deid.base.errors import ConfigError, DeidError, FormatError, StoreError
+from deid.base.list_lines import list_line
 from deid.base.nearest import nearest
 from deid.base.safe_names import safe_name
 from deid.document import Document, Failure
@@ -190,7 +191,7 @@ class TableSource(Source):
 
     def line(self, key: int | str) -> str:
         """Return what a list of rows that failed says of one: the file, or the table, and the key."""
-        return f"{self.root / self.names[0]}\t{key}"
+        return list_line(str(self.root / self.names[0]), str(key))
 
     @property
     def shown(self) -> Path:

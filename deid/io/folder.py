@@ -41,8 +41,8 @@ def list_files(root: Path) -> Listing:
     """Return all files below ``root`` by name, sorted.
 
     Hidden files and folders, and manifests, are left out and counted; links to folders are not followed, because they
-    can lead in circles. Names that are no files (pipes, sockets, links to nothing) stay in the list, so that reading
-    them fails visibly.
+    can lead in circles. Names that are no files (pipes, sockets, links to nothing and in circles) stay in the list, so
+    that reading them fails visibly.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def list_files(root: Path) -> Listing:
                         listing.skipped["manifests"] += 1
                     elif entry.is_dir(follow_symlinks=False):
                         waiting.append(name)
-                    elif entry.is_dir():
+                    elif _leads_to_folder(entry):
                         listing.skipped["links to folders"] += 1
                     else:
                         listing.names.append(name)
@@ -74,6 +74,14 @@ def list_files(root: Path) -> Listing:
     listing.names.sort()
     listing.unreadable.sort()
     return listing
+
+
+def _leads_to_folder(entry: os.DirEntry[str]) -> bool:
+    """Tell whether a link leads to a folder; one that leads in a circle, or where nobody may look, leads nowhere."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def split_suffix(name: str) -> tuple[str, str]:

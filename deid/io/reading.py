@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from deid.base.errors import ConfigError, DeidError, DuplicateError, FormatError, InputError
 from deid.base.files import os_reason
+from deid.base.list_lines import list_line
 from deid.base.safe_names import safe_name
 from deid.base.spool import TextSet
 from deid.document import Document, Failure
@@ -56,7 +57,7 @@ class Source:
                     continue
                 item = DuplicateError("its id occurred before", "give each document an id of its own")
             shown = safe_name(name, index)
-            yield Failure(shown, item.at(shown), index, str(self.root / name))
+            yield Failure(shown, item.at(shown), index, list_line(str(self.root / name)))
 
     def document(self, number: int) -> Document:
         """Return one document, counted from 1.

@@ -14,6 +14,7 @@ from deid.base.safe_names import safe_name
 from deid.manifest.content import Manifest, listed_files, listing_manifest, log_of, manifest_path, read_manifest
 from deid.manifest.digests import Digest, digest_file, files_below, keyed_digest, public_name, tree_digest
 from deid.manifest.faults import Fault
+from deid.manifest.inputs import input_digest
 from deid.manifest.run import OUT, manifest_key, path_pseudonym
 from deid.manifest.signing import fingerprint_of, is_signed, load_signing_key, signed_by_this_site
 from deid.manifest.stretches import check_stream, gaps, stretches
@@ -265,7 +266,7 @@ def _inputs(inputs: Mapping[str, Path], listing: Manifest, key: Key | None) -> I
         expected = left.pop(path_pseudonym(key, name), None)
         if expected is None:
             yield Fault("added", safe_name(name), "the run did not read this input")
-        elif expected.partition(" ")[0] != digest_file(key, name, path).keyed:
+        elif expected.partition(" ")[0] != input_digest(key, name, path):
             yield Fault("changed", safe_name(name), "this input is not what the run read")
     for name in left:
         yield Fault("missing", name, "the run read an input that is not there")

@@ -46,22 +46,28 @@ class InputFiles:
         """
         for name, path in files:
             state = _state(path)
-            self._noted[name] = (os.fspath(path), self._digest(name, path), state)
+            self._noted[name] = (os.fspath(path), input_digest(self._key, name, path), state)
 
     def told(self) -> dict[str, str]:
         """Return what a manifest says of them, by pseudonym: the checksum, and whether another content is there now."""
         told = {}
         for name, (place, digest, state) in self._noted.items():
             path = Path(place)
-            same = digest == UNREADABLE or (state and _state(path) == state) or self._digest(name, path) == digest
+            same = (
+                digest == UNREADABLE
+                or (state and _state(path) == state)
+                or input_digest(self._key, name, path) == digest
+            )
             told[self._key.pseudonym("file", name)] = digest if same else f"{digest} {CHANGED}"
         return told
 
-    def _digest(self, name: str, path: Path) -> str:
-        try:
-            return digest_file(self._key, name, path).keyed
-        except (DeidError, OSError):
-            return UNREADABLE
+
+def input_digest(key: Key, name: str, path: Path) -> str:
+    """Return what is told of a file that is read: its keyed checksum, or that it cannot be read."""
+    try:
+        return digest_file(key, name, path).keyed
+    except (DeidError, OSError):
+        return UNREADABLE
 
 
 def _state(path: Path) -> _State:

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from deid.base.errors import DeidError, OutputError
 from deid.base.files import write_bytes
 from deid.base.keys import Key, load_key
+from deid.base.list_lines import read_list_line
 from deid.base.resources import resource_folder
 from deid.document import Failure
 from deid.manifest.content import Manifest, listing_manifest, log_of, manifest_path, numbered, plain, read_manifest
@@ -190,7 +191,7 @@ class ManifestRun:
         return place
 
     def _failure(self, failure: Failure, root: Path | None) -> dict[str, str]:
-        path, _, record = failure.path.partition("\t")
+        path, record = read_list_line(failure.path)
         if root is not None and Path(path).is_relative_to(root):
             path = Path(path).relative_to(root).as_posix()
         file = path_pseudonym(self.key, path) if path else failure.name

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from deid.base.errors import ConfigError, DeidError, TakenError
+from deid.base.list_lines import list_line
 from deid.base.safe_names import safe_name
 from deid.document import Document, Failure, Span
 from deid.io import CollectionFormat, Format, Options, Source, Writer, open_writer
 from deid.io.folder import split_suffix
 from deid.phi import LABEL_SETS, map_used_labels
 from deid.pipeline.patients import Patients, patient_of
-from deid.pipeline.resuming import list_line
 from deid.pipeline.workers import Timed, process
 
 R = TypeVar("R")
@@ -161,7 +161,7 @@ class Origin:
         return Failure(self.name, error, self.index, self.path(source))
 
     def path(self, source: Source) -> str:
-        """Return the line of a list of documents for this one (`deid.pipeline.resuming.list_line`)."""
+        """Return the line of a list of documents for this one (`deid.base.list_lines.list_line`)."""
         if isinstance(source.format, CollectionFormat):
             file = source.root / (self.group or source.names[0])
             return list_line(str(next(_existing(file, source.format), file)), self.id)
@@ -310,7 +310,7 @@ class Output:
                 self._take(error)
             # the collection could not be completed, so nothing of it is there
             name = safe_name(self._group or "the output")
-            self.failures.append(Failure(name, error.at(name), None, self._group or ""))
+            self.failures.append(Failure(name, error.at(name), None, list_line(self._group or "")))
             self.lost += self._written
         self._writer = None
 

@@ -14,15 +14,11 @@ from pathlib import Path
 
 from deid.base.errors import ConfigError, OutputError
 from deid.base.files import clear_leftovers, make_folder, write_bytes
+from deid.base.list_lines import read_list_line
 from deid.document import Document, Failure
 from deid.io import CollectionFormat, Format, Source
 
 _NOTE = ".deid-run"
-
-
-def list_line(path: str, identifier: str | None = None) -> str:
-    """Return the line of a list of documents for one of them: its file and, of a record in it, a tab and the id."""
-    return "\t".join(map(_escape, [path] if identifier is None else [path, identifier]))
 
 
 def write_failed(place: Path, failures: Iterable[Failure]) -> None:
@@ -32,20 +28,6 @@ def write_failed(place: Path, failures: Iterable[Failure]) -> None:
     write_bytes(place, lines.encode("utf-8", "surrogateescape"), replace=True)
 
 
-def _escape(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
-
-
-def _unescape(text: str) -> str:
-    plain = {"n": "\n", "r": "\r", "t": "\t"}
-    pieces = text.split("\\\\")
-    for number, piece in enumerate(pieces):
-        for letter, character in plain.items():
-            piece = piece.replace(f"\\{letter}", character)
-        pieces[number] = piece
-    return "\\".join(pieces)
-
-
 def select_files(source: Source, path: Path) -> Source:
     """Return what a list names of a source.
 
@@ -53,7 +35,7 @@ def select_files(source: Source, path: Path) -> Source:
     ----------
     source : Source
     path : Path
-        Lines as `list_line` makes them; files by their path, or relative to the source's folder.
+        Lines as `deid.base.list_lines.list_line` makes them; files by their path, or relative to the source's folder.
 
     Raises
     ------
@@ -71,15 +53,15 @@ def select_files(source: Source, path: Path) -> Source:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        file, tab, identifier = line.removesuffix("\r").partition("\t")
-        name = names.get(_unescape(file)) or names.get(str(Path(_unescape(file)).resolve()))
-        if name is None or (tab and not isinstance(source.format, CollectionFormat)):
+        file, identifier = read_list_line(line.removesuffix("\r"))
+        name = names.get(file) or names.get(str(Path(file).resolve()))
+        if name is None or (identifier is not None and not isinstance(source.format, CollectionFormat)):
             raise ConfigError("IN has no such file", hint, str(path), f"line {number}")
         known = wanted.setdefault(name, set())
-        if not tab:
+        if identifier is None:
             wanted[name] = None  # all of it
         elif known is not None:
-            known.add(_unescape(identifier))
+            known.add(identifier)
     if not wanted:
         raise ConfigError("the list of files is empty", hint, str(path))
     records = {name: frozenset(ids) for name, ids in wanted.items() if ids is not None}

@@ -366,3 +366,7 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     run.inputs.note([("pipe", tmp_path / "pipe"), ("gone", tmp_path / "gone")])
     told = read_manifest(run.finish(out)).run
     assert list(told["inputs"].values()) == ["unreadable"] * 2
+    places = {name: tmp_path / name for name in ("pipe", "gone")}
+    assert faults(out, KEY, inputs=places) == []
+    (tmp_path / "gone").write_bytes(b"x")
+    assert faults(out, KEY, inputs=places) == ["changed"]

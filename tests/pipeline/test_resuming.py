@@ -18,10 +18,11 @@ from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError, OutputError
 from deid.base.files import atomic_files, clear_leftovers
+from deid.base.list_lines import list_line, read_list_line
 from deid.base.resources import resource_folder
 from deid.cli.main import app
 from deid.io import scan
-from deid.pipeline.resuming import RunNote, fingerprint, list_line, select_files
+from deid.pipeline.resuming import RunNote, fingerprint, select_files
 
 TEXT = "Seen by Dr. Alice Baker on 3 May 2019.\n"
 RULES = ("--model", "none", "--policy", "redact")
@@ -183,13 +184,29 @@ def test_records_are_run_again_by_their_ids(key: Path, tmp_path: Path) -> None:
     assert [d.id for d in select_files(source, tmp_path / "list").documents() if hasattr(d, "text")] == ["a\tb", "c\\n"]
 
 
+@pytest.mark.parametrize("name", ["a\nb.txt", "b\r.txt", "c\td.txt", "e\\n.txt", "\udcff.txt", "x\u202e\u2028.txt"])
+def test_files_of_any_name_that_failed_are_run_again(name: str, key: Path, tmp_path: Path) -> None:
+    """Not another one whose name is a part of it."""
+    notes, out = tmp_path / "in", tmp_path / "out"
+    notes.mkdir()
+    for other in ("a", "b.txt", "n.txt"):
+        (notes / other).write_text(TEXT)
+    (notes / name).write_bytes(b"\xff\xfe\x00Z")
+    assert run("scrub", notes, out, "--key-file", key, "--model", "none")[0] == 1
+    told = json.loads((tmp_path / "out.manifest.json").read_text())["run"]
+    assert told["failures"][0]["file"] in told["inputs"]
+    (notes / name).write_text(TEXT)
+    only = ("--files-from", tmp_path / "out.failed", "--keep", "filename")
+    status, said = run("scrub", notes, tmp_path / "again", "--key-file", key, "--model", "none", *only)
+    assert status == 0, said
+    assert [path.name for path in (tmp_path / "again").iterdir()] == [name]
+
+
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=12), st.text(max_size=12))
 def test_a_line_of_the_list_holds_any_name(path: str, identifier: str) -> None:
-    from deid.pipeline.resuming import _unescape
-
     line = list_line(path, identifier)
     assert not re.search("[\n\r]", line)
-    assert tuple(map(_unescape, line.split("\t"))) == (path, identifier)
+    assert read_list_line(line) == (path, identifier)
 
 
 @pytest.mark.parametrize("content", ["", "nowhere.txt\n", "a.txt\tid\n"])
