@@ -11,7 +11,7 @@ from deid.base.errors import ConfigError
 from deid.base.keys import Key
 from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import LazyRecognizer, build_recognizer
-from deid.document import Document, Failure, Span
+from deid.document import Failure, Span
 from deid.io import FORMATS, DocumentFormat
 from deid.io.formats import ReadingOptions
 from deid.io.reading import get_format
