@@ -386,6 +386,19 @@ def hold(descriptor: int) -> bool:
     return True
 
 
+def held_by_another(descriptor: int) -> bool:
+    """Lock a file for as long as it is open; tell whether another process holds it. Where no locks are, none does."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
+    return False
+
+
 def write_bytes(path: Path, data: bytes, *, private: bool = True, replace: bool = False) -> None:
     """Write one small file at once; ``private``, ``replace`` and errors as those of `atomic_files`."""
     with atomic_files([path], private=private, replace=replace) as (stream,):

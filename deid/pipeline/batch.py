@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -317,7 +317,7 @@ def write_each(
         report.there += found
         return found
 
-    with output:
+    with nullcontext() if run is None else closing(run), output:
         report.each(
             watch(output.follow(results(source, work, jobs, keep=keep, skip=skip), report.failures)),
             lambda pair: step(*pair),

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import BinaryIO
 
 from deid.base.errors import ConfigError, OutputError
-from deid.base.files import clear_leftovers, make_folder, write_bytes
+from deid.base.files import clear_leftovers, held_by_another, make_folder, output_error, write_bytes
 from deid.base.list_lines import read_list_line
 from deid.document import Document, Failure
 from deid.io import CollectionFormat, Format, Source
@@ -81,9 +82,12 @@ class RunNote:
     options: str
     """What decides what is written."""
     resume: bool = False
+    _held: list[BinaryIO] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def begin(self) -> int:
         """Write the note, or find the one of the run that goes on; return how many hidden part files it had left.
+
+        The folder is this run's until `close`.
 
         Raises
         ------
@@ -99,6 +103,7 @@ class RunNote:
             if any(path.name != _NOTE for path in self.target.iterdir()):
                 self.end()  # it is this run's: that of the other one is gone
                 raise OutputError("another run has written into the output", "name a new folder")
+            self._hold()
             return 0
         try:
             before = (self.target / _NOTE).read_text().strip()
@@ -111,7 +116,23 @@ class RunNote:
                 "the interrupted run had other options, another input, key or version",
                 "give the same ones, or name a new folder; with --files-from OUT.failed it gets just what failed here",
             )
+        self._hold()
         return clear_leftovers(self.target, deep=True)
+
+    def _hold(self) -> None:
+        try:
+            stream = (self.target / _NOTE).open("rb")
+        except OSError as error:
+            raise output_error(error) from None
+        self._held.append(stream)
+        if held_by_another(stream.fileno()):
+            self.close()
+            raise OutputError("another run is at work in the output", "let it end, or name a new folder")
+
+    def close(self) -> None:
+        """Let other runs go on in the folder."""
+        while self._held:
+            self._held.pop().close()
 
     def end(self) -> None:
         """Take the note away: the run is complete.

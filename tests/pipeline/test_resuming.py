@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -163,6 +164,18 @@ def test_a_run_with_a_vault_goes_on(notes: Path, key: Path, tmp_path: Path) -> N
     assert "other options" in said
     status, said = run("scrub", notes, out, *surrogates, "--vault", vault, "--resume")
     assert (status, bool(re.search(r"(?<![-\d])3 documents were there", said))) == (0, True), said
+
+
+def test_nobody_goes_on_with_a_run_that_is_at_work(notes: Path, key: Path, tmp_path: Path) -> None:
+    """Both would write each note, and each would list as failed what the other wrote."""
+    out = tmp_path / "out"
+    command = ("scrub", notes, out, "--policy", "redact", "--key-file", key, "--model", "none")
+    assert run(*command)[0] == 1
+    with (out / ".deid-run").open("rb") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        said = run(*command, "--resume")[1]
+    assert "another run is at work in the output" in said
+    assert run(*command, "--resume")[0] == 1  # the bad note is still bad
 
 
 def test_a_run_with_a_model_trained_anew_does_not_go_on(notes: Path, key: Path, tmp_path: Path) -> None:
