@@ -71,6 +71,8 @@ class Summary:
     """Further JSON values of the command."""
     lost: str = ""
     """What to tell where manifests of the output were taken away during the run, which fails then."""
+    begun: Path | None = None
+    """A folder in which an interrupted run can go on."""
     started: float = field(default_factory=time.perf_counter)
     run: ManifestRun = field(init=False, repr=False)
     """What `begin` began."""
@@ -84,6 +86,11 @@ class Summary:
             names.append(at.info_name or "")
             at = at.parent
         return " ".join(reversed(names))
+
+    def interrupted(self) -> None:
+        """Say what becomes of a run that the user ends."""
+        if self.begun is not None and (there := sum(path.is_file() for path in self.begun.rglob("[!.]*"))):
+            tell(f"interrupted: {there} files are there, each whole; the same command goes on with --resume")
 
     def take(self, report: Tally) -> None:
         """Take over what a report counts."""

@@ -184,6 +184,7 @@ class NotesRun:
                 "leave out --edits, or name a new folder",
             )
         assert self._target is not None
+        self.told.begun = self._target
         return RunNote(self._target, self.decides(key), resume)
 
     def decides(self, key: Key | None) -> str:

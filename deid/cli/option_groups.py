@@ -166,7 +166,11 @@ def command(function: Any = None, *, brief: type | None = None) -> Any:
         values = {name: flat[name].value(written) for name, written in given.items()}
         built = {name: kind(**{field: values.pop(field) for field in names}) for name, (kind, names) in groups.items()}
         told = Summary(context, said)
-        told.finish(function(told, **built, **values) or 0)
+        try:
+            told.finish(function(told, **built, **values) or 0)
+        except KeyboardInterrupt:
+            told.interrupted()
+            raise
 
     shown: Any = functools.update_wrapper(run, function)
     shown.__annotations__ = {}

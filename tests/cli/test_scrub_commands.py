@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -267,7 +268,7 @@ def test_a_pipe_hears_nothing_and_ctrl_c_leaves_no_torn_file(tmp_path: Path) -> 
     os.killpg(run_.pid, signal.SIGINT)
     _, said = run_.communicate(timeout=300)
     assert run_.returncode == 130
-    assert said == ""
+    assert re.fullmatch(r"interrupted: \d+ files are there, each whole; the same command goes on with --resume\n", said)
     # a part file may be left by an interruption in the very moment of its making; it is hidden, so nobody reads it
     files = [f for f in (tmp_path / "out").iterdir() if not f.name.startswith(".deid-")]
     assert 0 < len(files) < 1500
