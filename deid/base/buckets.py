@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deid.base.arrays import IndexArray
 from deid.base.private_folder import PrivateFolder
 
 _PARTS = 256
@@ -83,3 +85,60 @@ class Buckets:
     def _path(self, number: int) -> Path:
         assert self._folder is not None
         return Path(self._folder.name) / f"{number:03}"
+
+
+def step_of(many: int) -> np.uint64:
+    """Return by what 0, 1, ... up to ``many`` are multiplied, so that they are spread evenly and keep their order."""
+    return np.uint64(((1 << 64) - 1) // max(many, 1))
+
+
+def distinct(records: Words) -> Words:
+    """Return the different records in the order of their numbers."""
+    ordered = records[np.lexsort(records.T[::-1])]
+    return ordered[runs_of(ordered)[0]]
+
+
+def runs_of(records: Words) -> tuple[IndexArray, IndexArray]:
+    """Return where runs of equal records start, and how many are in each."""
+    starts = np.flatnonzero(np.append([True] * bool(len(records)), (records[1:] != records[:-1]).any(axis=1)))
+    return starts, np.diff(np.append(starts, len(records)))
+
+
+def connected(pairs: Iterable[Words]) -> Iterator[Words]:
+    """Yield what hangs together by pairs of numbers that are spread evenly: the lowest number with each of the others.
+
+    Each number is joined with the lowest one among its neighbours, and they with it, until all of them are neighbours
+    of one; on disk while they are many (Rastogi et al., "Finding connected components in map-reduce in logarithmic
+    rounds", ICDE 2013: hash-to-min).
+
+    Yields
+    ------
+    uint64 array, shape (pairs, 2)
+        Distinct and in order, all pairs with one lowest number in the same array.
+    """
+    with ExitStack() as stack:
+
+        def both_ways(pairs: Iterable[Words]) -> Buckets:
+            ways = stack.enter_context(Buckets(2))
+            for some in pairs:
+                own = some[some[:, 0] != some[:, 1]]
+                ways.add(own)
+                ways.add(own[:, ::-1])
+            return ways
+
+        ways, moved = both_ways(pairs), [True]
+        while any(moved):
+            moved = []
+            ways = both_ways(_nearer(ways, moved))
+        for part in map(distinct, ways.parts()):
+            yield part[part[:, 0] < part[:, 1]]
+
+
+def _nearer(ways: Buckets, moved: list[bool]) -> Iterator[Words]:
+    """Yield each number and its neighbours with the lowest of them; tell whether any was joined with others too."""
+    for part in map(distinct, ways.parts()):
+        start, size = runs_of(part[:, :1])
+        low = part[start].min(axis=1)
+        moved.append(bool(((low < part[start, 0]) & (size > 1)).any()))
+        yield np.stack([part[:, 1], np.repeat(low, size)], axis=1)
+        yield np.stack([part[start, 0], low], axis=1)

@@ -17,7 +17,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Generic, TypeVar, overload
+from typing import IO, Any, Generic, TypeVar, overload
 
 from deid.base.errors import OutputError
 from deid.base.files import os_reason
@@ -49,8 +49,12 @@ def _writing() -> Iterator[None]:
     ) from None
 
 
+def _file() -> IO[bytes]:
+    return tempfile.TemporaryFile(prefix="deid-", buffering=0)
+
+
 class Spool(Sequence[T], Generic[T]):
-    """Values in the order in which they were added; memory holds eight bytes of each.
+    """Values in the order in which they were added, in a file; another one tells where each of them begins.
 
     Parameters
     ----------
@@ -65,25 +69,28 @@ class Spool(Sequence[T], Generic[T]):
 
     def __init__(self, write: Callable[[T], Any], read: Callable[[Any], T]) -> None:
         self._write, self._read = write, read
-        self._starts = array("Q", [0])
-        self._waiting = bytearray()
-        self._written = 0
+        self._count = self._size = 0
+        self._waiting, self._starts = bytearray(), array("Q", [0])
         with _writing():
-            self._file = tempfile.TemporaryFile(prefix="deid-", buffering=0)  # noqa: SIM115  # closed with the value
+            self._file, self._index = _file(), _file()  # closed with the value
 
     def add(self, value: T) -> None:
         """Take a value."""
-        self._waiting += json.dumps(self._write(value), separators=(",", ":")).encode("ascii")
-        self._starts.append(self._written + len(self._waiting))
+        own = json.dumps(self._write(value), separators=(",", ":")).encode("ascii") + b"\n"
+        self._waiting += own
+        self._count += 1
+        self._size += len(own)
+        self._starts.append(self._size)
         if len(self._waiting) > _HELD:
             self._put_away()
 
     def _put_away(self) -> None:
         with _writing():
-            while self._waiting:
-                done = self._file.write(self._waiting) or 0
-                self._written += done
-                del self._waiting[:done]
+            for file, waiting in ((self._file, self._waiting), (self._index, self._starts)):
+                rest = memoryview(waiting).cast("B")
+                while rest:
+                    rest = rest[file.write(rest) or 0 :]
+        self._waiting, self._starts = bytearray(), array("Q")
 
     def mapped(self, change: Callable[[T], T]) -> Spool[T]:
         """Return the same values, each of them changed when it is read; none may be added any more."""
@@ -94,7 +101,7 @@ class Spool(Sequence[T], Generic[T]):
 
     def __len__(self) -> int:
         """Return the number of values."""
-        return len(self._starts) - 1
+        return self._count
 
     @overload
     def __getitem__(self, number: int) -> T: ...
@@ -109,23 +116,18 @@ class Spool(Sequence[T], Generic[T]):
         if not 0 <= number < len(self):
             raise IndexError(number)
         self._put_away()
-        start, end = self._starts[number], self._starts[number + 1]
+        start, end = array("Q", os.pread(self._index.fileno(), 16, 8 * number))
         return self._read(json.loads(os.pread(self._file.fileno(), end - start, start)))
 
     def __iter__(self) -> Iterator[T]:
         """Yield the values in order, many at a time from disk."""
         self._put_away()
-        first, many = 0, len(self)
-        while first < many:
-            last = first + 1
-            while last < many and self._starts[last] - self._starts[first] < _HELD:
-                last += 1
-            start = self._starts[first]
-            whole = os.pread(self._file.fileno(), self._starts[last] - start, start)
-            for number in range(first, last):
-                own = whole[self._starts[number] - start : self._starts[number + 1] - start]
+        place, rest = 0, b""
+        while block := os.pread(self._file.fileno(), max(_HELD, len(rest)), place):
+            place += len(block)
+            *whole, rest = (rest + block).split(b"\n")
+            for own in whole:
                 yield self._read(json.loads(own))
-            first = last
 
 
 def in_order(

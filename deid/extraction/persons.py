@@ -6,18 +6,22 @@ contradict (two birth dates of one person) comes back as the share of the person
 
 from __future__ import annotations
 
+import heapq
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 import numpy as np
 
 from deid.base.arrays import IntArray
-from deid.base.buckets import Buckets, Words
+from deid.base.buckets import Buckets, Words, connected, distinct, runs_of, step_of
 from deid.base.late import pd
+from deid.base.spool import Spool, in_order
 from deid.linkage.columns import WHO, is_stand_in, kind_of, kinds_of, most_shared, one_person, sure_of
-from deid.linkage.exact import hashes_of, key_hashes
-from deid.linkage.linking import PERSON, LinkOptions, Prepared, Whole, link_table, prepare
+from deid.linkage.exact import hashes_of, key_hashes, number_hashes, numbered
+from deid.linkage.linking import PERSON, LinkOptions, Whole, link_table, prepare
 from deid.table.cell_text import text_list
 
 LINKED = (
@@ -25,8 +29,10 @@ LINKED = (
     *("phone", "email", "street", "zip", "city", "sex"),
 )
 """Columns of the view by which notes are linked; the last two alone tell nobody."""
-_LINKS = 1 << 22
-"""Links between notes that are held before they are followed."""
+_OFTEN = 100
+"""Numbers of a column that are counted at a time; no more than twenty can stand in so many rows as no person has."""
+_AT_ONCE = 50_000
+"""Numbers that are put away at a time."""
 _TELLING = LINKED[:-2]
 
 
@@ -34,12 +40,12 @@ _TELLING = LINKED[:-2]
 class WhoIsWho:
     """The persons of notes and of the rows of a table."""
 
-    notes: IntArray = field(repr=False)
+    notes: Sequence[int] = field(repr=False)
     """Of each note: 0, 1, ... in the order of their first notes."""
     rows: list[str] = field(default_factory=list, repr=False)
     """Of each row of the table, by name (`person_name`); a person of its own where it is of no note's."""
-    contradicted: Mapping[tuple[int, str], float] = field(default_factory=dict, repr=False)
-    """Note and column -> share of the person's notes that say the same, where others contradict."""
+    contradicted: Sequence[tuple[int, str, float]] = field(default=(), repr=False)
+    """Notes in their order, columns, and the share of the person's notes that say the same, where others contradict."""
 
 
 def person_name(number: int) -> str:
@@ -82,7 +88,7 @@ def who_is_who(
     """
     said = LinkOptions(method=method, kind=(f"{on}=number",) if on and kind_of(on) in ("none", "id") else ())
     frame, sure = _frames(patients, values, confidence)
-    contradicted: dict[tuple[int, str], float] = {}
+    contradicted: list[tuple[int, str, float]] = []
     if whole is None and table is None and not frame[list(_TELLING)].notna().any(axis=None):
         # a patient's id is no number, so that it cannot be that of a note without one
         found = [str(n) if own is None else f" {own}" for n, own in enumerate(patients)]
@@ -90,14 +96,11 @@ def who_is_who(
         tables = [frame] if table is None else [frame, table.drop(columns=PERSON, errors="ignore")]
         linked = link_table(tables, said, fixed=True, confidence=sure, whole=whole)
         found = linked.person
-        for row, column, share in linked.contradictions[["row", "column", "share"]].itertuples(index=False):
-            if row <= len(frame):
-                contradicted[row - 1, column] = share
+        listed = linked.contradictions[["row", "column", "share"]].itertuples(index=False)
+        contradicted = sorted((row - 1, column, share) for row, column, share in listed if row <= len(frame))
     numbers: dict[str, int] = {}
     named = [numbers.setdefault(own, len(numbers)) for own in found]
-    return WhoIsWho(
-        np.array(named[: len(frame)], np.int64), list(map(person_name, named[len(frame) :])), contradicted
-    )  # fmt: skip
+    return WhoIsWho(named[: len(frame)], list(map(person_name, named[len(frame) :])), contradicted)
 
 
 def _frames(
@@ -112,148 +115,175 @@ Part = tuple[IntArray, Sequence[str | None], Sequence[Mapping[str, str]], Sequen
 """Numbers of notes, their patients, what they say, and how sure that is."""
 
 
-def who_is_who_in_parts(
-    parts: Callable[[], Iterable[Part]], part_of: Callable[[IntArray], Part], many: int
-) -> WhoIsWho:
+def who_is_who_in_parts(parts: Iterable[Part], part_of: Callable[[IntArray], Part], many: int) -> WhoIsWho:
     """Return what `who_is_who` with exact rules returns, when it is more than memory should hold.
 
     Rows that no rule compares, directly or by way of others, have nothing to do with each other. So the keys of all
-    notes are collected first, as hashes (on disk, when they are many), and the notes that hang together are linked a
-    part at a time.
+    notes are collected first, as hashes, and the notes that hang together are linked a part at a time. What is known of
+    each note waits on disk, when they are many.
 
     Parameters
     ----------
-    parts : callable
-        Yields all notes in order; called several times.
+    parts : iterable
+        All notes in order.
     part_of : callable
         Returns some notes by their numbers.
     many : int
         Number of notes; up to twice a part of `parts` are in memory at once, or as many as hang together.
     """
-    told: set[str] = set()
+    step = step_of(many)
     most = 0
-    for part in parts():
-        told.update(*part[2])
-        most = max(most, len(part[0]))
-    patients_only = not told.intersection(_TELLING)
-    kinds = {} if patients_only else kinds_of(pd.DataFrame({name: ["x"] for name in LINKED if name in told}))
-    whole = Whole(kinds)
-    persons = _connected(parts, whole, many)
-    if kinds and (found := _stand_ins(parts, whole, many)):
-        whole = Whole(kinds, found)
-        persons = _connected(parts, whole, many)
-    first = np.full(int(persons.max(initial=-1)) + 1, many, np.int64)
-    np.minimum.at(first, persons, np.arange(many))
-    persons = first[persons]  # of each note the first one that it hangs together with, until it is known better
-    contradicted: dict[tuple[int, str], float] = {}
-    for held in _batches(persons, most):
-        rows = np.sort(held)
-        own = who_is_who(*part_of(rows)[1:], whole=None if patients_only else whole)
-        start = np.full(int(own.notes.max()) + 1, many, np.int64)
-        np.minimum.at(start, own.notes, rows)
-        persons[rows] = start[own.notes]
-        contradicted |= {(int(rows[row]), column): share for (row, column), share in own.contradicted.items()}
-    numbers = np.cumsum(persons == np.arange(many)) - 1
-    return WhoIsWho(numbers[persons], [], contradicted)
+    with _Collected() as collected, Buckets(2) as first:
+        for part in parts:
+            rows = part[0].astype(np.uint64) * step
+            most = max(most, len(rows))
+            first.add(np.stack([rows, rows], axis=1))  # each note is a person of its own until it is known better
+            collected.add(part, rows)
+        whole = collected.whole(most_shared(many))
+
+        def contradicted() -> Iterator[tuple[int, str, float]]:
+            for rows in _batches(connected(collected.links(whole)), most):
+                numbers = (rows // step).astype(np.int64)
+                own = who_is_who(*part_of(numbers)[1:], whole=whole)
+                person, start = np.asarray(own.notes), np.unique(own.notes, return_index=True)[1]
+                first.add(np.stack([rows, rows[start[person]]], axis=1))
+                yield from ((int(numbers[row]), column, share) for row, column, share in own.contradicted)
+
+        found = in_order(contradicted(), itemgetter(0, 1), list, tuple)
+        return WhoIsWho(_numbered(first), [], found)
 
 
-def _ready(part: Part, whole: Whole) -> Prepared:
-    frame, sure = _frames(*part[1:])
-    return prepare([frame], LinkOptions(method="exact"), fixed=True, confidence=sure, whole=whole)
+class _Collected:
+    """What is known of all notes before they are linked: their keys, and what stands in many of them."""
+
+    def __init__(self) -> None:
+        self._kinds = kinds_of(pd.DataFrame({name: ["x"] for name in LINKED}))
+        self._telling = False
+        self._often: dict[str, Counter[object]] = {}
+        self._left_out: dict[str, set[object]] = {}
+        self._keys, self._numbers, self._by_key = Buckets(3), Buckets(4), Buckets(2)
+
+    def __enter__(self) -> _Collected:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for one in (self._keys, self._numbers, self._by_key):
+            one.__exit__()
+
+    def add(self, part: Part, rows: Words) -> None:
+        """Take some notes, whose numbers are ``rows``."""
+        known = np.flatnonzero([patient is not None for patient in part[1]])
+        if len(known):
+            named = pd.Series([own for own in part[1] if own is not None], dtype="string")
+            hashes = hashes_of(pd.DataFrame({"patient": text_list(named, key=True)}))
+            self._keys.add(np.stack([rows[known], hashes, np.zeros_like(hashes)], axis=1))
+        if set().union(*part[2]).isdisjoint(_TELLING):
+            return
+        self._telling = True
+        frame, sure = _frames(*part[1:])
+        ready = prepare(
+            [frame], LinkOptions(method="exact"), fixed=True, confidence=sure, whole=Whole(self._kinds)
+        )  # fmt: skip
+        rows, records = rows[ready.order], ready.records
+        hashes, shared, of = key_hashes(sure_of(records))
+        self._keys.add(np.stack([rows[of], hashes, shared], axis=1))
+        who = [np.where(records[name].notna(), number_hashes(records[name]), 0) for name in WHO]
+        for name in numbered(records):
+            cells = records[name].dropna()
+            told = [own[cells.index] for own in who]
+            self._numbers.add(np.stack([rows[cells.index], number_hashes(cells), *told], axis=1))
+            self._left_out.setdefault(name, set()).update(value for value in set(cells) if is_stand_in(value))
+            self._often[name] = _counted(self._often.get(name, Counter()), cells)
+
+    def whole(self, most: int) -> Whole | None:
+        """Return what was seen of all notes, once; None where patients' ids alone tell whose they are.
+
+        ``most`` are the notes in which a number may stand (`deid.linkage.columns.most_shared`).
+        """
+        of: dict[int, tuple[str, object]] = {}
+        for name, counted in self._often.items():
+            hashes = number_hashes(pd.Series(list(counted), name=name, dtype=object))
+            of |= {number: (name, value) for number, value in zip(hashes.tolist(), counted, strict=True)}
+        rows = Counter[int]()
+        told: dict[int, list[Counter[object]]] = {number: [Counter() for _ in WHO] for number in of}
+        for part in self._numbers.parts():
+            for number, *who in part[np.isin(part[:, 1], np.array(list(of), np.uint64)), 1:].tolist():
+                rows[number] += 1
+                for counter, value in zip(told[number], who, strict=True):
+                    counter[value] += value != 0  # of what is missing
+        for number, (name, value) in of.items():
+            if rows[number] > most and not one_person(told[number]):
+                self._left_out[name].add(value)
+        return Whole(self._kinds, self._left_out) if self._telling else None
+
+    def links(self, whole: Whole | None) -> Iterator[Words]:
+        """Yield pairs of notes that have a key or a patient in common, once."""
+        stand_ins = {} if whole is None else whole.stand_ins
+        left_out = [number_hashes(pd.Series(list(own), name=name, dtype=object)) for name, own in stand_ins.items()]
+        for part in self._keys.parts():
+            self._by_key.add(part[~np.isin(part[:, 2], np.concatenate([np.empty(0, np.uint64), *left_out]))][:, [1, 0]])
+        for part in map(distinct, self._by_key.parts()):
+            start, size = runs_of(part[:, :1])
+            yield np.stack([np.repeat(part[start, 1], size), part[:, 1]], axis=1)
 
 
-def _connected(parts: Callable[[], Iterable[Part]], whole: Whole, many: int) -> IntArray:
-    """Return for each note the number of the notes that it hangs together with, by keys and by patients."""
-    labels = np.arange(many)
-    links: list[IntArray] = []
-    held = 0
-    with Buckets(2) as keys:
-        for part in parts():
-            numbers = part[0]
-            known = np.flatnonzero([patient is not None for patient in part[1]])
-            if len(known):
-                named = pd.Series([own for own in part[1] if own is not None], dtype="string")
-                hashes = hashes_of(pd.DataFrame({"patient": text_list(named, key=True)}))
-                keys.add(np.stack([hashes, numbers[known].astype(np.uint64)], axis=1))
-            if whole.kinds:
-                ready = _ready(part, whole)
-                hashes, places = key_hashes(sure_of(ready.records))
-                rows = numbers[np.asarray(ready.order)[places]]
-                keys.add(np.stack([hashes, rows.astype(np.uint64)], axis=1))
-        for found in keys.parts():
-            found = found[np.lexsort((found[:, 1], found[:, 0]))]
-            same = (found[1:, 0] == found[:-1, 0]) & (found[1:, 1] != found[:-1, 1])
-            links.append(np.stack([found[:-1, 1][same], found[1:, 1][same]], axis=1).astype(np.int64))
-            held += len(links[-1])
-            if held > _LINKS:
-                labels, links, held = _linked(labels, links), [], 0
-    return _linked(labels, links)
+def _counted(held: Counter[object], values: Iterable[object]) -> Counter[object]:
+    """Return counts of values with more of them: of those that are frequent, each too low by the same or less.
+
+    Misra and Gries 1982, "Finding repeated elements".
+    """
+    held.update(values)
+    if len(held) <= _OFTEN:
+        return held
+    least = heapq.nlargest(_OFTEN + 1, held.values())[-1]
+    return Counter({value: count - least for value, count in held.items() if count > least})
 
 
-def _linked(labels: IntArray, links: Sequence[IntArray]) -> IntArray:
-    """Return of each note the number of what it hangs together with, when more links are known."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    a, b = labels[np.concatenate([np.empty((0, 2), np.int64), *links])].T
-    many = len(labels)
-    graph = coo_array((np.ones(len(a), np.int8), (a, b)), shape=(many, many))
-    return connected_components(graph, directed=False)[1].astype(np.int64)[labels]
+def _batches(pairs: Iterable[Words], most: int) -> Iterator[Words]:
+    """Yield the numbers that hang together with others, in order, those of ``most`` pairs or a few more at a time."""
+    for part in pairs:
+        while len(part):
+            end = np.searchsorted(part[:, 0], part[min(most, len(part)) - 1, 0], side="right")
+            yield np.unique(part[:end])
+            part = part[end:]
 
 
-def _stand_ins(parts: Callable[[], Iterable[Part]], whole: Whole, many: int) -> dict[str, set[object]]:
-    """Return what stands for no number in all notes, by column of their records."""
-    limit = most_shared(many)
-    often: set[int] = set()
+def _numbered(first: Buckets) -> Spool[int]:
+    """Return the number of each note's person: 0, 1, ... in the order of their first notes.
 
-    def numbered() -> Iterator[tuple[str, pd.DataFrame, Words]]:
-        for part in parts():
-            records = _ready(part, whole).records
-            for name in map(str, records):
-                if name == "phone" or name.startswith("number_"):
-                    own = records[records[name].notna()]
-                    named = pd.DataFrame({"value": own[name].astype(str), "column": name})
-                    yield name, own, hashes_of(named)
-
-    with Buckets(1) as values:
-        for _, _, hashes in numbered():
-            values.add(hashes[:, None])
-        for found in values.parts():
-            different, counts = np.unique(found[:, 0], return_counts=True)
-            often.update(different[counts > limit].tolist())
-    counted: dict[tuple[str, object], list[Counter[object]]] = {}
-    left_out: dict[str, set[object]] = {}
-    wanted = np.array(sorted(often), np.uint64)
-    for name, own, hashes in numbered():
-        left_out.setdefault(name, set()).update(value for value in set(own[name]) if is_stand_in(value))
-        for _, row in own[np.isin(hashes, wanted)].iterrows():
-            told = counted.setdefault((name, row[name]), [Counter() for _ in WHO])
-            for counter, column in zip(told, WHO, strict=True):
-                if isinstance(row.get(column), str):  # what is missing may be NaN
-                    counter[row[column]] += 1
-    for (name, value), told in counted.items():
-        if not one_person(told):
-            left_out.setdefault(name, set()).add(value)
-    return left_out
+    What comes are pairs of a note and the first one of its person; of several of one note the lowest counts.
+    """
+    count = 0
+    found: Spool[int] = Spool(int, int)
+    with Buckets(2) as persons, Buckets(2) as notes:
+        for part in map(distinct, first.parts()):
+            persons.add(part[runs_of(part[:, :1])[0]][:, ::-1])
+        for part in map(distinct, persons.parts()):
+            start, size = runs_of(part[:, :1])
+            numbers = np.repeat(np.arange(count, count + len(start)), size)
+            notes.add(np.stack([part[:, 1], numbers.astype(np.uint64)], axis=1))
+            count += len(start)
+        for part in map(distinct, notes.parts()):
+            for number in part[:, 1].tolist():
+                found.add(number)
+    return found
 
 
-def ends_of(numbers: IntArray) -> IntArray:
-    """Return where runs of equal numbers end."""
-    return np.flatnonzero(np.append(np.diff(numbers) != 0, [True] * bool(len(numbers)))) + 1
+def grouped(persons: Iterable[int], many: int) -> Iterator[tuple[int, list[int]]]:
+    """Yield each person's number with the numbers of its notes, in order; on disk when they are many.
 
-
-def _batches(persons: IntArray, most: int) -> Iterator[IntArray]:
-    """Yield the notes that hang together with others, ``most`` of them at a time or a few more."""
-    order = np.argsort(persons, kind="stable")
-    waiting: list[IntArray] = []
-    start = held = 0
-    for end in ends_of(persons[order]):
-        if end - start > 1:
-            waiting.append(order[start:end])
-            held += end - start
-            if held >= most:
-                yield np.concatenate(waiting)
-                waiting, held = [], 0
-        start = end
-    if waiting:
-        yield np.concatenate(waiting)
+    Parameters
+    ----------
+    persons : iterable of int
+        Of each note.
+    many : int
+        A number above all of them.
+    """
+    step, start, rest = step_of(many), 0, iter(persons)
+    with Buckets(2) as notes:
+        while len(own := np.fromiter(itertools.islice(rest, _AT_ONCE), np.uint64)):
+            notes.add(np.stack([own * step, np.arange(start, start + len(own), dtype=np.uint64)], axis=1))
+            start += len(own)
+        for part in map(distinct, notes.parts()):
+            for first, size in zip(*runs_of(part[:, :1]), strict=True):
+                yield int(part[first, 0] // step), part[first : first + size, 1].tolist()

@@ -21,8 +21,9 @@ from deid.base.errors import ConfigError, InputError, require
 from deid.base.files import together
 from deid.base.late import pd
 from deid.base.nearest import nearest
+from deid.base.spool import Spool
 from deid.extraction.notes import COLUMNS, MANY, PERSONAL, Fact
-from deid.extraction.persons import LINKED, Part, WhoIsWho, ends_of, person_name, who_is_who, who_is_who_in_parts
+from deid.extraction.persons import LINKED, Part, WhoIsWho, grouped, person_name, who_is_who, who_is_who_in_parts
 from deid.linkage.linking import PERSON
 from deid.linkage.look_alikes import LookAlikes, count_look_alikes
 from deid.table.table_files import read_table
@@ -125,18 +126,18 @@ def build_view(
     if persons is None:
         return ExtractedView(held, link_notes(held).notes, by).whole()
     numbers: dict[str, int] = {}
-    of = np.array([numbers.setdefault(own, len(numbers)) for own in persons], np.int64)
+    of = [numbers.setdefault(own, len(numbers)) for own in persons]
     return ExtractedView(held, of, by, list(numbers).__getitem__).whole()
 
 
 class ExtractedView:
-    """The rows and places of an identifier view, made from the facts of notes when they are asked for.
+    """The rows and places of an identifier view, made from the facts of notes; on disk.
 
     Parameters
     ----------
     notes : sequence of NoteFacts
         In memory or on disk (`deid.base.spool`); they are read several times.
-    persons : int64 array
+    persons : sequence of int
         Number of each note's person: 0, 1, ... in the order of their first notes.
     by : str
         ``person`` or ``note``: what a row is.
@@ -150,17 +151,19 @@ class ExtractedView:
     """
 
     def __init__(
-        self, notes: Sequence[NoteFacts], persons: IntArray, by: str, name: Callable[[int], str] = person_name
+        self, notes: Sequence[NoteFacts], persons: Sequence[int], by: str, name: Callable[[int], str] = person_name
     ) -> None:
         require(by in ("person", "note"), "a row is a note or a person", "for example: --by person")
         self._notes, self._of, self._by, self._name = notes, persons, by, name
-        self.persons = int(persons.max(initial=-1)) + 1
+        self.persons = max(persons, default=-1) + 1
         self.rows = self.persons if by == "person" else len(notes)
+        self._told: Spool[dict[str, object]] = Spool(dict, dict)
         found: Counter[str] = Counter()
         filled: Counter[str] = Counter()
         self.nameless = 0
         """Rows that tell neither name nor record number."""
         for row, disagree in self._settled():
+            self._told.add(row)
             found.update(disagree)
             filled.update(column for column in COLUMNS if column in row)
             self.nameless += "name" not in row and "mrn" not in row
@@ -173,22 +176,22 @@ class ExtractedView:
         if self._by == "note":
             for note, person in zip(self._notes, self._of, strict=True):
                 values, disagree = _settle_note(note)
-                yield {"person": self._name(int(person)), "document": note.document, **values}, disagree
+                yield {"person": self._name(person), "document": note.document, **values}, disagree
             return
-        for person, members in grouped(self._of):
-            joined, disagree = _settle_person([_settle_note(self._notes[int(n)])[0] for n in members])
+        for person, members in grouped(self._of, self.persons):
+            joined, disagree = _settle_person([_settle_note(self._notes[n])[0] for n in members])
             yield {"person": self._name(person), "notes": len(members), **joined}, disagree
 
     def _places(self) -> Iterator[tuple[object, ...]]:
-        for number, note in enumerate(self._notes):
-            row = number if self._by == "note" else int(self._of[number])
+        rows = itertools.count() if self._by == "note" else self._of
+        for row, note in zip(rows, self._notes, strict=False):
             for f in note.facts:
                 yield note.document, f.start, f.end, row, f.column, f.value, round(f.confidence, 4)
 
     def frames(self, most: int | None = None) -> Iterator[pd.DataFrame]:
         """Yield the rows (`IdentifierView.frame`), ``most`` at a time; at least one frame."""
         columns = ["person", "document" if self._by == "note" else "notes", *self.filled]
-        return _frames((row for row, _ in self._settled()), columns, most)
+        return _frames(iter(self._told), columns, most)
 
     def places(self, most: int | None = None) -> Iterator[pd.DataFrame]:
         """Yield where values come from (`IdentifierView.provenance`), ``most`` at a time; at least one frame."""
@@ -221,15 +224,6 @@ def _frames(rows: Iterator[Any], columns: Sequence[str], most: int | None) -> It
         yield pd.DataFrame(held, columns=list(columns))
         if not most or not (held := list(itertools.islice(rows, most))):
             return
-
-
-def grouped(persons: IntArray) -> Iterator[tuple[int, IntArray]]:
-    """Yield each person's number with the numbers of its notes, in order."""
-    order = np.argsort(persons, kind="stable")
-    start = 0
-    for end in ends_of(persons[order]):
-        yield int(persons[order[start]]), order[start:end]
-        start = end
 
 
 def _settle_note(note: NoteFacts) -> tuple[dict[str, str], list[str]]:
@@ -302,7 +296,7 @@ def link_notes(
     """
     if method == "exact" and table is None and len(notes) > _PART:
         return who_is_who_in_parts(
-            lambda: _parts(notes), lambda rows: _told(rows, [notes[int(n)] for n in rows]), len(notes)
+            _parts(notes), lambda rows: _told(rows, [notes[n] for n in rows.tolist()]), len(notes)
         )
     return who_is_who(*_told(np.arange(len(notes)), notes)[1:], method=method, table=table, on=on)
 

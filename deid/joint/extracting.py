@@ -12,10 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from deid.base.errors import ConfigError, require
 from deid.base.late import pd
@@ -25,8 +24,8 @@ from deid.detection.known import Known, KnownRecognizer
 from deid.detection.recognizers import build_recognizer
 from deid.document import Document, Failure, kept
 from deid.extraction import Fact, IdentifierView, note_facts
-from deid.extraction.persons import WhoIsWho, person_name
-from deid.extraction.view import ExtractedView, NoteFacts, grouped, join_table, link_notes
+from deid.extraction.persons import WhoIsWho, grouped, person_name
+from deid.extraction.view import ExtractedView, NoteFacts, join_table, link_notes
 from deid.io import Source
 from deid.linkage.clustering import similar_names
 from deid.linkage.columns import kind_of
@@ -249,7 +248,7 @@ def extract_files(
     recognizer = None if said.gold else build_recognizer(said, people.recognizer(language))
     ran: list[Round] = []
     before: Sequence[NoteFacts] | None = None
-    weaker: dict[tuple[str, str, str], float] = {}
+    weaker: Mapping[str, Shares] = {}
     while True:
         failures: list[Failure] = []
         work = _Reading(recognizer, patients, language, said.date_field, said.as_of, known)
@@ -257,12 +256,8 @@ def extract_files(
         for _, note in kept(watch(results(source, work, jobs)), failures):
             read.add(note)
         who = link_notes(read.mapped(partial(_weakened, weaker=weaker)), method=link, table=table, on=on)
-        for (row, column), share in sorted(who.contradicted.items()):
-            note = read[row]
-            for fact in (f for f in note.facts if f.column == column):
-                place = note.document, column, fact.value
-                weaker[place] = min(share, weaker.get(place, 1.0))
-        notes = read.mapped(partial(_weakened, weaker=weaker.copy()))
+        weaker = _weaker(read, who, weaker)
+        notes = read.mapped(partial(_weakened, weaker=weaker))
         counted, same = _round(notes, before, who)
         ran.append(counted)
         if recognizer is None or len(ran) == rounds or same:
@@ -271,7 +266,7 @@ def extract_files(
         identifiers, of = _learnt(notes, who, listed, table)
         known = KnownRecognizer(identifiers, Patients(table=of).of, people.fields, language, alike=similar_names)
         recognizer = build_recognizer(said, known)
-    contradicted = Counter(column for _, column, _ in weaker)
+    contradicted = Counter(column for own in weaker.values() for column, _ in own)
     view = ExtractedView(notes, who.notes, by)
     return Extraction(view, len(notes), tuple(ran), dict(sorted(contradicted.items())), failures, recognizer, who.rows)
 
@@ -286,13 +281,41 @@ def _read(values: list[Any]) -> NoteFacts:
     return NoteFacts(document, tuple(Fact(*own) for own in facts), patient, day)
 
 
-def _weakened(note: NoteFacts, weaker: Mapping[tuple[str, str, str], float]) -> NoteFacts:
+Shares = Mapping[tuple[str, str], float]
+"""Column and value -> share of the person's notes that say the same, where others contradict."""
+
+
+def _weaker(read: Sequence[NoteFacts], who: WhoIsWho, before: Mapping[str, Shares]) -> Mapping[str, Shares]:
+    """Return what of each document others of its person contradict, now or before."""
+
+    def listed() -> Iterator[tuple[str, list[tuple[str, str, float]]]]:
+        yield from ((document, _flat(own)) for document, own in before.items())
+        for row, found in itertools.groupby(who.contradicted, itemgetter(0)):
+            note = read[row]
+            held = dict(before.get(note.document, {}))
+            for _, column, share in found:
+                for place in ((column, f.value) for f in note.facts if f.column == column):
+                    held[place] = min(share, held.get(place, 1.0))
+            yield note.document, _flat(held)
+
+    return DiskMap(listed(), _shares) if who.contradicted else before
+
+
+def _flat(own: Shares) -> list[tuple[str, str, float]]:
+    return [(*place, share) for place, share in own.items()]
+
+
+def _shares(values: list[tuple[str, str, float]]) -> Shares:
+    return {(column, value): share for column, value, share in values}
+
+
+def _weakened(note: NoteFacts, weaker: Mapping[str, Shares]) -> NoteFacts:
     """Return a note whose contradicted values are less sure."""
-    shares = [weaker.get((note.document, f.column, f.value), 1.0) for f in note.facts]
-    if min(shares, default=1.0) == 1.0:
+    own = weaker.get(note.document) if weaker else None
+    if not own:
         return note
-    facts = zip(note.facts, shares, strict=True)
-    return replace(note, facts=tuple(replace(f, confidence=f.confidence * share) for f, share in facts))
+    facts = (replace(f, confidence=f.confidence * own.get((f.column, f.value), 1.0)) for f in note.facts)
+    return replace(note, facts=tuple(facts))
 
 
 def _round(notes: Sequence[NoteFacts], before: Sequence[NoteFacts] | None, who: WhoIsWho) -> tuple[Round, bool]:
@@ -309,7 +332,7 @@ def _round(notes: Sequence[NoteFacts], before: Sequence[NoteFacts] | None, who: 
         more = len(own - places(earlier.facts)) if earlier else len(own)
         found, new, documents = found + len(own), new + more, documents + bool(more)
         same = same and earlier is not None and note.facts == earlier.facts
-    return Round(len(np.unique(who.notes)), found, new, documents), same
+    return Round(max(who.notes, default=-1) + 1, found, new, documents), same
 
 
 def _learnt(
@@ -325,9 +348,9 @@ def _learnt(
             rows.setdefault(person, []).extend(row)
 
     def identifiers() -> Iterator[tuple[str, list[tuple[str, str]]]]:
-        for person, members in grouped(who.notes):
+        for person, members in grouped(who.notes, len(notes)):
             held: dict[Known, None] = {}
-            for note in (notes[int(number)] for number in members):
+            for note in (notes[number] for number in members):
                 held.update(dict.fromkeys(listed.get(note.patient, ()) if note.patient is not None else ()))
                 for fact in note.facts:
                     if (category := _KNOWN.get(fact.column)) and fact.confidence >= DOUBTFUL:
@@ -335,7 +358,7 @@ def _learnt(
             held.update(dict.fromkeys(rows.get(person_name(person), ())))
             yield person_name(person), [(known.category, known.value) for known in held]
 
-    persons = ((note.document, person_name(int(own))) for note, own in zip(notes, who.notes, strict=True))
+    persons = ((note.document, person_name(own)) for note, own in zip(notes, who.notes, strict=True))
     return DiskMap(identifiers(), _known), DiskMap(persons, str)
 
 

@@ -79,18 +79,30 @@ def exact_edges(records: pd.DataFrame, rules: int = len(RULES)) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def key_hashes(records: pd.DataFrame) -> tuple[Words, IntArray]:
-    """Return a number for each key that an exact rule compares, and the row that has it.
+def key_hashes(records: pd.DataFrame) -> tuple[Words, Words, IntArray]:
+    """Return for each key that an exact rule compares a number, that of what may stand for no number, and its row.
 
-    Rows that an exact rule joins have a number in common; hardly any others do.
+    Rows that an exact rule joins have a key in common; hardly any others do. What may stand for no number is told by
+    `number_hashes`, 0 where there is none.
     """
-    hashes, rows = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
+    hashes, shared, rows = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
     for rule, names in RULES:
         for number, keys in enumerate(_keys(records, names)):
-            named = keys.astype(str).assign(rule=f"{rule} {number}")
-            hashes.append(hashes_of(named))
+            hashes.append(hashes_of(keys.astype(str).assign(rule=f"{rule} {number}")))
+            numbers = [number_hashes(keys[name]) for name in numbered(keys)]
+            shared.append(numbers[0] if numbers else np.zeros(len(keys), np.uint64))
             rows.append(keys.index.to_numpy(np.int64))
-    return np.concatenate(hashes), np.concatenate(rows)
+    return np.concatenate(hashes), np.concatenate(shared), np.concatenate(rows)
+
+
+def numbered(records: pd.DataFrame) -> list[str]:
+    """Return the columns of records with numbers, for which something may stand that is none."""
+    return [name for name in map(str, records) if name == "phone" or name.startswith("number_")]
+
+
+def number_hashes(cells: pd.Series) -> Words:
+    """Return a number for each cell of a column of records; equal ones have the same, and hardly any others."""
+    return hashes_of(pd.DataFrame({"value": cells.astype(str), "column": str(cells.name)}))
 
 
 def hashes_of(frame: pd.DataFrame) -> Words:

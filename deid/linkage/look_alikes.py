@@ -25,14 +25,14 @@ import hashlib
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from deid.base.arrays import IntArray
-from deid.base.buckets import Buckets, Words
+from deid.base.buckets import Buckets, Words, connected, distinct, runs_of, step_of
 from deid.base.errors import ConfigError
 from deid.base.late import pd
 from deid.base.spool import in_order
@@ -49,7 +49,8 @@ _WINDOW = 50
 _AT_ONCE = 10_000
 """Pairs that are numbers of Python at a time, which take ten times the memory."""
 _REMEMBERED = 1 << 14
-_TWO = np.uint64(2)
+_APART = np.uint64(0x9E3779B97F4A7C15)
+"""What makes a person's number that of another one."""
 _DEALT = 2_000
 """Records up to which what stands beside names is dealt five times; once above that."""
 _EDITED = 4
@@ -261,22 +262,21 @@ def candidate_pairs(records: Sequence[PersonRecord]) -> Iterator[IntArray]:
         Places of two records of different persons, the first below the second; all of them are distinct.
     """
     many = len(records)
-    born = np.fromiter((bool(record.birth) for record in records), bool, many)
-    person = np.empty(many, np.uint64)
-    with Buckets(2) as blocks, Buckets(2) as pairs:
+    names = not all(record.birth for record in records)
+    with Buckets(3) as blocks, Buckets(2) as pairs:
         rest, start = iter(records), 0
         while own := list(itertools.islice(rest, _AT_ONCE)):
-            person[start : start + len(own)] = _numbers([record.person for record in own])
-            for key, rows, by_name in _keys_of(own, names=not born.all()):
-                blocks.add(np.stack([key, (rows + start).astype(np.uint64) * _TWO + np.uint64(by_name)], axis=1))
+            person = _numbers([record.person for record in own])
+            born = np.array([bool(record.birth) for record in own])
+            for key, rows, by_name in _keys_of(own, names=names):
+                place = (rows + start) * 2 + (born[rows] & by_name)  # two odd ones are not compared
+                blocks.add(np.stack([key, place.astype(np.uint64), person[rows]], axis=1))
             start += len(own)
         for found in blocks.parts():
-            for pair in _within(found[:, 0], found[:, 1]):
-                a, b = (pair >> np.uint64(1)).astype(np.int64).T
-                named = (pair[:, 0] & np.uint64(1)).astype(bool)
-                chosen = (person[a] != person[b]) & ~(named & born[a] & born[b])
-                part = a[chosen].astype(np.uint64) * np.uint64(((1 << 64) - 1) // many)  # in order, neighbours together
-                pairs.add(np.stack([part, (a[chosen] * many + b[chosen]).astype(np.uint64)], axis=1))
+            for one, other in _within(found):
+                compared = (one[:, 2] != other[:, 2]) & (one[:, 1] & other[:, 1] & np.uint64(1) == 0)
+                a, b = (side[compared, 1] >> np.uint64(1) for side in (one, other))
+                pairs.add(np.stack([a * step_of(many), a * np.uint64(many) + b], axis=1))  # neighbours together
         for found in pairs.parts():
             flat = np.unique(found[:, 1]).astype(np.int64)
             yield np.stack([flat // many, flat % many], axis=1)
@@ -313,15 +313,14 @@ def _numbers(texts: Sequence[str]) -> Words:
     return hashes_of(pd.DataFrame({"text": pd.Series(texts, dtype=object)}))
 
 
-def _within(keys: Words, rows: Words) -> Iterator[Words]:
-    """Yield the pairs of rows with equal keys, of each row with the next ones."""
-    order = np.lexsort((rows, keys))
-    keys, rows = keys[order], rows[order]
-    for lag in range(1, min(_WINDOW, len(keys) - 1) + 1):
-        same = keys[lag:] == keys[:-lag]
+def _within(records: Words) -> Iterator[tuple[Words, Words]]:
+    """Yield the pairs of records with equal first numbers, of each record with the next ones."""
+    records = distinct(records)
+    for lag in range(1, min(_WINDOW, len(records) - 1) + 1):
+        same = records[lag:, 0] == records[:-lag, 0]
         if not same.any():
             return
-        yield np.stack([rows[:-lag][same], rows[lag:][same]], axis=1)
+        yield records[:-lag][same], records[lag:][same]
 
 
 def look_alike(a: PersonRecord, b: PersonRecord) -> bool:
@@ -372,31 +371,14 @@ def _slip(a: str, b: str) -> bool:
     return min(len(a), len(b)) >= _EDITED and near(a, b)
 
 
-def _alike(
-    records: Sequence[PersonRecord], known: Set[tuple[str, str]] = frozenset()
-) -> tuple[set[tuple[str, str]], int]:
-    """Return the pairs of persons that look alike but known ones, and by how many persons are fewer when joined."""
-    parent: dict[str, str] = {}
-
-    def root(who: str) -> str:
-        while parent.setdefault(who, who) != who:
-            parent[who] = parent[parent[who]]
-            who = parent[who]
-        return who
-
-    seen: set[tuple[str, str]] = set()
-    joined = 0
+def _alike(records: Sequence[PersonRecord]) -> Iterator[Words]:
+    """Yield the pairs of persons that look alike, as numbers, the lower first; some of them several times."""
     record = functools.lru_cache(maxsize=_REMEMBERED)(records.__getitem__)
-    some = (part[n : n + _AT_ONCE].tolist() for part in candidate_pairs(records) for n in range(0, len(part), _AT_ONCE))
-    for i, j in itertools.chain.from_iterable(some):
-        a, b = record(i), record(j)
-        pair = (min(a.person, b.person), max(a.person, b.person))
-        if pair not in seen and pair not in known and look_alike(a, b):
-            seen.add(pair)
-            one, other = root(a.person), root(b.person)
-            joined += one != other
-            parent[one] = other
-    return seen, joined
+    for part in candidate_pairs(records):
+        for start in range(0, len(part), _AT_ONCE):
+            some = ((record(i), record(j)) for i, j in part[start : start + _AT_ONCE].tolist())
+            found = [own.person for pair in some if look_alike(*pair) for own in pair]
+            yield np.sort(_numbers(found).reshape(-1, 2), axis=1)
 
 
 def _dealt(records: Sequence[PersonRecord]) -> Iterator[Sequence[PersonRecord]]:
@@ -446,22 +428,41 @@ def count_look_alikes(table: pd.DataFrame | Iterable[pd.DataFrame], person: str 
     LookAlikes, optional
         None when no column holds names.
     """
-    rows = 0
-    people: list[Words] = []
+    rows = pairs = deals = 0
+    with Buckets(1) as people, Buckets(2) as found, Buckets(3) as dealt:
 
-    def counted() -> Iterator[pd.DataFrame]:
-        nonlocal rows
-        for part in [table] if isinstance(table, pd.DataFrame) else table:
-            rows += len(part)
-            if person is not None:
-                people.append(_numbers(text_list(part[person], key=True)))
-            yield part
+        def counted() -> Iterator[pd.DataFrame]:
+            nonlocal rows
+            for part in [table] if isinstance(table, pd.DataFrame) else table:
+                rows += len(part)
+                if person is not None:
+                    people.add(_numbers(text_list(part[person], key=True))[:, None])
+                yield part
 
-    records = person_records(counted(), person)
-    if records is None:
-        return None
-    pairs, surplus = _alike(records)
-    # persons who are one find each other again among few; that is no chance
-    chance = [_alike(dealt, pairs)[1] for dealt in _dealt(records)] if surplus else [0]
-    persons = rows if person is None else len(np.unique(np.concatenate(people)))
-    return LookAlikes(persons, len(pairs), surplus, float(np.mean(chance)))
+        def alike() -> Iterator[Words]:
+            nonlocal pairs
+            for part in map(distinct, found.parts()):
+                pairs += len(part)
+                dealt.add(np.insert(part, 2, 0, axis=1))
+                yield part
+
+        records = person_records(counted(), person)
+        if records is None:
+            return None
+        for some in _alike(records):
+            found.add(some)
+        surplus = sum(map(len, connected(alike())))
+        for deals, own in enumerate(_dealt(records) if surplus else (), 1):
+            for some in _alike(own):
+                dealt.add(np.insert(some, 2, deals, axis=1))
+        chance = sum(map(len, connected(_by_chance(dealt)))) / max(deals, 1)
+        persons = rows if person is None else sum(len(distinct(part)) for part in people.parts())
+    return LookAlikes(persons, pairs, surplus, chance)
+
+
+def _by_chance(dealt: Buckets) -> Iterator[Words]:
+    """Yield pairs of persons, other ones in each deal, but those of deal 0: they are one, which is no chance."""
+    for part in map(distinct, dealt.parts()):
+        start, size = runs_of(part[:, :2])
+        own = part[np.repeat(part[start, 2] > 0, size)]
+        yield own[:, :2] + own[:, 2:] * _APART
