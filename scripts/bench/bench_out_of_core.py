@@ -10,7 +10,7 @@ The table is made up: a person, who has four rows, age, day of birth, one of 900
 diagnoses. In memory, ``cube`` and ``persons`` (a cube whose persons are bounded) read a CSV of it, which is read whole.
 ``codes`` publishes the diagnoses of each person, ``extract`` reads a note of 110 characters a row by rules alone, and
 ``given`` by the spans that stand beside it; these have one way. Seconds are those on the clock; memory is the most that
-was resident in the command and, added, in any of its workers.
+was resident in the command and, added, in any of its workers; aside is what the folder of temporary files held at most.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import stat
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -83,21 +85,39 @@ def make_notes(path: Path, count: int) -> None:
     pq.write_table(table, path)
 
 
-def measured(*command: str) -> tuple[float, int]:
-    """Return the seconds on the clock, and the most bytes that a command and its processes had resident at once."""
-    began, most = time.perf_counter(), 0
-    run = subprocess.Popen([sys.executable, "-m", "deid", *command], stdout=subprocess.DEVNULL, start_new_session=True)
+def measured(*command: str, temporary: Path) -> tuple[float, int, int]:
+    """Return the seconds on the clock, and the most bytes that a command and its processes held and put aside."""
+    began, most, aside = time.perf_counter(), 0, 0
+    temporary.mkdir(exist_ok=True)
+    run = subprocess.Popen(
+        [sys.executable, "-m", "deid", *command],
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+        env={**os.environ, "TMPDIR": str(temporary)},
+    )
     while run.poll() is None:
-        now = 0
+        now, held = 0, dict[int, int]()
         for place in Path("/proc").glob("[0-9]*"):
             with suppress(OSError, IndexError):
                 if int((place / "stat").read_text().rpartition(")")[2].split()[3]) == run.pid:  # its session
                     now += int((place / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-        most = max(most, now)
+                    held |= sizes(path for path in (place / "fd").iterdir() if path.stat().st_nlink == 0)
+        held |= sizes(temporary.rglob("*"))
+        most, aside = max(most, now), max(aside, sum(held.values()))
         time.sleep(0.1)
     if run.returncode:
         raise SystemExit(f"deid {command[0]} failed")
-    return time.perf_counter() - began, most
+    return time.perf_counter() - began, most, aside
+
+
+def sizes(paths: Iterable[Path]) -> dict[int, int]:
+    """Return the bytes on disk of regular files, by their numbers; those that are gone meanwhile have none."""
+    found = {}
+    for path in paths:
+        with suppress(OSError):
+            if stat.S_ISREG((told := path.stat()).st_mode):
+                found[told.st_ino] = told.st_blocks * 512
+    return found
 
 
 def main() -> None:
@@ -137,8 +157,9 @@ def main() -> None:
                 "given": (*extract, str(place / "given.csv"), "--gold"),
             }  # fmt: skip
             for what in asked if name == "disk" else [one for one in asked if one in WAYS]:
-                seconds, most = measured(*ways[what])
-                print(f"{what:<10} {name:<7}{seconds:8.1f} s {most / 1e6:8,.0f} MB", flush=True)
+                seconds, most, aside = measured(*ways[what], temporary=place / "temporary")
+                told = f"{most / 1e6:8,.0f} MB {aside / 1e6:8,.0f} MB aside"
+                print(f"{what:<10} {name:<7}{seconds:8.1f} s {told}", flush=True)
         for what in ("cube", "persons"):
             if said.only is None and what in asked:
                 disk, memory = ((place / f"{name}-{what}.csv").read_bytes() for name in ("disk", "memory"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from pathlib import Path
 
 import pandas as pd
@@ -45,6 +47,7 @@ def test_parts_link_what_the_whole_links(notes: list[NoteFacts], part: int, shar
         patch.setattr(columns, "_SHARED", shared)
         whole = link_notes(notes)
         patch.setattr(view, "_PART", part)
+        patch.setattr(persons, "_OFTEN", len(notes) // shared)  # as few as find what stands in more rows than that
         if disk:  # as if they were very many
             patch.setattr(Buckets, "held", 0)
             patch.setattr(persons, "_AT_ONCE", 3)
@@ -119,3 +122,15 @@ def test_values_lie_on_disk_as_they_were_added(tmp_path: Path) -> None:
 
 def test_persons_are_numbered_by_their_first_notes() -> None:
     assert list(persons.grouped([0, 1, 0, 2], 3)) == [(0, [0, 2]), (1, [1]), (2, [3])]
+
+
+@given(st.lists(st.lists(st.integers(0, 9), max_size=9), max_size=9), st.integers(1, 4))
+def test_what_is_frequent_is_among_the_few_that_are_counted(parts: list[list[int]], few: int) -> None:
+    counted: Counter[object] = Counter()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(persons, "_OFTEN", few)
+        for part in parts:
+            counted = persons._counted(counted, part)
+    every = Counter(itertools.chain(*parts))
+    assert len(counted) <= few
+    assert {value for value, count in every.items() if count > every.total() / (few + 1)} <= set(counted)
