@@ -257,11 +257,15 @@ class Domain:
             return self.low, self.high
         if cell.bounds is not None:
             return cell.bounds
+        leaves: Iterable[str] = [text]
         if self.hierarchy is not None and text in self.hierarchy:
-            places = [float(_position(leaf)) for leaf in self.hierarchy.leaves(text)]
-            return (min(places), max(places)) if not np.isnan(places).any() else (float("nan"), float("nan"))
-        place = float(_position(text))
-        return place, place
+            leaves = self.hierarchy.leaves(text)
+        elif cell.members is not None:
+            leaves = cell.members
+        elif cell.prefix is not None:
+            leaves = [value for value in self.values if value.startswith(cell.prefix)]
+        places = [float(_position(leaf)) for leaf in leaves]
+        return (min(places), max(places)) if places and not np.isnan(places).any() else (float("nan"), float("nan"))
 
     def _count(self, text: str) -> float:
         """Return the number of values of the domain that a cell covers."""

@@ -82,6 +82,16 @@ def test_bounds_hold_on_every_random_cohort(k: int) -> None:
     assert found["right"] >= found["settled"]
 
 
+def test_beginnings_and_sets_of_numbers_lie_on_the_line() -> None:
+    original = pd.DataFrame({"age": [2012, 2099, 1011, 1017], "sex": [*"FFMM"], "disease": [*"abab"]})
+    release = original.assign(age=["20**", "20**", "{1011,1017}", "{1011,1017}"])
+    pair = pair_of(original, release)
+    counts = count_cohorts(pair, [parse_cohort(pair.original, "age>=2000")], ["x"]).iloc[0]
+    assert (counts["original"], counts["released"], counts["least"], counts["greatest"]) == (2, 2, 2, 2)
+    outcome = parse_cohort(pair.original, "disease=a")
+    assert set(compare_conclusions(pair, outcome)["analysis"]) >= {"chi-square"}
+
+
 def test_rows_that_are_missing_widen_the_upper_bound() -> None:
     original = people(20)
     pair = pair_of(original, original.iloc[:15])
