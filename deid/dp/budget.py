@@ -35,6 +35,7 @@ from deid.base.audit import login, now
 from deid.base.errors import ConfigError, DeidError, StoreError, require
 from deid.base.store import Store, made_whole, open_store
 from deid.dp.epsilon import NANO, from_nano, show_nano, to_nano
+from deid.dp.spent_here import charges_noted, check_charges, note_charge
 from deid.dp.unit import PrivacyUnit
 from deid.dp.zcdp import check_delta, epsilon_of, nano_rho_of_pure, rho_of
 
@@ -339,18 +340,24 @@ class Ledger:
 
     def account(self) -> Account:
         """Return what was set up, and what was spent."""
+        seen = charges_noted(self.id, self._budget)
         with self._store.reading() as connection:
-            return self._account(connection)
+            return self._account(connection, seen)
 
-    def _account(self, connection: sql.Connection, *, lock: bool = False) -> Account:
+    def _account(self, connection: sql.Connection, seen: int = 0, *, lock: bool = False) -> Account:
         query = sql.select(_BUDGET).where(_BUDGET.c.name == self._budget)
         row = connection.execute(query.with_for_update() if lock else query).first()
         if row is None:
             raise StoreError("there is no such budget in this database", "run: deid budget init", self._store.shown)
+        check_charges(self._charges(connection), seen, self._store.shown)
         unit = PrivacyUnit(row.unit, row.relation, row.max_rows)
         delta = float(self._pinned(connection, "delta") or 0.0)
         keys = [int(self._pinned(connection, name) or 0) / _DELTAS for name in ("keys delta", "keys spent")]
         return Account(row.name, row.total, row.spent, unit, row.note, row.created, delta, *keys)
+
+    def _charges(self, connection: sql.Connection) -> int:
+        lines = sql.select(sql.func.count()).where(_CHARGE.c.budget == self._budget)
+        return int(connection.execute(lines).scalar_one())
 
     def charge(
         self,
@@ -405,13 +412,16 @@ class Ledger:
         ConfigError
             When the id was used for another question, or was charged and never answered, or the unit or the column
             of the person differs.
+        StoreError
+            When the user saw more charges than there are (`deid.dp.spent_here`).
         """
         to_nano(epsilon)
         route = tuple((str(partition), str(part)) for partition, part in path)
         if not request.strip() or len(request) > 200:
             raise ConfigError("a request needs an id of at most 200 characters", "leave it out for a new one")
+        seen = charges_noted(self.id, self._budget)
         with self._store.writing() as connection:
-            account = self._account(connection, lock=True)
+            account = self._account(connection, seen, lock=True)
             asked = _cost(account, epsilon, rho)
             fingerprint = _digest([asked, route, question])
             if unit != account.unit:
@@ -433,11 +443,10 @@ class Ledger:
             if delta:
                 self._spend_delta(connection, delta)
             connection.execute(_BUDGET.update().where(_BUDGET.c.name == self._budget), {"spent": account.spent + rise})
-            lines = sql.select(sql.func.count()).where(_CHARGE.c.budget == self._budget)
             row = {
                 "budget": self._budget,
                 "request": request,
-                "line": 1 + int(connection.execute(lines).scalar_one()),
+                "line": 1 + self._charges(connection),
                 "asked": asked,
                 "charged": rise,
                 "path": json.dumps(route),
@@ -448,7 +457,9 @@ class Ledger:
                 "answer": None,
             }
             connection.execute(_CHARGE.insert(), row)
-            return _charge(row)
+        charge = _charge(row)
+        note_charge(self.id, self._budget, charge.line)
+        return charge
 
     def _spend_delta(self, connection: sql.Connection, delta: float) -> None:
         total, spent = (int(self._pinned(connection, name) or 0) for name in ("keys delta", "keys spent"))

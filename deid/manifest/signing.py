@@ -7,9 +7,8 @@ that was taken away later is missed.
 
 from __future__ import annotations
 
-import fcntl
+import contextlib
 import hashlib
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,9 +16,11 @@ from pathlib import Path
 
 from deid.base.errors import ConfigError, OutputError
 from deid.base.keys import Key, config_folder, load_key
+from deid.base.noted import note, noted
 
 SIGNING_KEY_VARIABLE = "DEID_SIGNING_KEY"
 _BYTES = 32
+_LIST = "signing-key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +178,6 @@ class Signed:
     """SHA-256 of the manifest."""
 
 
-def _list_path() -> Path:
-    return config_folder() / "signing-key.log"
-
-
 def note_signed(entry: Signed) -> None:
     """Add a manifest to the list of what was signed.
 
@@ -189,19 +186,8 @@ def note_signed(entry: Signed) -> None:
     OutputError
         When the list cannot be written.
     """
-    line = json.dumps({"log": entry.log, "number": entry.number, "sha256": entry.digest}) + "\n"
     try:
-        path = _list_path()
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            size = os.fstat(descriptor).st_size
-            torn = size and os.pread(descriptor, 1, size - 1) != b"\n"  # a killed process left half a line
-            os.write(descriptor, (b"\n" if torn else b"") + line.encode())
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        note(_LIST, {"log": entry.log, "number": entry.number, "sha256": entry.digest})
     except OSError:
         raise OutputError("the list of signed manifests cannot be written", "check the rights of its folder") from None
 
@@ -213,13 +199,6 @@ def signed_by_this_site(log: str) -> Iterator[Signed]:
 
 
 def _entries() -> Iterator[Signed]:
-    try:
-        lines = _list_path().read_bytes().splitlines()
-    except OSError:
-        return
-    for line in lines:
-        try:
-            values = json.loads(line)
-            yield Signed(str(values["log"]), int(values["number"]), str(values["sha256"]))
-        except (ValueError, KeyError, TypeError, RecursionError):
-            continue
+    for entry in noted(_LIST):
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            yield Signed(str(entry["log"]), int(entry["number"]), str(entry["sha256"]))

@@ -154,3 +154,38 @@ def test_a_part_holds_its_rows_alone(work: Path) -> None:
          "--epsilon", "20", "--not-private-seed", "1", "-o", "c.csv")  # fmt: skip
     counts = pd.read_csv("c.csv")["count"].to_numpy()
     assert counts == pytest.approx([40, 0] * 5, abs=2)  # women have even ages in this table
+
+
+QUERY = ("query", "visits.csv", "SELECT COUNT(*) GROUP BY sex", "--domain", "sex=F,M", "--person", "patient")
+KEYS = ("keys", "visits.csv", "--column", "sex", "--person", "patient", "--keys-delta", "1e-7")
+
+
+@pytest.mark.parametrize("command", [PAID[:-2], QUERY, KEYS], ids=lambda one: one[0])
+def test_a_ledger_put_back_from_yesterday_grants_nothing(command: tuple[str, ...], work: Path) -> None:
+    deid("budget", "init", "b.db", "--epsilon", "1", "--unit", "patient", "--max-rows", "10", "--keys-delta", "1e-6")
+    paid = (*command, "--ledger", "b.db", "--epsilon", "0.4")
+    deid(*paid, "-o", "monday.csv")
+    yesterday = Path("b.db").read_bytes()
+    deid(*paid, "-o", "tuesday.csv")
+    today = Path("b.db").read_bytes()
+    Path("b.db").write_bytes(yesterday)
+    for again in ((*paid, "-o", "again.csv"), ("budget", "show", "b.db")):
+        with pytest.raises(DeidError, match="1 charges, and you were charged 2"):
+            deid(*again)
+    assert not Path("again.csv").exists()
+    Path("b.db").write_bytes(today)
+    assert "0.8" in deid("budget", "show", "b.db")
+    with pytest.raises(DeidError, match=r"costs 0\.4 and 0\.2"):
+        deid(*paid, "-o", "again.csv")
+
+
+def test_a_ledger_that_others_spent_from_is_no_older_copy(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who was charged less than it holds, or cannot note what he is charged, goes on."""
+    deid(*PAID, "--epsilon", "0.2", "-o", "one.csv")
+    Path("other").mkdir()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(work / "other"))
+    deid(*PAID, "--epsilon", "0.2", "-o", "two.csv")
+    (work / "other" / "deid" / "ledgers.log").unlink()
+    (work / "other" / "deid" / "ledgers.log").mkdir()
+    deid(*PAID, "--epsilon", "0.2", "-o", "three.csv")
+    assert "0.6" in deid("budget", "show", "l.db")
