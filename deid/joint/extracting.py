@@ -24,6 +24,7 @@ from deid.detection.known import Known, KnownRecognizer
 from deid.detection.recognizers import build_recognizer
 from deid.document import Document, Failure, kept
 from deid.extraction import Fact, IdentifierView, note_facts
+from deid.extraction.cues import load_cues
 from deid.extraction.persons import WhoIsWho, grouped, person_name
 from deid.extraction.view import ExtractedView, NoteFacts, join_table, link_notes
 from deid.io import Source
@@ -236,13 +237,14 @@ def extract_files(
     Raises
     ------
     ConfigError
-        When ``rounds`` is less than 1, or notes cannot be linked so.
+        When ``rounds`` is less than 1, there are no cues for the language, or notes cannot be linked so.
     """
     require(rounds >= 1, "the number of rounds must be at least 1", "such as --rounds 2")
     said = options or NoteOptions()
     if said.gold:
         require_annotations(source, "extract", "detect")
     people, language = read_people(said), said.language or DEFAULT_LANGUAGE
+    load_cues(language)  # a language without cues is refused before any note is read
     patients, listed = people.patients, people.known.identifiers if people.known else {}
     known = people.recognizer(language) or KnownRecognizer()
     recognizer = None if said.gold else build_recognizer(said, people.recognizer(language))
