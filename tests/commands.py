@@ -7,6 +7,7 @@ import resource
 import signal
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -55,3 +56,11 @@ def full_disk(room: int = 20) -> Iterator[None]:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, before)
+
+
+def alive(process: int) -> bool:
+    """Tell whether a process runs (one that ended and was not fetched yet does not)."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -31,7 +31,7 @@ def synthesize(
     """
     from deid.dp.domain_options import parse_condition
     from deid.dp.release import CubeRelease
-    from deid.dp.synthetic import dimensions_of, read_any_release, release_distances, synthesize
+    from deid.dp.synthetic import dimensions_of, read_any_release, release_distances, say_distances, synthesize
 
     out = place.begin(told, inputs=[("release", release)])
     published = read_any_release(release)
@@ -47,12 +47,7 @@ def synthesize(
     told.extra = {"rows": len(table), "columns": list(table), "private": published.private}
     distances = release_distances(published, table) if isinstance(published, CubeRelease) and len(table) else []
     if distances:
-        mean = sum(own.share for own in distances) / len(distances)
-        most = max(distances, key=lambda own: own.share)
-        told.notes.append(
-            f"{mean:.2%} of the rows lie in other cells than the release says, in the mean of {len(distances)} tables; "
-            f"most in {most.slice}: {most.share:.2%}"
-        )
+        told.notes.append(say_distances(distances))
         told.extra["distance_to_release"] = [asdict(own) for own in distances]
     told.sign(out)
 

@@ -22,7 +22,7 @@ from deid.disclosure.privacy import (
     range_diversity,
     recursive_l_diversity,
 )
-from deid.table.microdata import NA_CODE, Microdata, check_columns
+from deid.table.microdata import Microdata, check_columns
 
 
 def read_pair(text: str) -> tuple[float, float]:
@@ -253,8 +253,7 @@ def assess(
 def guards_of(table: Microdata, column: str) -> list[str | None]:
     """Return the guarding node of each row, None where a cell of the column that holds them is empty."""
     check_columns(table.frame, [column])
-    coded = table.codes(column)
-    return [None if code == NA_CODE else coded.values[code] for code in coded.codes]
+    return table.texts(column)
 
 
 def _of_column(release: Microdata, column: str, asked: Requirements) -> list[Finding]:

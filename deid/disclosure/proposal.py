@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import itertools
 import re
-import unicodedata
 from collections.abc import Callable
 
 import numpy as np
 
 from deid.base.errors import InputError
+from deid.base.plain_letters import without_accents
 from deid.base.resources import shipped_table
 from deid.disclosure.schema import Column, Schema
 from deid.table.hierarchy_builders import icd_9_cm, icd_10_cm
@@ -41,8 +41,7 @@ _TEXT = 40  # characters of the mean value above which a column is free text
 
 def _folded(name: str) -> str:
     """Return a name with single words, small letters and no accents."""
-    plain = "".join(c for c in unicodedata.normalize("NFKD", name) if not unicodedata.combining(c))
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plain).casefold()
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", without_accents(name)).casefold()
 
 
 def _words(name: str) -> set[str]:

@@ -307,6 +307,16 @@ def release_distances(release: CubeRelease, synthetic: pd.DataFrame) -> list[Rel
     return result
 
 
+def say_distances(distances: Sequence[ReleaseDistance]) -> str:
+    """Return distances (`release_distances`) in words."""
+    mean = sum(own.share for own in distances) / len(distances)
+    most = max(distances, key=lambda own: own.share)
+    return (
+        f"{mean:.2%} of the rows lie in other cells than the release says, in the mean of {len(distances)} tables; "
+        f"most in {most.slice}: {most.share:.2%}"
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Fidelity:
     """How far made-up rows are from true ones in a slice."""

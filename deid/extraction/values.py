@@ -7,7 +7,6 @@ century, month or day is invented beyond what completes a year of two digits.
 from __future__ import annotations
 
 import datetime
-import functools
 import re
 from collections.abc import Callable, Iterable
 
@@ -15,7 +14,7 @@ from deid.reading.centuries import full_year
 from deid.reading.identity import parse_name
 from deid.replacement.date_forms import Token, tokenize_date
 from deid.replacement.numerals import read_numeral
-from deid.replacement.pools import cities, expression, phrase_key, states
+from deid.replacement.pools import city_index, expression, phrase_key, state_index, states
 
 _NUMERIC = re.compile(r"(?<!\d)(\d{1,2})\s?[-/.]\s?(\d{1,2})\s?[-/.]\s?\d{2,4}(?!\d)")
 _ZIP = re.compile(r"(?<!\d)\d{5}(?!\d)")
@@ -117,37 +116,18 @@ def read_age(text: str) -> int | None:
     return age if age <= 125 else None
 
 
-@functools.cache
-def _state_codes() -> dict[str, str]:
-    codes: dict[str, str] = {}
-    for state in states():
-        for name in (state.code, state.name, state.traditional, state.traditional.replace(".", "")):
-            codes.setdefault(phrase_key(name), state.code)
-    return codes
-
-
 def read_state(text: str) -> str | None:
     """Return the postal code of a state of the USA; None for another region."""
-    return _state_codes().get(phrase_key(text))
-
-
-@functools.cache
-def _city_states() -> dict[str, str]:
-    """City -> state, for cities that one state of the USA alone has, or whose namesakes are all far smaller."""
-    found: dict[str, list[tuple[int, str]]] = {}
-    for area, names in cities().items():
-        for rank, name in enumerate(names):
-            found.setdefault(phrase_key(name), []).append((rank, area))
-    return {
-        city: places[0][1].removeprefix("US-")
-        for city, places in ((c, sorted(p)) for c, p in found.items())
-        if places[0][1].startswith("US-") and (len(places) == 1 or places[1][0] > 5 * places[0][0] + 20)
-    }
+    place = state_index().get(phrase_key(text))
+    return None if place is None else states()[place].code
 
 
 def city_state(text: str) -> str | None:
-    """Return the state that a city lies in, where its name leaves no doubt."""
-    return _city_states().get(phrase_key(text))
+    """Return the state that a city lies in, where one state alone has it, or its namesakes are all far smaller."""
+    places = city_index().get(phrase_key(text), ())
+    if not places or not places[0][1].startswith("US-"):
+        return None
+    return places[0][1].removeprefix("US-") if len(places) == 1 or places[1][0] > 5 * places[0][0] + 20 else None
 
 
 def read_zip(text: str) -> str | None:

@@ -30,7 +30,7 @@ from deid.document import Document, Failure, Span
 from deid.io import Options as ReadOptions
 from deid.io import scan
 from deid.joint.plan import JointPlan
-from deid.joint.view import Cells, LoadedTable, anonymize_join, load_table, texts_of, verify_join
+from deid.joint.view import Cells, LoadedTable, anonymize_join, load_table, verify_join
 from deid.linkage.look_alikes import check_persons, count_look_alikes
 from deid.manifest import persons_linked
 from deid.pipeline.batch import Report, scrub_files, telling
@@ -209,7 +209,7 @@ def _pipeline(plan: JointPlan, tables: Mapping[str, LoadedTable], key: Key, repo
             known.setdefault(patient, {})
         for column in table.having("identifier"):
             if category := table.plan.categories.get(column):
-                for patient, text in zip(table.patients, texts_of(table.frame, column), strict=True):
+                for patient, text in zip(table.patients, table.texts(column), strict=True):
                     if text:
                         known[patient][Known(category, text)] = None
         for column in table.having("quasi-identifier"):
@@ -306,7 +306,7 @@ def _document(pipeline: Pipeline, table: str, column: str, row: int, patient: st
 def _scrubbed(
     name: str, table: LoadedTable, column: str, pipeline: Pipeline, jobs: int, report: JointReport
 ) -> list[str | None]:
-    texts = texts_of(table.frame, column)
+    texts = table.texts(column)
     rows = [row for row, text in enumerate(texts) if text]
     documents = (_document(pipeline, name, column, row + 1, table.patients[row], texts[row] or "") for row in rows)
     found: list[str | None] = [None] * len(texts)
@@ -325,7 +325,7 @@ def _surrogates(name: str, table: LoadedTable, column: str, category: str, pipel
     """Replace whole cells, as the policy replaces their category in the patient's notes."""
     made: dict[tuple[str, str], str] = {}
     found: list[str | None] = []
-    for row, (patient, text) in enumerate(zip(table.patients, texts_of(table.frame, column), strict=True)):
+    for row, (patient, text) in enumerate(zip(table.patients, table.texts(column), strict=True)):
         if text is None:
             found.append(None)
             continue

@@ -17,7 +17,7 @@ from deid.disclosure.methods import MethodOptions
 from deid.disclosure.release import Release, anonymize
 from deid.disclosure.schema import Column, Schema, apply_schema
 from deid.joint.plan import JointPlan, JointTable
-from deid.table.microdata import NA_CODE, Microdata, check_columns
+from deid.table.microdata import Microdata, check_columns
 from deid.table.table_files import read_table
 
 Cells = Mapping[str, Mapping[str, Any]]
@@ -31,6 +31,10 @@ class LoadedTable:
     plan: JointTable
     frame: pd.DataFrame
     patients: tuple[str, ...]
+
+    def texts(self, column: str) -> list[str | None]:
+        """Return a column as text, None where a value is missing."""
+        return Microdata(self.frame[[column]], {}).texts(column)
 
     def having(self, *roles: str) -> list[str]:
         """Return the columns of these roles, in the table's order."""
@@ -61,12 +65,6 @@ def load_table(name: str, plan: JointTable) -> LoadedTable:
     except InputError as error:
         raise error.at(f"table {name!r}") from None
     return LoadedTable(plan, frame, tuple(ids.values[code] for code in ids.codes))
-
-
-def texts_of(frame: pd.DataFrame, column: str) -> list[str | None]:
-    """Return a column as text, None where a value is missing."""
-    coded = Microdata(frame[[column]], {}).codes(column)
-    return [None if code == NA_CODE else coded.values[code] for code in coded.codes]
 
 
 def anonymize_join(plan: JointPlan, tables: Mapping[str, LoadedTable]) -> tuple[Release, Cells] | None:

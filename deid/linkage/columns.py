@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import functools
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from deid.base.errors import ConfigError
 from deid.base.late import pd
 from deid.base.nearest import nearest
+from deid.base.plain_letters import without_accents
 from deid.base.resources import shipped_table
 from deid.reading.centuries import full_year
 from deid.reading.identity import canonical_given, name_key, parse_name
@@ -198,8 +198,7 @@ def _digits(text: str) -> str:
 
 
 def _words(text: str) -> str:
-    plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
-    return _BLANK.sub(" ", plain.lower()).strip()
+    return _BLANK.sub(" ", without_accents(text).lower()).strip()
 
 
 _PLAIN: dict[str, Callable[[str], str]] = {

@@ -26,7 +26,6 @@ import functools
 import json
 import re
 import tomllib
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +33,7 @@ from typing import Any
 
 from deid.base.cache import cached
 from deid.base.errors import ConfigError
+from deid.base.plain_letters import without_accents
 from deid.base.resources import resource_folder
 from deid.base.safe_names import safe_name
 
@@ -45,8 +45,7 @@ def fold(text: str) -> str:
     """Return the form in which words are compared: lower case, without accents, with straight apostrophes."""
     if text.isascii():
         return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text.replace("\u2019", "'").replace("\u2018", "'"))
-    return "".join(c for c in decomposed if not unicodedata.combining(c)).lower()
+    return without_accents(text.replace("\u2019", "'").replace("\u2018", "'")).lower()
 
 
 def fold_phrase(text: str) -> str:

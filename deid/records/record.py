@@ -13,7 +13,6 @@ import datetime
 import functools
 import hmac
 import re
-import unicodedata
 import uuid
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,6 +22,7 @@ from itertools import pairwise
 from deid.base.compiled import quick
 from deid.base.errors import OutputError
 from deid.base.keys import Key
+from deid.base.plain_letters import without_accents
 from deid.document import Edit, Span
 from deid.records.readings import doubts
 
@@ -415,8 +415,7 @@ def fit(text: str, charset: str) -> str:
     try:
         text.isascii() or text.encode(charset)
     except UnicodeError:
-        plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
-        return plain.encode(charset, "replace").decode(charset)
+        return without_accents(text).encode(charset, "replace").decode(charset)
     return text
 
 

@@ -22,12 +22,14 @@ from deid.replacement.pools import (
     FIFTY,
     State,
     cities,
+    city_index,
     countries,
     country_index,
     home_cities,
     home_countries,
     phrase_key,
     same_country,
+    state_index,
     states,
     words,
 )
@@ -62,29 +64,8 @@ class AddressSpan:
 
 
 @functools.cache
-def _state_index() -> dict[str, int]:
-    index: dict[str, int] = {}
-    for i, state in enumerate(states()):
-        for name in (state.code, state.name, state.traditional, state.traditional.replace(".", "")):
-            index.setdefault(phrase_key(name), i)
-    return index
-
-
-@functools.cache
 def _zip_index() -> dict[str, int]:
     return {prefix: i for i, state in enumerate(states()) for prefix in state.zip3}
-
-
-@functools.cache
-def _city_index() -> dict[str, list[tuple[int, str]]]:
-    """Key of a city -> (rank, area) of each city of that name, the largest for its area first."""
-    index: dict[str, list[tuple[int, str]]] = {}
-    for area, names in cities().items():
-        for rank, name in enumerate(names):
-            index.setdefault(phrase_key(name), []).append((rank, area))
-    for found in index.values():
-        found.sort()
-    return index
 
 
 def at_home(text: str, places: Iterable[AddressSpan], language: str) -> frozenset[int]:
@@ -145,7 +126,7 @@ def _area_of_block(block: Sequence[AddressSpan], local: bool) -> str:
 
 
 def _state_area(text: str) -> str:
-    index = _state_index().get(phrase_key(text))
+    index = state_index().get(phrase_key(text))
     return "" if index is None else f"US-{states()[index].code}"
 
 
@@ -205,7 +186,7 @@ class PlaceMap:
         """Return the surrogate of a state."""
         found = self._moved.get(area)
         if found is None:
-            index = _state_index()[area[3:].lower()]
+            index = state_index()[area[3:].lower()]
             if index < FIFTY:
                 index = self._choices.keyed.move("state", index, FIFTY)
             else:  # the district and the territories
@@ -225,7 +206,7 @@ class PlaceMap:
                 self._choices.others(name, found[1], group) if found else self._choices.hashed("state", key, group)
             )
             return self._choices.claim("states", key, map(str.title, options))
-        original = states()[_state_index()[phrase_key(place.text)]]
+        original = states()[state_index()[phrase_key(place.text)]]
         bare = place.text.strip().rstrip(".")
         stop = "." if place.text.strip().endswith(".") else ""
         full = phrase_key(bare) == phrase_key(original.name)
@@ -254,7 +235,7 @@ class PlaceMap:
         area = self._area.get(place.start) or self._city_area.get(key)
         if area:
             return area
-        found = _city_index().get(key, [])
+        found = city_index().get(key, [])
         if self._spanish:
             found = sorted(found, key=lambda pair: pair[1] != "ES")
         return found[0][1] if found else ""
@@ -270,7 +251,7 @@ class PlaceMap:
 
     def _city(self, place: AddressSpan, step: int) -> str:
         key = phrase_key(place.text)
-        if len(place.text) <= 4 and place.text.isupper() and key not in _city_index():
+        if len(place.text) <= 4 and place.text.isupper() and key not in city_index():
             return self._choices.names.initials(place.text)  # NYC
         if self._home:
             at_home = self._choices.hashed("city", key, self._home, 200)
@@ -278,7 +259,7 @@ class PlaceMap:
         area = self._area_of(place)
         target = self._surrogate_area(area, key)
         group = cities()[target]
-        rank = next((r for r, a in _city_index().get(key, ()) if a == area), None)
+        rank = next((r for r, a in city_index().get(key, ()) if a == area), None)
 
         def candidates() -> Iterator[str]:
             if rank is not None and rank < len(group):
@@ -314,7 +295,7 @@ class PlaceMap:
         if not area and own is not None:
             area = f"US-{states()[own].code}"
         code = self._surrogate_area(area, match[1])[3:]
-        prefixes = states()[_state_index()[code.lower()]].zip3
+        prefixes = states()[state_index()[code.lower()]].zip3
 
         def candidates() -> Iterator[str]:
             for attempt in range(step, step + 400):

@@ -15,7 +15,7 @@ import json
 import re
 import tomllib
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -215,6 +215,28 @@ def states() -> tuple[State, ...]:
 def cities() -> Mapping[str, tuple[str, ...]]:
     """Return area (``US-OH``, ``GB``, ``ES``) -> its cities, the largest first."""
     return _listed("cities.txt")
+
+
+@functools.cache
+def state_index() -> Mapping[str, int]:
+    """Return the key of a state's code or name (`phrase_key`) -> its place among `states`."""
+    index: dict[str, int] = {}
+    for i, state in enumerate(states()):
+        for name in (state.code, state.name, state.traditional, state.traditional.replace(".", "")):
+            index.setdefault(phrase_key(name), i)
+    return index
+
+
+@functools.cache
+def city_index() -> Mapping[str, Sequence[tuple[int, str]]]:
+    """Return the key of a city (`phrase_key`) -> rank and area of each of that name, the largest for its area first."""
+    index: dict[str, list[tuple[int, str]]] = {}
+    for area, names in cities().items():
+        for rank, name in enumerate(names):
+            index.setdefault(phrase_key(name), []).append((rank, area))
+    for found in index.values():
+        found.sort()
+    return index
 
 
 @functools.cache

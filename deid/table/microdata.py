@@ -237,6 +237,11 @@ class Microdata:
             self._codes[column] = _encode(self.frame[column], column, self.kinds.get(column))
         return self._codes[column]
 
+    def texts(self, column: str) -> list[str | None]:
+        """Return the cells of a column as text, None where a value is missing; errors as those of `codes`."""
+        coded = self.codes(column)
+        return [None if code == NA_CODE else coded.values[code] for code in coded.codes.tolist()]
+
     def numbers(self, column: str) -> np.ndarray:
         """Return the numbers of a numeric column, or the days since 1970-01-01 of a column of dates or date-times.
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from deid.base.errors import InputError
 from deid.base.late import pd
-from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata, check_columns
+from deid.table.microdata import SUPPRESSED, Microdata, check_columns
 from deid.transactions.km import recode_apart
 from deid.transactions.suppression import require_coded_records, require_records
 from deid.transactions.transactions import Transactions
@@ -52,10 +52,7 @@ def column_cells(frame: pd.DataFrame, columns: Sequence[str]) -> list[Cells]:
     """Return the cells of some columns as text, row by row; empty where nothing is recorded."""
     check_columns(frame, columns)
     data = Microdata(frame, {})
-    texts = []
-    for name in columns:
-        coded = data.codes(name)
-        texts.append([coded.values[code] if code != NA_CODE else "" for code in coded.codes.tolist()])
+    texts = ([text or "" for text in data.texts(name)] for name in columns)
     return [tuple(row) for row in zip(*texts, strict=True)]
 
 

@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from commands import alive
 from notes import clinic_notes
 
 from deid.annotation.loop import (
@@ -156,16 +157,9 @@ def test_a_round_ends_with_the_process_that_began_it_even_when_that_is_killed(tm
             subprocess.run(command, stdout=told, check=False, timeout=120)
         child = int((tmp_path / "child").read_text())
         deadline = time.monotonic() + 40
-        while _lives(child) and time.monotonic() < deadline:
+        while alive(child) and time.monotonic() < deadline:
             time.sleep(0.1)
-        assert not _lives(child)
-
-
-def _lives(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+        assert not alive(child)
 
 
 def test_strange_labels_become_those_of_the_project_where_its_set_is_known() -> None:

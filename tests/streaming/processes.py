@@ -21,14 +21,6 @@ def children(process: int) -> list[int]:
     return [int(n) for n in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
-def alive(process: int) -> bool:
-    """Tell whether a process runs (one that ended and was not fetched yet does not)."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 def records(count: int, longer: int = 0) -> bytes:
     """Return NDJSON records with something to replace in each; one in a hundred cannot be processed."""
     lines = []

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import Feeder, alive, children, records, totals
+from commands import alive
+from processes import Feeder, children, records, totals
 from recipes import KEY, BrokenRecipe, WordRecipe
 
 from deid.base.errors import ConfigError, DeidError, DetectionError, ModelError

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from processes import Feeder, alive, children, records, totals
+from commands import alive
+from processes import Feeder, children, records, totals
 
 Run = Callable[..., tuple[int, bytes, str]]
 FILES = ("--input", "in", "--output", "out", "--journal", "j", "--dead", "d")
