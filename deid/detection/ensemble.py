@@ -56,6 +56,7 @@ from deid.detection.edges import YEAR, behind_title, in_one_row, joined, pieces
 from deid.detection.find_again import Gathered, find_again, gather
 from deid.detection.joining import MODEL, POSSIBLE, RULE, Joining, Surroundings, Weighed
 from deid.detection.legends import explained
+from deid.detection.nouns import is_noun
 from deid.detection.numbers import Numbers, plain_scene
 from deid.detection.overlaps import (
     beside_names,
@@ -320,7 +321,7 @@ class Ensemble:
                 if lone and fate in _WEIGHED and score >= _POSSIBLE:
                     unsure[number] = _WEIGHED[fate]
             elif score == span.score and (score or 0.0) < ALONE and span.source.startswith(_MODELS):
-                fate = "accepted" if stands_alone(scene, span) else "vetoed"
+                fate = "accepted" if stands_alone(scene, span) and not is_noun(scene, span) else "vetoed"
                 if fate == "accepted":
                     unsure[number] = MODEL
             else:

@@ -64,7 +64,8 @@ _SEPARATED_PHONE: Final = (
 _OWN_FORM: Final = {
     "PHONE": re.compile(rf"{_BEGINS}(?:{_SEPARATED_PHONE})(?![0-9])"),
     "DATE": re.compile(
-        _BEGINS + r"(?:[0-9]{1,2}([/-])[0-9]{1,2}\1(?:[0-9]{4}|[0-9]{2})(?!\1[0-9])"
+        rf"(?:{_BEGINS}|(?<=[./][0-9]{{2}}-)|(?<=[./][0-9]{{4}}-)|(?<=\.[0-9]{{2}}/)|(?<=\.[0-9]{{4}}/))"
+        r"(?:[0-9]{1,2}([/-])[0-9]{1,2}\1(?:[0-9]{4}|[0-9]{2})(?!\1[0-9])"
         r"|[0-9]{4}([/-])[0-9]{1,2}\2[0-9]{1,2}(?!\2[0-9])"
         r"|[0-9]{1,2}\.[0-9]{1,2}\.(?:[0-9]{4}|[0-9]{2}))(?![0-9])"
     ),
@@ -75,6 +76,10 @@ _OWN_FORM: Final = {
     "ZIP": re.compile(r"(?<![0-9.,])[0-9]{5}-[0-9]{4}(?![0-9])"),
 }
 """Forms that no row of values has."""
+_STRETCH: Final = re.compile(
+    r"([0-9]{1,2}([./])[0-9]{1,2}\2(?:[0-9]{4}|[0-9]{2})) ?[-/\u2013] ?([0-9]{1,2}\2[0-9]{1,2}\2(?:[0-9]{4}|[0-9]{2}))"
+)
+"""From a day to another one."""
 _LOOSE_PHONE: Final = re.compile(
     r"\(?(?:\+?1[-. ]?)?(?:[2-9][0-9]{2}[-. )/]{0,2})?[2-9][0-9]{2}[-. ][0-9]{4}|(?:\+?1)?[2-9][0-9]{9}"
     r"|\(?0[0-9]{2,5}\)?[ -]?[0-9]{3,4}[ -]?[0-9]{3,6}"
@@ -179,6 +184,8 @@ class Numbers:
         first = None if own is None else own.match(whole, start)
         if first is not None and first.end() == end and (kind != "DATE" or checks.date(text)):
             return (span,)
+        if kind == "DATE" and (days := _two_days(span, whole)):
+            return days
         place = start, end
         numbers = self._made[place] if place in self._made else self._made.setdefault(place, _is_numbers(scene, span))
         if numbers is None:
@@ -215,6 +222,14 @@ class Numbers:
         if found is None:
             found = self._stands[place] = _surroundings(self.scene, span)
         return found
+
+
+def _two_days(span: Span, text: str) -> tuple[Span, ...]:
+    """Return the first and the last day of a stretch, where a span is one: *05.05.25-13.05.25*, *05.05.25/13.05.25*."""
+    days = _STRETCH.fullmatch(text, span.start, span.end)
+    if days is None or not (checks.date(days[1]) and checks.date(days[3])):
+        return ()
+    return span.moved(*days.span(1)), span.moved(*days.span(3))
 
 
 def _written(scene: Scene, span: Span, kind: str, level: int) -> bool:

@@ -31,7 +31,7 @@ from deid.document import Document, Span
 from synthetic.template import Choice, Node, Slot, parse
 
 _MARK = re.compile(r"\[\[([A-Z-]+):([^\]\n]+)\]\]")
-_WIDE = frozenset(("address", "associations", "endings", "greetings", "hospitals", "kin", "medical_titles"))
+_WIDE = frozenset(("address", "associations", "endings", "greetings", "homonyms", "hospitals", "kin", "medical_titles"))
 _WIDE |= {"namesakes", "nouns", "patients", "products", "staff", "towns", "trades", "vocabulary", "ward_words"}
 """Lists that the rules alone read."""
 _TODAY = date(2024, 6, 30)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deid.detection.alone import in_capitals, names_nobody, stands_alone
+from deid.detection.nouns import is_noun
 from deid.detection.numbers import plain_scene
 from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
@@ -33,6 +34,26 @@ def scene(text: str, language: str) -> Scene:
 def test_small_words_beside_names_are_cut(language: str, category: str, text: str, left: list[str]) -> None:
     spans = in_capitals(scene(text, language), Span(0, len(text), category))
     assert [text[s.start : s.end] for s in spans] == left
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "word", "noun"),
+    [
+        ("de", "danach mit dem Linear-Stapler abgesetzt", "Linear-Stapler", True),
+        ("de", "sie arbeitet im Homeoffice", "Homeoffice", True),
+        ("de", "der Arzt Magazin kam", "Magazin", False),
+        ("de", "Karin Kaltwasser kam", "Kaltwasser", False),
+        ("de", "Nächster Kontakt: Herbst", "Herbst", False),
+        ("de", "danach kam Oyelaran", "Oyelaran", False),
+        ("en", "after the Magazine was read", "Magazine", False),
+    ],
+)
+def test_a_noun_in_running_text_is_nobody_where_nouns_have_capitals(
+    language: str, text: str, word: str, noun: bool
+) -> None:
+    start = text.index(word)
+    span = Span(start, start + len(word), "PATIENT", source="model:x")
+    assert is_noun(scene(text, language), span) is noun
 
 
 @pytest.mark.parametrize(("text", "stands"), [("Leerling: Wout Maas", False), ("Oyelaran: Wout Maas", True)])

@@ -220,6 +220,28 @@ def test_german_nouns_that_are_towns_are_towns_where_something_tells(text: str, 
     assert [text[s.start : s.end] for s in recognizer.find(Document("n", text))] == hidden
 
 
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("Behandlung 05.05.25-13.05.25 bei uns", ["05.05.25", "13.05.25"]),
+        ("Reha 01.03.-22.03.25, danach Arbeit", ["01.03.", "22.03.25"]),
+        ("Status nach Abort 2021, 2023", ["2021", "2023"]),
+        ("TVT 2009, Punktion 2000 ml", ["2009"]),
+        ("verstarb im Alter von 72 Jahren, Kontrolle 3 Monate, Labor vorab", ["72"]),
+        ("Labor bitte faxen: 03512 55 08-2460.", ["03512 55 08-2460"]),
+        ("Tel. 05541 / 66-22 310, Fax -22 319, Kennung: schaetf1", ["05541 / 66-22 310", "22 319", "schaetf1"]),
+        ("28. August 2025/mb", ["28. August 2025", "mb"]),
+        ("Arbeitsunfähigkeit als Lastwagenchauffeur 100 %", ["Lastwagenchauffeur"]),
+        ("Verlegung durch DGKP, Frau DGKP Sabine Hödl", ["Sabine Hödl"]),
+        ("Medizinische Klinik III, Zimmer 214", ["214"]),
+        ("sieht Katzen, Zehe livide, Genese unklar", []),
+    ],
+)
+def test_german_letters_are_read_as_they_are_written(text: str, hidden: list[str]) -> None:
+    recognizer = build_recognizer(RecognizerOptions(model="none", language="de"))
+    assert [text[s.start : s.end] for s in recognizer.find(Document("n", text))] == hidden
+
+
 def test_the_letter_of_a_french_title_is_no_initial() -> None:
     text = "Sonde à changer : M. Lenoir ce matin, puis M. Da Costa."
     recognizer = build_recognizer(RecognizerOptions(model="none", language="fr"))
