@@ -156,7 +156,7 @@ def relay(folder: Path, *arguments: object, model: Sequence[str] = ("--model", "
 def output(folder: Path) -> bytes:
     """Return what the files of an output folder hold, in order."""
     files = sorted(folder.glob("[0-9]*.hl7"))
-    return b"".join(path.read_bytes() for path in (*files, *sorted(folder.glob(".deid-part-*"))))
+    return b"".join(path.read_bytes() for path in (*files, *sorted(folder.glob(".deid-feed-*"))))
 
 
 def messages(data: bytes) -> list[bytes]:

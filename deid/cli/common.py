@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import typer
 
 from deid.base.errors import OutputError, one_line
-from deid.base.files import check_folder, make_folder, write_bytes
+from deid.base.files import check_folder, clear_leftovers, make_folder, write_bytes
 from deid.base.keys import Key, load_key
 from deid.base.options import option
 from deid.document import Failure, Tally
@@ -112,7 +112,8 @@ class Summary:
     ) -> ManifestRun:
         """Begin the run of the command, before it does anything; see `deid.manifest.begin_run`.
 
-        ``inputs`` are the files that it is going to read, by relative path.
+        ``inputs`` are the files that it is going to read, by relative path. What killed runs left hidden beside the
+        output, which may be PHI, is removed.
         """
         from deid import __version__
         from deid.manifest import begin_run
@@ -120,6 +121,8 @@ class Summary:
         options = self.asked(out)
         self.run = begin_run(self.command, out, version=__version__, key=key, options=options, first=first)
         self.run.inputs.note(inputs)
+        if removed := clear_leftovers(out.absolute().parent):
+            self.places.append(f"{removed} hidden part files that a killed run had left were removed")
         return self.run
 
     def asked(self, out: Path | None = None) -> list[OptionRecord]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from deid.base.errors import ConfigError, OutputError
-from deid.base.files import clear_leftovers
 from deid.base.keys import Key
 from deid.cli import EXIT_LEFT_OUT, Summary, argument, option, progress
 from deid.io.formats import CollectionFormat, Format, ReadingOptions
@@ -96,7 +95,7 @@ class NotesRun:
         return EXIT_LEFT_OUT if self.found.format.of_records and self.told.failures else None
 
     def into(self, target: Path, format: Format | None = None) -> None:
-        """Refuse an OUT that cannot be used, and remove what killed runs left hidden beside it.
+        """Refuse an OUT that cannot be used.
 
         Parameters
         ----------
@@ -119,8 +118,6 @@ class NotesRun:
             check_output(Path(self._place), target)
             choice = FORMATS.values() if format else ()  # of tag, which has --to
             check_suffix(self.found.single, self.found.format, target, format or self.found.format, choice)
-        if removed := clear_leftovers(target.absolute().parent):
-            self.told.notes.append(f"{removed} hidden part files that a killed run had left were removed")
         self._target = target
 
     def into_rows(self, place: str | Path, key: Key, *, notes: bool = True, spans: bool = False) -> TableOutput:

@@ -13,7 +13,8 @@ from typing import TypeGuard
 from deid.base.errors import OutputError
 from deid.base.files import os_reason
 
-_PART = ".deid-part-"
+_PART = ".deid-feed-"
+"""Not what `deid.base.files.clear_leftovers` removes: a journal speaks of it, and a killed feed goes on there."""
 
 
 class FeedSink:

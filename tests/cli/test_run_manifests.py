@@ -107,6 +107,19 @@ def test_every_run_that_writes_is_proved(name: str, place: Path, capfd: pytest.C
     assert compared[0] == compared[1]
 
 
+@pytest.mark.parametrize("name", RUNS)
+def test_what_a_killed_run_left_beside_the_output_is_removed(
+    name: str, place: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It may be PHI: a part of a view, or of the rows behind a release."""
+    left = place / ".deid-part-x1y2"
+    left.write_text("Quartermain, Zebulon")
+    given = [text.replace("{out}", "out").replace("{in}", "inbox_one") for text in RUNS[name]]
+    assert call(*name.removesuffix(" keep").removesuffix(" file").split(), *given) in (0, 1, 3)
+    assert "1 hidden part files that a killed run had left were removed" in capfd.readouterr().err
+    assert not left.exists()
+
+
 @pytest.mark.parametrize("name", sorted(RUNS.keys() - {"filter", "watch"}))  # of these what was read is told
 @pytest.mark.parametrize("changed", [True, False])
 def test_an_input_that_changes_during_a_run_is_told_by_its_content(

@@ -16,6 +16,7 @@ from processes import Feeder, records, totals
 from recipes import KEY
 
 from deid.base.errors import ConfigError
+from deid.base.files import clear_leftovers
 from deid.base.keys import Key
 from deid.streaming import journal as journal_module
 from deid.streaming.journal import Commit, Journal
@@ -134,10 +135,11 @@ def test_a_killed_run_goes_on(feeder: Feeder, run: Run, tmp_path: Path, undistur
     (tmp_path / "in").write_bytes(records(6000))
     cut_off(feeder, tmp_path, *FILES)
     assert not (tmp_path / "out").exists()
-    size = (tmp_path / ".deid-part-out").stat().st_size
+    clear_leftovers(tmp_path)  # as a command does that writes something else into the folder
+    size = (tmp_path / ".deid-feed-out").stat().st_size
     assert size > 0
     # what a crash of the machine can leave: more than was committed, and a torn last line
-    with (tmp_path / ".deid-part-out").open("ab") as part, (tmp_path / "d").open("ab") as dead:
+    with (tmp_path / ".deid-feed-out").open("ab") as part, (tmp_path / "d").open("ab") as dead:
         part.write(b"\0" * 5000)
         dead.write(b"torn")
     with (tmp_path / "j").open("ab") as journal:
@@ -151,7 +153,7 @@ def test_a_killed_run_goes_on(feeder: Feeder, run: Run, tmp_path: Path, undistur
     assert len(lines) == len(set(lines)) == 5940
     assert (tmp_path / "d").read_bytes().startswith(undisturbed[1])
     assert (tmp_path / "d").read_bytes().count(b"\n") == 60
-    assert not (tmp_path / ".deid-part-out").exists()
+    assert not (tmp_path / ".deid-feed-out").exists()
     # done is done
     before = outputs(tmp_path)
     status, _, said = run(*FILES)
@@ -170,7 +172,7 @@ def test_a_stopped_run_goes_on(feeder: Feeder, run: Run, tmp_path: Path) -> None
 
 def test_a_crash_before_the_last_step_is_made_good(run: Run, tmp_path: Path, undisturbed: tuple[bytes, bytes]) -> None:
     run(*FILES)
-    (tmp_path / "out").rename(tmp_path / ".deid-part-out")
+    (tmp_path / "out").rename(tmp_path / ".deid-feed-out")
     assert run(*FILES)[0] == 3
     assert outputs(tmp_path) == undisturbed
 
@@ -199,7 +201,7 @@ def test_other_inputs_and_options_are_refused(feeder: Feeder, run: Run, tmp_path
 def test_an_output_that_is_gone_is_not_made_up(feeder: Feeder, run: Run, tmp_path: Path, lost: str) -> None:
     (tmp_path / "in").write_bytes(records(6000))
     cut_off(feeder, tmp_path, *FILES)
-    (tmp_path / {"part": ".deid-part-out", "letters": "d"}[lost]).unlink()
+    (tmp_path / {"part": ".deid-feed-out", "letters": "d"}[lost]).unlink()
     status, _, said = run(*FILES)
     assert (status, "shorter" in said) == (2, True)
     assert not (tmp_path / "out").exists()

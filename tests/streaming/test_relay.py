@@ -258,7 +258,7 @@ def kill_at_random(folder: Path, count: int, kills: int, seed: int = 20_261_123)
     assert len(found) == 4 * count
     for line in range(4):
         assert [n for n in found if n // 10_000 == line] == [10_000 * line + n for n in range(count)]
-    assert not list((folder / "out").glob(".deid-part-*"))
+    assert not list((folder / "out").glob(".deid-feed-*"))
 
 
 def test_a_few_kills_of_the_relay(folder: Path) -> None:
@@ -278,7 +278,7 @@ def test_a_word_of_the_journal_without_its_output_is_none(folder: Path, lost: st
         for n in range(3):
             assert code(sender.ask(message(n)))[0] == "AA"
     running.kill()
-    (growing,) = (folder / "out").glob(".deid-part-*")
+    (growing,) = (folder / "out").glob(".deid-feed-*")
     whole = growing.read_bytes()
     two = whole[: whole.rindex(b"\x0bMSH")]
     growing.write_bytes({"the end": whole[:-7], "all of it": two, "what it says": whole[:-7] + bytes(7)}[lost])
@@ -336,7 +336,7 @@ def test_what_was_acknowledged_long_ago_must_be_there(folder: Path) -> None:
         for n in range(3):
             assert code(sender.ask(message(n)))[0] == "AA"
     running.kill()
-    (growing,) = (folder / "out").glob(".deid-part-*")
+    (growing,) = (folder / "out").glob(".deid-feed-*")
     growing.write_bytes(growing.read_bytes()[:100])
     with pytest.raises(AssertionError, match="shorter than the journal says"):
         RelayProcess(folder, "--output", folder / "out")
