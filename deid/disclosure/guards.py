@@ -8,8 +8,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from deid.base.errors import ConfigError
-from deid.disclosure.proposal import propose_schema, repeated_person
+from deid.disclosure.proposal import propose_schema
 from deid.linkage.look_alikes import LookAlikes, check_persons, count_look_alikes
+from deid.table.column_names import repeated_person
 from deid.table.microdata import Microdata
 
 FATES = {

@@ -6,22 +6,18 @@ column that was protected for nothing costs utility, one that was overlooked cos
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Callable
 
 import numpy as np
 
 from deid.base.errors import InputError
-from deid.base.plain_letters import without_accents
-from deid.base.resources import shipped_table
 from deid.disclosure.schema import Column, Schema
+from deid.table.column_names import NAMED, words_of
 from deid.table.hierarchy_builders import icd_9_cm, icd_10_cm
 from deid.table.microdata import NA_CODE, Codes, Microdata, has_open_ends, numbers_and_words
 from deid.table.scalars import misread_form
 
-_NAMED = {role: frozenset(words.split()) for role, words in shipped_table("labels/columns.toml")["roles"].items()}
-"""Role, or what an identifier is of -> words of a column's name that propose it."""
 _CODES = {
     "icd-10-cm": re.compile(r"[A-TV-Z]\d[0-9A-Z](?:\.?[0-9A-Z]{1,4})?"),
     "icd-9-cm": re.compile(r"(?:\d{3}|V\d\d)(?:\.?\d{1,2})?|E\d{3}(?:\.?\d)?"),
@@ -37,55 +33,6 @@ _MOST = 0.9
 """Share of the distinct values that must look alike."""
 _SAMPLE = 2000
 _TEXT = 40  # characters of the mean value above which a column is free text
-
-
-def _folded(name: str) -> str:
-    """Return a name with single words, small letters and no accents."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", without_accents(name)).casefold()
-
-
-def _words(name: str) -> set[str]:
-    parts = re.findall(r"[a-z]+\d*|\d+", _folded(name))
-    return {*parts, "".join(parts), *(a + b for a, b in itertools.pairwise(parts))}
-
-
-def _repeats(table: Microdata, name: str) -> bool:
-    coded = table.codes(name)
-    return len(coded.values) < int((coded.codes != NA_CODE).sum())
-
-
-def _numbers_persons(name: str) -> bool:
-    words = _words(name)
-    if words & _NAMED["shared"]:
-        return False
-    return bool(words & _NAMED["person_number"]) or re.sub(r"[^a-z]", "", _folded(name)) in _NAMED["person_alone"]
-
-
-def repeated_person(table: Microdata) -> str | None:
-    """Return a column by which several rows seem to be of one person, None when there is none.
-
-    That is a column called like the number of a person (a record number, a patient's id), wherever it repeats. In a
-    table without such a column that numbers every row differently, also an identifier that repeats, unless its name
-    says that persons share it, as first names, addresses and doctors are.
-
-    Parameters
-    ----------
-    table : Microdata
-        Quasi-identifiers and sensitive columns are not looked at.
-    """
-    columns = [c for c in table.frame.columns if table.roles.get(c) not in ("quasi-identifier", "sensitive")]
-    numbers = [name for name in columns if _numbers_persons(name)]
-    for name in numbers:
-        if _repeats(table, name):
-            return name
-    if any(len(table.codes(name).values) == len(table) for name in numbers):
-        return None
-    for name in columns:
-        words = _words(name)
-        says = table.roles.get(name) == "identifier" or bool(words & {"name", "fullname"})
-        if says and not words & _NAMED["shared"] and _repeats(table, name):
-            return name
-    return None
 
 
 def propose_schema(table: Microdata) -> Schema:
@@ -107,7 +54,7 @@ def propose_schema(table: Microdata) -> Schema:
         columns[name] = _propose(table, name)
         repeats = len(table.codes(name).values) < len(table)
         complete = table.codes(name).codes.min() != NA_CODE
-        if person is None and repeats and complete and _words(name) & _NAMED["person"]:
+        if person is None and repeats and complete and words_of(name) & NAMED["person"]:
             person = name
     return Schema(columns, person)
 
@@ -115,7 +62,7 @@ def propose_schema(table: Microdata) -> Schema:
 def _propose(table: Microdata, name: str) -> Column:
     coded = table.codes(name)
     kind = table.kind(name)
-    words = _words(name)
+    words = words_of(name)
     sample = coded.values[:: max(len(coded.values) // _SAMPLE, 1)]
     if not sample:
         return Column("other", reason="empty")
@@ -126,15 +73,15 @@ def _propose(table: Microdata, name: str) -> Column:
     for what, shape in _SHAPES.items():
         if _share(shape, sample) >= _MOST:
             return Column("identifier", "nominal", reason=f"looks like {what}")
-    if hit := words & (_NAMED["identifier"] | _NAMED["person"]):
+    if hit := words & (NAMED["identifier"] | NAMED["person"]):
         return Column("identifier", "nominal", reason=f"named {min(hit)!r} ({distinct})")
-    if _share(_ZIP, sample) >= _MOST and words & _NAMED["zip"]:
+    if _share(_ZIP, sample) >= _MOST and words & NAMED["zip"]:
         return Column("quasi-identifier", "nominal", {"kind": "prefixes"}, f"ZIP codes ({distinct})")
     system = _code_system(sample, words)
     if system is not None:
         tree = {"kind": system} if _placed(system, coded) else None
         return Column("sensitive", "nominal", tree, f"codes of {system} ({distinct})")
-    if hit := words & _NAMED["sensitive"]:
+    if hit := words & NAMED["sensitive"]:
         return Column("sensitive", reason=f"named {min(hit)!r} ({distinct})")
     if kind == "date":
         return Column("quasi-identifier", None, {"kind": "dates"}, f"dates ({distinct})")
@@ -147,7 +94,7 @@ def _propose(table: Microdata, name: str) -> Column:
             return Column("quasi-identifier", reason=f"dates ({distinct})")
     if kind == "nominal" and numbers_and_words(coded.values) is not None:
         mixed, distinct = "nominal", f"{distinct}, numbers and words: codes, or correct them and say numeric"
-    if hit := words & _NAMED["quasi_identifier"]:
+    if hit := words & NAMED["quasi_identifier"]:
         return Column("quasi-identifier", mixed, tree, f"named {min(hit)!r} ({distinct})")
     if len(coded.values) == recorded == len(table) and kind == "nominal" and recorded > 1:
         return Column("identifier", reason=f"another value in every row ({distinct})")
@@ -162,7 +109,7 @@ def _share(shape: re.Pattern[str], values: tuple[str, ...]) -> float:
 
 def _code_system(values: tuple[str, ...], words: set[str]) -> str | None:
     """Return the system whose codes the values look like; three digits alone are codes only under a name of codes."""
-    named = bool(words & _NAMED["codes"])
+    named = bool(words & NAMED["codes"])
     for system, shape in _CODES.items():
         dotted = any("." in value and not value.replace(".", "").isdigit() for value in values)
         if (named or (dotted and system == "icd-10-cm")) and _share(shape, values) >= _MOST:

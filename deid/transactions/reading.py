@@ -17,6 +17,7 @@ from deid.base.late import pd
 from deid.base.options import option
 from deid.linkage.look_alikes import check_persons, count_look_alikes
 from deid.table.cell_text import text_column
+from deid.table.column_names import repeated_person
 from deid.table.hierarchy import Hierarchy, read_hierarchy
 from deid.table.hierarchy_builders import build_hierarchy
 from deid.table.microdata import Microdata, check_columns, check_names
@@ -171,7 +172,7 @@ def read_codes(
     Raises
     ------
     ConfigError
-        When a column is missing, or too many persons look like others.
+        When a column is missing, too many persons look like others, or rows seem to be visits.
     InputError
         When a row has no person or no visit, or the table no rows.
     """
@@ -182,6 +183,12 @@ def read_codes(
         if not persons_as_given:
             check_columns(table, [column, *([person] if person else []), *([visit] if visit else [])])
             check_persons(count_look_alikes(table, person), as_given=False)
+            shared = repeated_person(Microdata(table, {column: "sensitive"})) if person is None and len(table) else None
+            if shared is not None:
+                raise ConfigError(
+                    f"several rows share a value of {shared!r}, so rows may be visits, not persons",
+                    f"name the person's column, such as --person {shared}, or say --persons-as-given",
+                )
         table = [table]
     cells: dict[str, int] = {"": 0}
     many = 0

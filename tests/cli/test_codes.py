@@ -94,14 +94,28 @@ def test_demographics_and_codes_together(table: Path, tmp_path: Path) -> None:
     assert sorted(row.split(",")[0] for row in rows[1:]) == ["f"] * 3 + ["m"] * 3
 
 
+def test_visits_are_no_persons(tmp_path: Path) -> None:
+    table = tmp_path / "visits.csv"
+    table.write_text("PatNr,codes\n" + "".join(f"{n // 4},I10;E11\n" for n in range(8)))
+    asked = ["codes", "anonymize", str(table), "--codes", "codes", "--k", "4", "-o"]
+    refused = RUN.invoke(app, [*asked, str(tmp_path / "out.csv")])
+    assert isinstance(refused.exception, DeidError)
+    assert "--person PatNr" in str(refused.exception)
+    assert not (tmp_path / "out.csv").exists()
+    assert RUN.invoke(app, [*asked, str(tmp_path / "out.csv"), "--persons-as-given"]).exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("options", "what"),
     [
         (["--codes", "kode"], "no column 'kode'.*'code'"),
-        (["--codes", "code", "--k", 11], "fewer than k = 11"),
+        (["--codes", "code", "--k", 11, "--persons-as-given"], "fewer than k = 11"),
         (["--codes", "code", "--method", "relational", "--qi", "sex", "--person", "code"], "rows of a person differ"),
-        (["--codes", "code", "--method", "rbat"], "needs rules"),
-        (["--codes", "code", "--sensitive-codes", "250.0O"], "no record has the code '250.0O'.*'250.00'"),
+        (["--codes", "code", "--method", "rbat", "--persons-as-given"], "needs rules"),
+        (
+            ["--codes", "code", "--sensitive-codes", "250.0O", "--persons-as-given"],
+            "no record has the code '250.0O'.*'250.00'",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_refused_and_nothing_is_written(

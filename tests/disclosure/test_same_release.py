@@ -29,7 +29,7 @@ from deid.disclosure.measured_risk import measure_risk
 from deid.disclosure.methods import METHODS, MethodOptions
 from deid.disclosure.perturbation import add_noise, microaggregate, randomize_small_domains, round_values, swap_values
 from deid.disclosure.perturbing import PerturbOptions, perturb
-from deid.disclosure.proposal import propose_schema, repeated_person
+from deid.disclosure.proposal import propose_schema
 from deid.disclosure.queries import average_relative_error, query_precision, random_queries
 from deid.disclosure.randomization import delta_growth, rho1_to_rho2, uniform_operator
 from deid.disclosure.recoding_scheme import classify_recoding
@@ -41,6 +41,7 @@ from deid.disclosure.schema import format_schema
 from deid.disclosure.scheme import apply_scheme, scheme_of
 from deid.disclosure.uniqueness import fit_pitman, unique_share
 from deid.disclosure.utility import classification_metric, information_loss
+from deid.table.column_names import repeated_person
 from deid.table.hierarchy import hierarchy_from_rows
 from deid.table.microdata import Microdata
 

@@ -37,11 +37,12 @@ from deid.disclosure.privacy import (
     range_diversity,
     recursive_l_diversity,
 )
-from deid.disclosure.proposal import propose_schema, repeated_person
+from deid.disclosure.proposal import propose_schema
 from deid.disclosure.randomization import rho1_to_rho2, uniform_operator
 from deid.disclosure.release import anonymize
 from deid.disclosure.risk import sample_risk
 from deid.disclosure.schema import Column, Schema, apply_schema, format_schema, read_schema
+from deid.table.column_names import repeated_person
 from deid.table.microdata import Microdata
 
 VALUES: dict[str, Callable[[int, np.random.Generator], object]] = {

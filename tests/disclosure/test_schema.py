@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deid.base.errors import ConfigError, DeidError
-from deid.disclosure.proposal import propose_schema, repeated_person
+from deid.disclosure.proposal import propose_schema
 from deid.disclosure.schema import Column, Schema, apply_schema, format_schema, read_schema
+from deid.table.column_names import repeated_person
 from deid.table.microdata import Microdata
 
 FRAME = pd.DataFrame(

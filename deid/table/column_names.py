@@ -1,0 +1,63 @@
+"""What the names of columns say: which words propose a role, and which column seems to number persons."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+from deid.base.plain_letters import without_accents
+from deid.base.resources import shipped_table
+from deid.table.microdata import NA_CODE, Microdata
+
+NAMED = {role: frozenset(words.split()) for role, words in shipped_table("labels/columns.toml")["roles"].items()}
+"""Role, or what an identifier is of -> words of a column's name that propose it."""
+
+
+def _folded(name: str) -> str:
+    """Return a name with single words, small letters and no accents."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", without_accents(name)).casefold()
+
+
+def words_of(name: str) -> set[str]:
+    """Return the words of a column's name, joined and in neighbouring pairs too."""
+    parts = re.findall(r"[a-z]+\d*|\d+", _folded(name))
+    return {*parts, "".join(parts), *(a + b for a, b in itertools.pairwise(parts))}
+
+
+def _repeats(table: Microdata, name: str) -> bool:
+    coded = table.codes(name)
+    return len(coded.values) < int((coded.codes != NA_CODE).sum())
+
+
+def _numbers_persons(name: str) -> bool:
+    words = words_of(name)
+    if words & NAMED["shared"]:
+        return False
+    return bool(words & NAMED["person_number"]) or re.sub(r"[^a-z]", "", _folded(name)) in NAMED["person_alone"]
+
+
+def repeated_person(table: Microdata) -> str | None:
+    """Return a column by which several rows seem to be of one person, None when there is none.
+
+    That is a column called like the number of a person (a record number, a patient's id), wherever it repeats. In a
+    table without such a column that numbers every row differently, also an identifier that repeats, unless its name
+    says that persons share it, as first names, addresses and doctors are.
+
+    Parameters
+    ----------
+    table : Microdata
+        Quasi-identifiers and sensitive columns are not looked at.
+    """
+    columns = [c for c in table.frame.columns if table.roles.get(c) not in ("quasi-identifier", "sensitive")]
+    numbers = [name for name in columns if _numbers_persons(name)]
+    for name in numbers:
+        if _repeats(table, name):
+            return name
+    if any(len(table.codes(name).values) == len(table) for name in numbers):
+        return None
+    for name in columns:
+        words = words_of(name)
+        says = table.roles.get(name) == "identifier" or bool(words & {"name", "fullname"})
+        if says and not words & NAMED["shared"] and _repeats(table, name):
+            return name
+    return None
