@@ -20,6 +20,25 @@ for _row in Path(__file__).with_suffix(".tsv").read_text(encoding="utf-8").split
     COMMANDS.setdefault(_panel, {})[_name] = (_command[0], _command[1])
 
 
+class Command(TyperCommand):
+    """A command that takes an option of one value once: of two lists of known persons none is dropped in silence."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read arguments and options.
+
+        Raises
+        ------
+        typer.BadParameter
+            When an option of one value is given twice.
+        """
+        given = self.make_parser(ctx).parse_args(args=list(args))[2]
+        for own in self.params:
+            once = own.param_type_name == "option" and not (own.multiple or getattr(own, "is_flag", False))
+            if once and given.count(own) > 1 and not ctx.resilient_parsing:
+                raise typer.BadParameter("it takes one value, and is given two", ctx, own)
+        return super().parse_args(ctx, args)
+
+
 class Commands(TyperGroup):
     """The commands whose names begin with a prefix; loads the one that is asked for."""
 
@@ -57,5 +76,5 @@ def load(name: str, target: str, settings: Any = None) -> Any:
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     run = getattr(importlib.import_module(f"deid.cli.{module}"), function)
     told = "\n\n".join(" ".join(part.split()) for part in (run.__doc__ or "").split("\n\n"))
-    app.command(name, help=told, context_settings=settings)(run)
+    app.command(name, cls=Command, help=told, context_settings=settings)(run)
     return typer.main.get_command(app)

@@ -220,3 +220,21 @@ def test_a_full_disk_leaves_no_torn_summary_and_is_told(tmp_path: Path) -> None:
     assert "cannot write" in str(result.exception)
     assert [path.name for path in tmp_path.iterdir()] == ["summary.json"]
     assert place.read_text() == "of before"
+
+
+def test_an_option_of_one_value_is_given_once_in_every_command() -> None:
+    """The last of two would win in silence: of two lists of known persons one would not be looked for."""
+    tried = 0
+    for name, (target, _) in ROWS.items():
+        if not target:
+            continue
+        command = load(name, target)
+        for own in command.params:
+            if own.param_type_name != "option" or own.multiple or own.is_flag:
+                continue
+            spelt = max(own.opts, key=len)
+            result = CliRunner().invoke(frame.app, [*name.split(), spelt, "1", spelt, "2"])
+            assert result.exit_code == 2, (name, spelt)
+            assert "takes one value" in " ".join(result.output.split()), (name, spelt, result.output)
+            tried += 1
+    assert tried > 200
