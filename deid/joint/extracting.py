@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from operator import itemgetter
@@ -320,6 +320,19 @@ def _weakened(note: NoteFacts, weaker: Mapping[str, Shares]) -> NoteFacts:
     return replace(note, facts=tuple(facts))
 
 
+def _beside(notes: Sequence[NoteFacts], before: Sequence[NoteFacts]) -> Iterator[tuple[NoteFacts, NoteFacts | None]]:
+    """Yield each note with what was found of it before: at the same place but behind one that failed once."""
+    places: DiskMap[int] | None = None
+    for number, note in enumerate(notes):
+        earlier = before[number] if number < len(before) else None
+        if before and (earlier is None or earlier.document != note.document):
+            if places is None:
+                places = DiskMap(((own.document, place) for place, own in enumerate(before)), int)
+            place = places.get(note.document)
+            earlier = None if place is None else before[place]
+        yield note, earlier
+
+
 def _round(notes: Sequence[NoteFacts], before: Sequence[NoteFacts] | None, who: WhoIsWho) -> tuple[Round, bool]:
     """Return what a round found, and whether that is what the one before found."""
 
@@ -327,9 +340,8 @@ def _round(notes: Sequence[NoteFacts], before: Sequence[NoteFacts] | None, who: 
         return {(f.start, f.end) for f in facts if f.column in _KNOWN}
 
     found = new = documents = 0
-    same = before is not None or not len(notes)
-    old: Iterable[NoteFacts | None] = itertools.repeat(None, len(notes)) if before is None else before
-    for note, earlier in zip(notes, old, strict=True):
+    same = not len(notes) if before is None else len(before) == len(notes)
+    for note, earlier in _beside(notes, before or ()):
         own = places(note.facts)
         more = len(own - places(earlier.facts)) if earlier else len(own)
         found, new, documents = found + len(own), new + more, documents + bool(more)
