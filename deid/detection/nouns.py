@@ -2,7 +2,8 @@
 
 *mit dem Linear-Stapler*, *arbeitet im Homeoffice*: where no rule says the same, an ordinary word in running text is
 nobody. Beside a title, a role, a relative or another name it may be a surname, and so may what is a surname elsewhere
-at the start of a line and behind the signs of labels and lists.
+at the start of a line and behind the signs of labels and lists. In all languages small words behind a particle are
+nobody where no list has them: *irritatie van de patellapees*.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from deid.reading.lexicon import classes_of
 from deid.reading.view import LOWER
 from deid.rules.person_words import PERSON, clear
 from deid.rules.scene import Scene
+from deid.rules.word_classes import PARTICLE
 
 _SPOKEN: Final = classes_of("word", "clinical", "section", "function")
 _NAMING: Final = classes_of("title", "title_doctor", "relation", "role", "patient_word")
@@ -37,9 +39,11 @@ def is_noun(scene: Scene, span: Span) -> bool:
     Returns
     -------
     bool
-        Never in a language whose nouns have small letters (one without words for ``behind_surname``).
+        In a language whose nouns have small letters (one without words for ``behind_surname``) of small words alone.
     """
     category = CANONICAL[span.category]
+    if GROUP[category] == "NAME" and _is_small(scene, scene.inside(span.start, span.end)):
+        return True
     if not scene.words["behind_surname"] or not (GROUP[category] == "NAME" or category in _CALLED):
         return False
     words = scene.inside(span.start, span.end)
@@ -49,6 +53,13 @@ def is_noun(scene: Scene, span: Span) -> bool:
     if before < 0 or scene.breaks[words[0]] or scene.word(before) in _LISTING:
         return not scene.has(words[0], PERSON)
     return not (_names(scene, before) or _names(scene, behind))
+
+
+def _is_small(scene: Scene, words: list[int]) -> bool:
+    """Tell whether small words that begin as names do have none that a list knows: *van de patellapees*."""
+    if scene.lowercase_text or len(words) < 2 or not scene.has(words[0], PARTICLE):
+        return False
+    return all(scene.kinds[i] == LOWER and (scene.has(i, PARTICLE) or not scene.has(i, PERSON)) for i in words)
 
 
 def _is_ordinary(scene: Scene, index: int) -> bool:

@@ -46,6 +46,8 @@ def test_small_words_beside_names_are_cut(language: str, category: str, text: st
         ("de", "Nächster Kontakt: Herbst", "Herbst", False),
         ("de", "danach kam Oyelaran", "Oyelaran", False),
         ("en", "after the Magazine was read", "Magazine", False),
+        ("nl", "Lichte irritatie van de patellapees", "van de patellapees", True),
+        ("nl", "Overleg met van den Berg", "van den Berg", False),
     ],
 )
 def test_a_noun_in_running_text_is_nobody_where_nouns_have_capitals(

@@ -225,6 +225,7 @@ def test_german_nouns_that_are_towns_are_towns_where_something_tells(text: str, 
     [
         ("Behandlung 05.05.25-13.05.25 bei uns", ["05.05.25", "13.05.25"]),
         ("Reha 01.03.-22.03.25, danach Arbeit", ["01.03.", "22.03.25"]),
+        ("Gewicht 01.05. 82 kg, 02.05. 81,5 kg, Kalium 3.5. Nein", ["01.05.", "02.05."]),
         ("Status nach Abort 2021, 2023", ["2021", "2023"]),
         ("TVT 2009, Punktion 2000 ml", ["2009"]),
         ("verstarb im Alter von 72 Jahren, Kontrolle 3 Monate, Labor vorab", ["72"]),
