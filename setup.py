@@ -19,7 +19,7 @@ GRAMMAR = (
     *("deid.rules.layouts", "deid.rules.rules"),
     *("deid.detection.numbers", "deid.detection.alone", "deid.detection.find_again", "deid.detection.overlaps"),
     *("deid.detection.edges", "deid.detection.whose", "deid.detection.joining", "deid.detection.columns"),
-    *("deid.detection.legends", "deid.detection.ensemble"),
+    *("deid.detection.legends", "deid.detection.ensemble", "deid.detection.things"),
     *("deid.replacement.permutation", "deid.replacement.names"),
     *("deid.replacement.places", "deid.replacement.institutions"),
     *("deid.reading.comma_rows", "deid.reading.identity", "deid.replacement.containment"),

@@ -12,6 +12,7 @@ from typing import Final
 
 import regex
 
+from deid.detection.things import behind_grade, is_nobodys
 from deid.document import Span
 from deid.phi import CANONICAL, GROUP
 from deid.reading.lexicon import classes_of
@@ -39,6 +40,8 @@ _LEADS: Final = classes_of("role", "title", "title_doctor", "relation")
 _UNDATED: Final = classes_of("institution", "eponym", "clinical")
 """Words that a date may have taken along: *NCCN 2024*, *2016 IDSA*."""
 _GIVEN: Final = classes_of("given")
+_TOWNS: Final = frozenset(("CITY", "STATE", "COUNTRY"))
+_SOMEWHERE: Final = classes_of("city", "city_ambig", "city_big", "state", "state_code", "country")
 _ORDINARY: Final = classes_of("word", "function", "clinical", "role", "relation", "person_verb")
 _LABELLING: Final = _ORDINARY | classes_of("section", "patient_word")
 _SHORTEST: Final = 2
@@ -61,14 +64,7 @@ _PART: Final = regex.compile(r"[0-9][.,]\Z|[$\u00a3\u20ac][ ]?\Z")
 """Before the digits behind a decimal point, or an amount."""
 _REGISTERED: Final = regex.compile(r"\((?:ASCP|AMT|NCA|NBCOT|ARRT|R|S|T|N)\)")
 """Behind a credential: *MT(ASCP)*, *RT(R)*."""
-_ACUITY: Final = regex.compile(r"6/(?:4|5|6|9|12|18|24|36|60)")
-_SEEN: Final = regex.compile(
-    r"(?<![A-Za-z])(?:VA|V/A|VAR|VAL|PH|[Aa]cuity|[Ss]nellen|LogMAR|[Uu]naided|[Aa]ided)(?![A-Za-z])"
-)
-_LINE: Final = 80
 _STAFF: Final = CREDENTIAL | ROLE | TITLES
-_CLOCK: Final = regex.compile(r"(?:[01][0-9]|2[0-3])[0-5][0-9]")
-_BEHIND_DATE: Final = regex.compile(r"[0-9][/.-][0-9]{1,2}[/.-](?:[0-9]{2}){1,2},?[ ]{1,3}\Z")
 _FULL_DATE: Final = regex.compile(r"[0-9]{1,4}[/.-][0-9]{1,2}[/.-][0-9]{2,4}")
 _FRACTION: Final = regex.compile(r"[0-9]{1,2}/(?:5|6|7|8|10|12|52)")
 """A part of a scale, or of a week, a year: *7/10*, *5/5*, *3/52*."""
@@ -88,6 +84,8 @@ def stands_alone(scene: Scene, span: Span) -> bool:
     if _PART.search(scene.text, max(0, span.start - 3), span.start) and scene.text[span.start : span.end].isdecimal():
         return False
     if category == "STREET" and all(_is_common(scene, i) for i in words):
+        return False
+    if category in _TOWNS and len(words) == 1 and not scene.lowercase_text and _small(scene, words[0]):
         return False
     if GROUP[category] == "NAME" and words and (_is_flag(scene, span, words) or _is_plain_head(scene, words)):
         return False
@@ -168,6 +166,13 @@ def _is_common(scene: Scene, index: int) -> bool:
     return not scene.has(index, PERSON) and (scene.has(index, _SPOKEN) or scene.says(index, "form_label"))
 
 
+def _small(scene: Scene, index: int) -> bool:
+    """Tell whether a word in small letters is an ordinary one, and no list of places has it: *gardening*, *vaping*."""
+    if scene.kinds[index] != LOWER or scene.has(index, _SOMEWHERE):
+        return False
+    return scene.has(index, _WORD) or scene.says(index, "occasion")
+
+
 def _plain(scene: Scene, index: int) -> bool:
     """Tell whether a word is an ordinary one in small letters."""
     return scene.kinds[index] == LOWER and scene.has(index, _WORD) and not scene.has(index, PERSON)
@@ -237,6 +242,7 @@ def within(scene: Scene, span: Span) -> Span:
         while first < last and (scene.has(words[first], _FUNCTION) or _is_told_apart(scene, words[first])):
             first += 1
     else:
+        first = behind_grade(scene, words)
         while first < last and _before(scene, words[first]) and scene.word(words[first] + 1) != ",":
             if _leads_name(scene, words[first], words[last]):
                 break
@@ -335,10 +341,6 @@ _PLACED: Final = frozenset(("CITY", "STATE", "COUNTRY", "LOCATION-OTHER", "HOSPI
 _MODEL: Final = "model:"
 _UNTITLED: Final = ("rule:name.full", "rule:name.word", _MODEL)
 _DECIMAL: Final = regex.compile(r"[ \t]+[0-9]+[.,][0-9]")
-_NODES: Final = regex.compile(
-    r"(?<![A-Za-z])(?:[ypc]{0,2}N[0-3][a-c]?|(?i:nodes?|bottles|cores?)|LNs?|SLNs?)[ ]?[(:]?[ ]{0,4}\Z"
-)
-_LONGEST_FRACTION: Final = 5
 _ABBREVIATED: Final = 6
 """Letters of a label in capitals that heads a cell of a line of labels."""
 _NEAR: Final = 12
@@ -356,11 +358,11 @@ def names_nobody(scene: Scene, span: Span) -> bool:
     span : Span
         Without a label.
     """
+    if is_nobodys(scene, span):
+        return True
     category = CANONICAL[span.category]
     if category in ("PATIENT", "DOCTOR", "DATE", "DEPARTMENT"):
         words = _words(scene, span)
-        if category == "DATE" and _counted(scene, span):
-            return True
         if words and _measures(scene, words) and _MEASURED.match(scene.text, scene.ends[words[-1]]):
             return True
         if words and all(scene.says(i, "filler") for i in words) and scene.kinds[words[0]] != UPPER:
@@ -422,23 +424,6 @@ def _names_a_field(scene: Scene, index: int) -> bool:
 def _begins_cell(scene: Scene, index: int) -> bool:
     start = scene.starts[index]
     return _CELL_BEFORE.search(scene.text, max(0, start - _NEAR), start) is not None
-
-
-def _counted(scene: Scene, span: Span) -> bool:
-    """Tell whether a date is a time behind one, or a fraction: *24/7*, *pN1a (2/18)*, *04/02/25 2031*."""
-    if span.end - span.start > _LONGEST_FRACTION:
-        return False
-    text = scene.text
-    if text[span.start : span.end] == "24/7":
-        return True
-    clock = span.end - span.start == len("2031") and _CLOCK.fullmatch(text, span.start, span.end)
-    if clock and _BEHIND_DATE.search(text, max(0, span.start - _NEAR), span.start):
-        return True
-    if text.startswith("6/", span.start) and _ACUITY.fullmatch(text, span.start, span.end):
-        line = max(text.rfind("\n", 0, span.start), span.start - _LINE, 0)
-        if _SEEN.search(text, line, span.start):
-            return True
-    return _NODES.search(text, max(0, span.start - _NEAR), span.start) is not None
 
 
 def _is_spoken(scene: Scene, index: int) -> bool:

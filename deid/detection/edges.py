@@ -13,6 +13,7 @@ from typing import Final
 import regex
 
 from deid.detection.overlaps import score_of
+from deid.detection.things import LEADERS
 from deid.document import Span
 from deid.phi import GROUP
 from deid.reading.lexicon import classes_of
@@ -55,9 +56,11 @@ _JOINS: Final = {
     "HOSPITAL": regex.compile(r"[ \u00a0]"),
     "PHONE": regex.compile(r",?[ \u00a0]"),
 }
-_BOUND: Final = regex.compile(r"[ \u00a0]*(?:\t|[ \u00a0]{3}|\n\s*\n)\s*|\n[ ]*|[ ]{2}|(?<=\p{Ll}{3})\.[ ](?=\p{Lu})")
+_BOUND: Final = regex.compile(
+    r"[ \u00a0]*(?:\t|[ \u00a0]{3}|\n\s*\n)\s*|\n[ ]*|[ ]{2}|(?<=\p{Ll}{3})\.[ ](?=\p{Lu})|[ ]?[._](?:[ ]?[._]){2,}[ ]*"
+)
 """What may part the columns of a line, passages, rows, sentences."""
-_MAY_PART: Final = re.compile(r"[\t\n\u00a0]|  |\. ")
+_MAY_PART: Final = re.compile(r"[\t\n\u00a0]|  |\. |__|\.\.\.")
 """What all of it has; found sooner."""
 _ABBREVIATED: Final = regex.compile(
     r"(?<![A-Za-z])(?:[Pp]rof|[Cc]apt|[Ss]gt|[Mm]rs|[Ss]rta|[Dd]ept|[Uu]niv|[Hh]osp|[Bb]ros|[Jj]ohs|[Cc]hr|[Aa]lex)\Z"
@@ -65,13 +68,20 @@ _ABBREVIATED: Final = regex.compile(
 _TABULAR: Final = regex.compile(r"\t|\||[^\s][ ]{3}")
 _DOUBLE: Final = regex.compile(r"[^\s.?!:][ ]{2,}(?=\S)")
 """A gap of a line in columns; behind a full stop typists leave two blanks."""
+_DASHED: Final = regex.compile(r"(?<=[\w)])[ ]+[-\u2013]\Z")
+"""The dash behind which something else follows: *Salem -*."""
 _CUT: Final = regex.compile(r"/[a-z]|['\u2019](?:ve|m|ll|re|d)\b", regex.IGNORECASE)
+_OR: Final = regex.compile(r"[ ]*(?:/|;|,[ ]|[|])[ ]*")
+_DIGITS: Final = 7
+"""Digits of the shortest telephone number that stands for itself."""
 _COMMA: Final = regex.compile(r",[ ]?\p{L}$")
 _CUTS: Final = frozenset("/'\u2019")
 _FIGURES: Final = frozenset("0123456789")
 _LETTER: Final = regex.compile(r"(?<=\p{L}),?[ ]\p{L}$")
 """The letter of a code that a name took along: *Birdsong, G3P1011*."""
 _TWO: Final = 2
+_SHORTEST: Final = 4
+"""Characters from which words may be a number that somebody says."""
 _SHORT: Final = 50
 """Characters of a line that is shorter than lines that are wrapped."""
 
@@ -98,11 +108,15 @@ def pieces(text: str, span: Span) -> list[Span]:
         if gap.start() > start and _parts(text, gap.start(), gap.end(), span.category in PEOPLE):
             found.append(span.moved(start, gap.start()))
             start = gap.end()
+    if start >= span.end:
+        return found
     return [*found, span if start == span.start else span.moved(start, span.end)]
 
 
 def _parts(text: str, start: int, end: int, person: bool) -> bool:
     """Tell whether what stands between two words parts them."""
+    if LEADERS.fullmatch(text, start, end):
+        return True
     if text[start] == ".":
         return person and _ABBREVIATED.search(text, max(0, start - 8), start) is None
     if "\n" not in text[start:end] and end - start == _TWO:
@@ -116,6 +130,18 @@ def _parts(text: str, start: int, end: int, person: bool) -> bool:
         return True
     last = len(text) if last < 0 else last
     return _TABULAR.search(text, first, start) is not None or _TABULAR.search(text, end, last) is not None
+
+
+def called_apart(text: str, span: Span) -> list[Span]:
+    """Return the telephone numbers that a model took for one: *541-555-0110 / 541-555-0192*."""
+    parts = []
+    start = span.start
+    for gap in _OR.finditer(text, span.start, span.end):
+        parts.append(span.moved(start, gap.start()))
+        start = gap.end()
+    parts.append(span.moved(start, span.end))
+    whole = all(sum(map(str.isdigit, text[part.start : part.end])) >= _DIGITS for part in parts)
+    return parts if whole else [span]
 
 
 def behind_title(scene: Scene, span: Span) -> Span:
@@ -182,6 +208,8 @@ def joined(text: str, spans: Sequence[Span]) -> list[Span]:
         start, end = _trimmed(text, span, until)
         if start >= end or not (text[start].isalnum() or any(c.isalnum() for c in text[start:end])):
             continue
+        if span.category in _CALLED and end - start < _SHORTEST and not any(map(str.isdigit, text[start:end])):
+            continue
         span = span.moved(start, end)
         before = found[-1] if found else None
         if before is not None and before.category == span.category:
@@ -205,6 +233,8 @@ def _trimmed(text: str, span: Span, until: int) -> tuple[int, int]:
     while end > start and text[end - 1].isspace():
         end -= 1
     worded = category in PEOPLE or category in _WORDED or category == "DATE"
+    if (worded or category == "ROOM") and (dash := _DASHED.search(text, start, end)):
+        end = dash.start()
     if worded and text[end - 1 : end] in (",", ";") and end - start > 1:
         end -= 1
     if text[end - 1 : end] == "." and (category in _CALLED or (worded and _STOP.search(text, start, end))):

@@ -52,7 +52,7 @@ from deid.detection.alone import (
     within,
 )
 from deid.detection.columns import columns
-from deid.detection.edges import YEAR, behind_title, in_one_row, joined, pieces
+from deid.detection.edges import YEAR, behind_title, called_apart, in_one_row, joined, pieces
 from deid.detection.find_again import Gathered, find_again, gather
 from deid.detection.joining import MODEL, POSSIBLE, RULE, Joining, Surroundings, Weighed
 from deid.detection.legends import explained
@@ -506,12 +506,18 @@ class Ensemble:
             parts = [numbers.read(within(scene, date)) for date in dates]
             if len(dates) > 1 and any(parts):
                 return tuple(chain.from_iterable(part or (date,) for part, date in zip(parts, dates, strict=True)))
+        if proposed and span.category in ("PHONE", "FAX"):
+            return tuple(chain.from_iterable(map(numbers.read, called_apart(scene.text, span))))
         if not named or GROUP[span.category] not in GRAMMATICAL:
             # digits with wide gaps are one number
             return numbers.read(within(scene, span) if proposed else span)
         cells = pieces(scene.text, span)
         if proposed:
             cells = [part for cell in cells for part in in_capitals(scene, cell)]
+        if len(cells) > 1:
+            cells = [cell for cell in cells if not names_nobody(scene, cell)]
+        if not cells:
+            return ()
         if len(cells) == 1:
             return numbers.read(within(scene, cells[0]))
         parts = [numbers.read(within(scene, cell)) for cell in cells]

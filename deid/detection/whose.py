@@ -20,7 +20,7 @@ from deid.reading.lexicon import classes_of
 from deid.reading.view import NUMBER, View
 from deid.rules.person_words import credential_follows
 from deid.rules.scene import Scene
-from deid.rules.word_classes import HOSPITAL_HEAD, RELATION, STRONG_ORGANIZATION_HEAD, TITLES, cues_of
+from deid.rules.word_classes import HOSPITAL_HEAD, RELATION, ROLE, STRONG_ORGANIZATION_HEAD, TITLES, cues_of
 
 PEOPLE: Final = frozenset(("PATIENT", "DOCTOR"))
 HEADER_FIELDS: Final = ("name.patient_field", "name.provider_field")
@@ -28,6 +28,11 @@ HEADER_FIELDS: Final = ("name.patient_field", "name.provider_field")
 _REMEMBERED: Final = 1000
 Told = dict[str, dict[str, Span]]
 """Word of a name -> category -> the surest span that tells whose it is."""
+_INSTITUTIONS: Final = frozenset(("HOSPITAL", "ORGANIZATION"))
+_PAIRED: Final = frozenset("&/")
+_GIVEN: Final = classes_of("given")
+_TOWN: Final = classes_of("city", "city_ambig", "city_big")
+_OCCUPATION: Final = classes_of("occupation")
 _GUESSED: Final = frozenset(("PATIENT", "DOCTOR", "CITY", "HOSPITAL", "ORGANIZATION", "LOCATION-OTHER"))
 _TOLD: Final = (
     *("rule:name.title", "rule:name.credential", "rule:name.signed_by", "rule:name.letter"),
@@ -64,6 +69,7 @@ def whose(scene: Scene, spans: Sequence[Span], decides: Callable[[str], bool]) -
         In the same order; what changed its category tells the former one (`Span.also`).
     """
     found = list(spans)
+    ends = {span.end for span in spans if span.category in _INSTITUTIONS}
     for number, span in enumerate(spans):
         if span.category not in _GUESSED or span.source.startswith(_TOLD) or span.source.endswith(_LABELS):
             continue
@@ -73,9 +79,44 @@ def whose(scene: Scene, spans: Sequence[Span], decides: Callable[[str], bool]) -
         if not words:
             continue
         category = _of_place(scene, words, span) or (_of_person(scene, words, span) if span.category in PEOPLE else "")
+        if not category and span.category in PEOPLE and _is_town(scene, words, span, ends):
+            category = "CITY"
+        if not category and span.category == "CITY" and _is_kin(scene, words[0]):
+            category = "PATIENT"
+        if not category and number and span.category == "PATIENT" and _is_second(scene, found[number - 1], words):
+            category = "DOCTOR"
         if category and category != span.category:
             found[number] = span.named(category).read_as({span.category})
     return found
+
+
+def _is_kin(scene: Scene, index: int) -> bool:
+    """Tell whether a word that no list of places has stands behind a relative: *with her niece, Aoife*."""
+    before = index - 1
+    comma = scene.word(before) == ","
+    related = scene.has(before - comma, RELATION) and not scene.has(index, _TOWN)
+    return related and not scene.breaks[index] and (not comma or not scene.breaks[before])
+
+
+def _is_second(scene: Scene, first: Span, words: list[int]) -> bool:
+    """Tell whether a name is the second of two to whom staff handed over: *Handed to Wendy & Lin*."""
+    before = words[0] - 1
+    if first.category != "DOCTOR" or not (scene.says(before, "and") or scene.word(before) in _PAIRED):
+        return False
+    if scene.ends[before - 1] != first.end or scene.breaks[words[0]]:
+        return False
+    return scene.cued(scene.at(first.start), _DOCTOR)
+
+
+def _is_town(scene: Scene, words: list[int], span: Span, ends: Collection[int]) -> bool:
+    """Tell whether a word that no list has as a name stands behind an institution: *The Quay Surgery, Pontefract*."""
+    before = words[0] - 1
+    if not span.source.startswith("model:") or scene.word(before) != "," or scene.breaks[words[0]]:
+        return False
+    if len(words) > 2 or scene.ends[before - 1] not in ends or any(scene.has(i, _GIVEN) for i in words):
+        return False
+    behind = words[-1] + 1
+    return scene.line_ends(behind) or scene.word(behind) in (",", ".", ";")
 
 
 def _of_person(scene: Scene, words: list[int], span: Span) -> str:
@@ -115,6 +156,8 @@ def _of_place(scene: Scene, words: list[int], span: Span) -> str:
         return ""
     if span.category == "HOSPITAL" and len(words) > 1 and scene.says(last, "organization_end"):
         return "ORGANIZATION"
+    if span.category != "HOSPITAL" and _at_work(scene, first - scene.says(first - 1, "definite")):
+        return "ORGANIZATION"
     if scene.has(last, _HEADS) or _STATE.match(scene.text, span.end):
         return ""
     if scene.says(first - 1, "definite"):
@@ -126,6 +169,13 @@ def _of_place(scene: Scene, words: list[int], span: Span) -> str:
     if scene.cued(first, _WORK):
         return "ORGANIZATION"
     return ""
+
+
+def _at_work(scene: Scene, first: int) -> bool:
+    """Tell whether an occupation leads to a place: *a line cook at the Rusty Spur Grill*."""
+    if not scene.says(first - 1, "occupation_at") or scene.breaks[first]:
+        return False
+    return scene.has(first - 2, _OCCUPATION) and not scene.has(first - 2, ROLE)
 
 
 def settle_categories(

@@ -25,7 +25,8 @@ from deid.rules.programs import Programs
 
 native = native_for("fields")
 
-_STRICT = frozenset(":#=|\t^")
+_STRICT = frozenset(":#=|\t^_")
+_LEADERS = ("..", ". .")
 _SECONDS = 20.0
 _ABBREVIATION = 5
 """Letters of the longest abbreviation that a full stop belongs to."""
@@ -36,6 +37,11 @@ CUES = [
     *("works_as", "is_a", "retired", "works_in", "by_trade", "occupation", "article", "eponym"),
 ]
 """Names of cues that the grammars ask for."""
+
+
+def _is_strict(between: str) -> bool:
+    """Tell whether what stands between a label and its value is a sign, or leads there: *Occupation . . . . Nurse*."""
+    return not _STRICT.isdisjoint(between) or any(sign in between for sign in _LEADERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +79,7 @@ class Field:
         if self.exact and text[start:end] not in self.labels:
             return None
         between = separator.match(text, end)
-        if between is None or (self.strict and _STRICT.isdisjoint(between[0])):
+        if between is None or (self.strict and not _is_strict(between[0])):
             return None
         return self.value_at(text, between.end())
 

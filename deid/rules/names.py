@@ -113,7 +113,7 @@ def _labelled(scene: Scene, labels: Sequence[PersonLabel]) -> Iterator[Span]:
         at = first = _value_of(scene, label)
         if at < 0 or (speakers and _text_of(scene, label) in speakers):
             continue
-        category = label.field.category
+        category = _correspondent(scene, label, labels) or label.field.category
         full = False
         for _ in range(8):
             if at < 0:
@@ -132,6 +132,29 @@ def _labelled(scene: Scene, labels: Sequence[PersonLabel]) -> Iterator[Span]:
             full = len(run.names) > 1
             yield scene.span(run.first, run.end, category, label.field.name, score)
             at = _next_in_list(scene, run.end)
+
+
+def _correspondent(scene: Scene, label: PersonLabel, labels: Sequence[PersonLabel]) -> str:
+    """Return whose the name behind *From:* or *To:* is: the patient's where only the other one is staff."""
+    sends, receives = scene.says(label.first, "sender"), scene.says(label.first, "recipient")
+    if not (sends or receives) or scene.word(label.end) != ":" or not scene.breaks[label.first]:
+        return ""
+    name = "recipient" if sends else "sender"
+    others = (b for b in labels if scene.says(b.first, name) and scene.word(b.end) == ":" and scene.breaks[b.first])
+    other = min(others, key=lambda b: abs(b.first - label.first), default=None)
+    if other is None or _of_staff(scene, label) or not _of_staff(scene, other):
+        return ""
+    return "PATIENT"
+
+
+def _of_staff(scene: Scene, label: PersonLabel) -> bool:
+    """Tell whether what stands behind a label has a title, a credential, a role, or is a team."""
+    at = label.end
+    while at < scene.count and not scene.breaks[at]:
+        if scene.has(at, DOCTOR_TITLE | CREDENTIAL | ROLE) or scene.says(at, "team"):
+            return True
+        at += 1
+    return False
 
 
 def _text_of(scene: Scene, label: PersonLabel) -> str:
@@ -282,12 +305,18 @@ def _titled(scene: Scene) -> Iterator[Span]:
             score = _W["title_word"] if scene.says(index, "title_word") else _W["title_doubtful"]
         if eponym_follows(scene, run):
             score = min(score, _W["title_eponym"])
-        category = "DOCTOR" if classes & DOCTOR_TITLE or credential_follows(scene, run.end) else "PATIENT"
+        treats = classes & DOCTOR_TITLE or credential_follows(scene, run.end) or _acts(scene, index)
+        category = "DOCTOR" if treats else "PATIENT"
         yield scene.span(run.first, run.end, category, "name.title", score)
         if scene.says(index, "title_plural"):
             other = read_run(scene, _next_in_list(scene, run.end), relaxed=True)
             if other is not None:
                 yield scene.span(other.first, other.end, category, "name.title", _W["second_of_title"])
+
+
+def _acts(scene: Scene, index: int) -> bool:
+    """Tell whether the role of somebody who treats stands before a title: *Consultant Miss Orme*."""
+    return scene.same_line(index) and scene.says(index - 1, "staff_role") and scene.capital(index - 1)
 
 
 def _no_title(scene: Scene, index: int) -> bool:
@@ -321,6 +350,9 @@ def _free(scene: Scene) -> Iterator[Span]:
 
 def _trim(scene: Scene, run: Run) -> Run:
     """Drop a word of the sentence in front of a name: *Dear Margaret*, *Price Daniel said*."""
+    if len(run.names) > 1 and scene.says(run.first, "title_word") and _acts(scene, run.first):
+        at = run.first + 1
+        return Run(at, run.end, [i for i in run.names if i >= at], run.initials)
     if len(run.names) < 2 or not scene.view.starts_sentence(run.first) or run.names[0] != run.first:
         return run
     first, second = scene.classes[run.names[0]], run.names[1]

@@ -219,6 +219,8 @@ def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
             run.initials.append(at)
             at += 2 if dot else 1
             run.end = at
+            if dot and run.names and _opens_sentence(scene, at):
+                break
             continue
         # behind a title or a label anything may be a name; where case tells nothing only the first word
         lenient = relaxed and len(run.names) < (1 if scene.case_uninformative(at) else 3)
@@ -239,6 +241,15 @@ def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
     # an initial at the end takes its full stop along only when the name goes on; "A." may also end the sentence
     run.end = _suffix(scene, run.end)
     return run
+
+
+def _opens_sentence(scene: Scene, index: int) -> bool:
+    """Tell whether an ordinary word begins a sentence behind an initial: *Report from Chelsea V. Intubated at noon.*"""
+    if not scene.is_word(index) or scene.case_uninformative(index) or scene.kinds[index] != TITLE:
+        return False
+    if scene.says(index, "opens_sentence"):
+        return True
+    return bool(scene.classes[index] & ORDINARY) and not scene.classes[index] & PERSON
 
 
 def _counts(scene: Scene, index: int) -> bool:

@@ -71,6 +71,8 @@ def find_professions(scene: Scene, lexicon: Lexicon) -> list[Span]:
                 spans += _of_relative(scene, index)
         elif scene.word(index) in (":", "-", "="):
             spans += _behind(scene, lexicon, index + 1, _W["labelled"], known_only=False)
+        elif (behind := _behind_leaders(scene, index)) > index:
+            spans += _behind(scene, lexicon, behind, _W["labelled"], known_only=False)
         elif _apart(scene, index):
             spans += _behind(scene, lexicon, index, _W["labelled"], known_only=True)
     spans += _before_cue(scene)
@@ -130,6 +132,14 @@ def _behind(scene: Scene, lexicon: Lexicon, index: int, score: float, known_only
             "profession.unlisted",
             _W["unlisted_likely"] if likely else min(score, _W["unlisted"]),
         )
+
+
+def _behind_leaders(scene: Scene, index: int) -> int:
+    """Return the word behind signs that lead to a value (*Occupation ...... Cook*), ``index`` where none do."""
+    at = index
+    while at < scene.count and scene.word(at) in (".", "_") and not scene.breaks[at]:
+        at += 1
+    return at if at - index > 2 and at < scene.count and not scene.breaks[at] else index
 
 
 def _apart(scene: Scene, index: int) -> bool:

@@ -38,6 +38,10 @@ def told(text: str, part: str, category: str, source: str = "model:en") -> str:
         ("An old CT at Quendrith shows a mass.", "PATIENT", "HOSPITAL"),
         ("He works for Quendrith as a baker.", "PATIENT", "ORGANIZATION"),
         ("Refill at Quendrith Pharmacy today.", "HOSPITAL", "ORGANIZATION"),
+        ("Was a bartender at the Quendrith until May.", "LOCATION-OTHER", "ORGANIZATION"),
+        ("Came with her niece, Quendrith.", "CITY", "PATIENT"),
+        ("Consent with reg Quendrith today.", "PATIENT", "DOCTOR"),
+        ("Handover from Quendrith at eight.", "PATIENT", "DOCTOR"),
     ],
 )
 def test_the_words_beside_a_name_tell_its_category(text: str, taken: str, is_: str) -> None:
@@ -134,3 +138,12 @@ def test_a_column_of_initials_is_that_of_the_staff(text: str, hidden: list[str])
     from tests.detection.test_genres import recognizer
 
     assert [text[s.start : s.end] for s in recognizer().find(Document("n", text))] == hidden
+
+
+def test_the_second_of_two_who_took_over_is_staff_and_a_word_behind_a_surgery_its_town() -> None:
+    text = "Handed to Wendy & Quendrith. To: The Quay Surgery, Zorblat\n"
+    spans = [Span(10, 15, "PATIENT", source="model:en"), Span(18, 27, "PATIENT", source="model:en")]
+    start, end = text.index("The Quay"), text.index(", Zorblat")
+    spans += [Span(start, end, "HOSPITAL", source="model:en"), Span(end + 2, end + 9, "DOCTOR", source="model:en")]
+    found = whose(RULES.scene(text), spans, lambda _: False)
+    assert [span.category for span in found] == ["DOCTOR", "DOCTOR", "HOSPITAL", "CITY"]
