@@ -204,6 +204,12 @@ class Dimension:
         """The cell of what is missing, the last one; -1 where it was declared without."""
         return len(self) - 1 if "missing" in self.declaration else -1
 
+    @property
+    def in_order(self) -> int:
+        """How many cells, the first ones, follow one another as their values do; 0 where none do."""
+        apart = (self.above is not None) + (self.missing >= 0)
+        return len(self) - apart if self.ordered else 0
+
     def is_missing(self, texts: Sequence[str]) -> BoolArray:
         """Say which texts mean that the value is missing, its cell's name among them; shape (texts,)."""
         if self.missing < 0:

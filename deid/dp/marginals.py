@@ -42,6 +42,21 @@ class Marginal:
     variance: float
 
 
+def single_columns(tables: Sequence[Marginal], shape: Sequence[int]) -> dict[int, Marginal]:
+    """Return what tables say of each column by itself: the mean by inverse variance; nothing of what no table holds."""
+    found = {}
+    for axis, size in enumerate(shape):
+        counts, weights = np.zeros(size), 0.0
+        for table in tables:
+            if axis in table.axes:
+                weight = size / (table.variance * table.values.size)
+                counts += weight * _marginalize(table.values, table.axes, (axis,))
+                weights += weight
+        if weights:
+            found[axis] = Marginal((axis,), counts / weights, 1 / weights)
+    return found
+
+
 def closure(tables: Sequence[Axes]) -> list[Axes]:
     """Return all subsets of the tables' axes, smaller ones first."""
     subsets = {

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from deid.base.arrays import FloatArray, IntArray
-from deid.dp.marginals import Axes, Marginal
+from deid.dp.marginals import Axes, Marginal, single_columns
 
 _COMPONENTS = 50
 _PRICE = 40.0  # of a nat of dependence, in log likelihood; measured on Adult, see docs/synthetic-data.md
@@ -173,18 +173,10 @@ def _softmax(logarithms: FloatArray) -> FloatArray:
 
 def column_counts(tables: Sequence[Marginal], sizes: Sequence[int], total: float) -> list[FloatArray]:
     """Return what tables say on average of each column by itself: counts above 0; even ones of what no table holds."""
-    found = []
-    for axis, size in enumerate(sizes):
-        counts, weights = np.zeros(size), 0.0
-        for table in tables:
-            if axis in table.axes:
-                others = tuple(place for place, own in enumerate(table.axes) if own != axis)
-                weight = size / (table.variance * table.values.size)
-                counts += weight * table.values.sum(axis=others)
-                weights += weight
-        mean = counts / weights if weights else np.full(size, total / size)
-        found.append(np.maximum(mean, total * 1e-3 / size))
-    return found
+    singles = single_columns(tables, sizes)
+    even = [np.full(size, total / size) for size in sizes]
+    means = [singles[axis].values if axis in singles else own for axis, own in enumerate(even)]
+    return [np.maximum(mean, 1e-3 * own) for mean, own in zip(means, even, strict=True)]
 
 
 def _start(task: _Task, which: int) -> FloatArray:

@@ -43,6 +43,7 @@ from deid.dp.plan import Terms
 from deid.dp.release import CubeRelease, read_release
 from deid.dp.sequence_models import ChainModel, TreeModel
 from deid.dp.sequence_release import END, SequenceRelease, read_sequences
+from deid.dp.shrinkage import shrink_tables
 from deid.dp.unit import PrivacyUnit, bounded_rows
 from deid.dp.zcdp import epsilon_of
 from deid.table.cell_text import text_column
@@ -99,11 +100,12 @@ Drawing = Callable[[int, np.random.Generator], dict[int, IntArray]]
 """Draws rows: for each dimension that they have the cell of each row."""
 
 
-def fitted_drawing(tables: Sequence[Marginal], shape: Sequence[int], total: float) -> Drawing:
+def fitted_drawing(tables: Sequence[Marginal], shape: Sequence[int], in_order: Sequence[int], total: float) -> Drawing:
     """Return what draws rows from a model of noisy tables: a junction tree, or a mixture (`deid.dp.graphical.narrow`).
 
-    Parameters and errors as those of `deid.dp.mixture.fit_mixture`.
+    Parameters as those of `deid.dp.shrinkage.shrink_tables`.
     """
+    tables = shrink_tables(tables, shape, in_order, total=total)
     if not narrow([own.axes for own in tables], shape):
         return fit_mixture(tables, shape, total=total).draw
     fitted = fit_graphical(tables, shape, total=total)
@@ -117,7 +119,8 @@ def _cube_drawing(release: CubeRelease) -> Drawing:
     axes = [table.axes for table in model.tables]
     if isinstance(model, TableModel) and (release.metadata["method"] == "adaptive" or not _junction_tree(axes)):
         tables = [Marginal(table.axes, table.unbiased, table.variance(model.distance)) for table in model.tables]
-        draw = fitted_drawing(tables, model.shape, _total(release))
+        in_order = [own.in_order for own in release.dimensions]
+        draw = fitted_drawing(tables, model.shape, in_order, _total(release))
         held = {axis for own in axes for axis in own}
         return lambda rows, generator: {axis: own for axis, own in draw(rows, generator).items() if axis in held}
     return functools.partial(_from_tables, [(table.axes, table.counts) for table in model.tables])

@@ -32,7 +32,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,15 +40,27 @@ Table = tuple[list[int], list[float], float]
 PEER_RUNS = 5
 SAME = 8  # pairs that all models get, beside the single columns
 TARGETS = {"salary-class", "death", "readmitted"}
+ORDERED = {"age", "year"}  # of Adult and the registry
 REGISTRY = {"sex": 2, "age": 130, "year": 36, "behavior": 2, "lab": 9, "other": 2, "death": 2}
 
 
-def read(source: str) -> tuple[list[str], Any, Any, list[int]]:
-    """Return names (the target last), cells of the rows to release and to try on, and how many each column has."""
+class Source(NamedTuple):
+    """Rows to release and to try on, as cells; the target is the last column."""
+
+    names: list[str]
+    train: Any
+    test: Any
+    shape: list[int]
+    in_order: list[int]
+    """As of `deid.dp.domain.Dimension`."""
+
+
+def read(source: str) -> Source:
+    """Read a table, or make it."""
     import pandas as pd
 
     if source.startswith("admissions"):
-        names, codes, shape = admissions(int(source.partition(":")[2] or 29))
+        names, codes, shape, in_order = admissions(int(source.partition(":")[2] or 29))
         rows = 20_000
     else:
         frame = pd.read_csv(source, sep=None, engine="python", dtype=str)
@@ -60,12 +72,13 @@ def read(source: str) -> tuple[list[str], Any, Any, list[int]]:
             codes = np.stack([pd.Categorical(frame[name]).codes for name in frame], axis=1).astype(np.int64)
             shape, rows = (codes.max(axis=0) + 1).tolist(), 24_000
         names = list(frame)
+        in_order = [size * (name in ORDERED) for name, size in zip(names, shape, strict=True)]
     codes = codes[np.random.default_rng(0).permutation(len(codes))]
-    return names, codes[:rows], codes[rows:], shape
+    return Source(names, codes[:rows], codes[rows:], shape, in_order)
 
 
-def admissions(seed: int) -> tuple[list[str], Any, list[int]]:
-    """Return names, cells and sizes of the columns of 26,000 stays."""
+def admissions(seed: int) -> tuple[list[str], Any, list[int], list[int]]:
+    """Return names, cells, sizes and cells in order of the columns of 26,000 stays."""
     import io
     import tomllib
 
@@ -82,7 +95,7 @@ def admissions(seed: int) -> tuple[list[str], Any, list[int]]:
     names = [*(name for name in declared if name not in TARGETS), "readmitted"]
     dimensions = [declare(name, declared[name]) for name in names]
     codes = np.stack([own.codes(frame[own.name]) for own in dimensions], axis=1)
-    return names, codes, [len(own) for own in dimensions]
+    return names, codes, [len(own) for own in dimensions], [own.in_order for own in dimensions]
 
 
 def shares(codes: Any, pair: tuple[int, int], shape: list[int]) -> Any:
@@ -105,13 +118,21 @@ def judge(made: Any, train: Any, test: Any, shape: list[int]) -> tuple[float, fl
     return float(np.mean(apart)), float(roc_auc_score(test[:, -1], chances))
 
 
-def ours(
-    names: list[str], train: Any, shape: list[int], method: str, epsilon: float, seed: int
-) -> tuple[Any, list[Table]]:
+def declared(name: str, size: int, in_order: int) -> Any:
+    """Return the dimension of a column whose cells are numbers: those in order, and what is missing behind them."""
+    from deid.dp.domain import declare
+
+    if not in_order:
+        return declare(name, {"values": list(range(size))})
+    above = {"above": str(in_order)} if in_order < size else {}
+    missing = {"missing": str(size - 1)} if in_order < size - len(above) else {}
+    return declare(name, {"range": [0, in_order - 1]} | above | missing)
+
+
+def ours(source: Source, method: str, epsilon: float, seed: int) -> tuple[Any, list[Table]]:
     """Return made-up rows, and the noisy tables that they come from with the variance of their noise."""
     from deid.dp.costs import variance_of
     from deid.dp.cube import plan_cube
-    from deid.dp.domain import declare
     from deid.dp.methods import Rows, measure
     from deid.dp.models import TableModel
     from deid.dp.noise import SeededNoise
@@ -119,10 +140,10 @@ def ours(
     from deid.dp.synthetic import synthesize
     from deid.dp.unit import PrivacyUnit
 
-    dimensions = tuple(declare(name, {"range": [0, size - 1]}) for name, size in zip(names, shape, strict=True))
-    slices = [list(pair) for pair in itertools.combinations(names, 2)] if method == "marginals" else []
+    dimensions = tuple(map(declared, source.names, source.shape, source.in_order))
+    slices = [list(pair) for pair in itertools.combinations(source.names, 2)] if method == "marginals" else []
     plan = plan_cube(dimensions, epsilon, PrivacyUnit(), method=method, slices=slices, report_share=0)
-    model, _ = measure(Rows(train, tuple(shape)), plan, SeededNoise(seed))
+    model, _ = measure(Rows(source.train, tuple(source.shape)), plan, SeededNoise(seed))
     made = synthesize(CubeRelease(dimensions, model, {"method": method, "level": 0.95}), seed=seed)
     tables = []
     if isinstance(model, TableModel):
@@ -130,17 +151,18 @@ def ours(
     return made.astype(int).to_numpy(), tables
 
 
-def same_tables(tables: list[Table], shape: list[int], rows: int) -> Any:
+def same_tables(tables: list[Table], source: Source) -> Any:
     """Return rows that are drawn from noisy tables as `synthesize` draws them."""
     from deid.dp.marginals import Marginal
     from deid.dp.synthetic import fitted_drawing
 
     marginals = [
-        Marginal(tuple(axes), np.array(values).reshape([shape[axis] for axis in axes]), variance)
+        Marginal(tuple(axes), np.array(values).reshape([source.shape[axis] for axis in axes]), variance)
         for axes, values, variance in tables
     ]
-    drawn = fitted_drawing(marginals, shape, rows)(rows, np.random.default_rng(0))
-    return np.stack([drawn[axis] for axis in range(len(shape))], axis=1)
+    rows = len(source.train)
+    drawn = fitted_drawing(marginals, source.shape, source.in_order, rows)(rows, np.random.default_rng(0))
+    return np.stack([drawn[axis] for axis in range(len(source.shape))], axis=1)
 
 
 def pgm(asked: dict[str, Any]) -> Any:
@@ -196,9 +218,10 @@ def peer(name: str, asked: dict[str, Any], python: str, limit: int) -> tuple[Any
     return np.array(columns).T, found["seconds"]
 
 
-def compare(source: str, runs: int, python: str | None, limit: int) -> None:
+def compare(table: str, runs: int, python: str | None, limit: int) -> None:
     """Print the table."""
-    names, train, test, shape = read(source)
+    source = read(table)
+    names, train, test, shape, _ = source
     assert names[-1] in TARGETS
     print(f"true rows: AUC {judge(train, train, test, shape)[1]:.3f}")
     print(f"{'release':<22}{'epsilon':>8}{'distance':>10}{'AUC':>8}{'CPU s':>8}")
@@ -211,14 +234,14 @@ def compare(source: str, runs: int, python: str | None, limit: int) -> None:
         same: list[dict[str, Any]] = []
         for method, seed in itertools.product(("marginals", "adaptive", "forest"), range(runs)):
             start = time.process_time()
-            made, tables = ours(names, train, shape, method, epsilon, seed)
+            made, tables = ours(source, method, epsilon, seed)
             add(method, made, time.process_time() - start)
             if method == "adaptive" and python and seed < PEER_RUNS:
                 known: dict[str, Any] = {"shape": shape, "tables": tables[: len(shape) + SAME]}
                 same.append(known | {"epsilon": epsilon, "rows": train.tolist()})
         for number, asked in enumerate(same):
             start = time.process_time()
-            made = same_tables(asked["tables"], shape, len(train))
+            made = same_tables(asked["tables"], source)
             add(f"{SAME} pairs, ours", made, time.process_time() - start)
             for name, (_, most) in PEERS.items():
                 made, seconds = peer(name, asked, str(python), limit) if number < most else (None, 0.0)

@@ -112,7 +112,7 @@ def test_adaptive_finds_what_is_tied_among_many_columns_and_its_tree_stays_narro
     assert {(0, 1), (2, 3)} <= set(chosen[:3])
     assert narrow([axes for axes, _, _ in measured], shape)
     tables = [Marginal(axes, table, 50.0) for axes, table, _ in measured]
-    drawn = fitted_drawing(tables, shape, 8000.0)(8000, np.random.default_rng(0))
+    drawn = fitted_drawing(tables, shape, [0] * 30, 8000.0)(8000, np.random.default_rng(0))
     assert (drawn[0] == drawn[1]).mean() > 0.8
 
 
