@@ -80,8 +80,8 @@ _STRETCH: Final = re.compile(
     r"([0-9]{1,2}([./])[0-9]{1,2}\2(?:[0-9]{4}|[0-9]{2})) ?[-/\u2013] ?([0-9]{1,2}\2[0-9]{1,2}\2(?:[0-9]{4}|[0-9]{2}))"
 )
 """From a day to another one."""
-_PADDED: Final = re.compile(r"(?:[0-3]?[0-9]\.0[1-9]|0[1-9]\.1[0-2])\.(?::|,| [0-9])")
-"""A day of two figures each before what was measured on it."""
+_PADDED: Final = re.compile(r"(?:[0-3]?[0-9]\.0[1-9]|0[1-9]\.1[0-2])\.[ :,)]")
+"""A day of two figures each."""
 _LOOSE_PHONE: Final = re.compile(
     r"\(?(?:\+?1[-. ]?)?(?:[2-9][0-9]{2}[-. )/]{0,2})?[2-9][0-9]{2}[-. ][0-9]{4}|(?:\+?1)?[2-9][0-9]{9}"
     r"|\(?0[0-9]{2,5}\)?[ -]?[0-9]{3,4}[ -]?[0-9]{3,6}"
@@ -237,8 +237,8 @@ def _two_days(span: Span, text: str) -> tuple[Span, ...]:
 def _written(scene: Scene, span: Span, kind: str, level: int) -> bool:
     """Tell whether a number has a form of the language: *3.5.* (a day), *0202-731 88 04*, *8400* before a town.
 
-    A day among values, without a label, is a value, unless it has two figures each and a value follows: *Gewicht 01.05.
-    82 kg*. What follows a day may look like its year: *3.5. 10 mg*.
+    A day among values, without a label, is a value, unless it has two figures each: *Gewicht 01.05. 82 kg*. What
+    follows a day may look like its year: *3.5. 10 mg*.
     """
     category = _FORM.get(CANONICAL[span.category], kind)
     value = category == "DATE" and level >= _MEASURED and not _PADDED.match(scene.text, span.start)
