@@ -87,7 +87,8 @@ def is_nobodys(scene: Scene, span: Span) -> bool:
         return True
     if _TOTAL.match(scene.text, span.end):
         return True
-    if "-" in scene.strings[last] and scene.word(last).rpartition("-")[2] in scene.words["likeness"]:
+    likened = scene.word(last).rpartition("-")
+    if likened[0] and likened[2] in scene.words["likeness"]:
         return True
     if _is_named_after(scene, words) or _is_council(scene, span, words):
         return True
@@ -139,10 +140,12 @@ def _is_council(scene: Scene, span: Span, words: list[int]) -> bool:
 
 def _is_demographic(scene: Scene, index: int) -> bool:
     """Tell whether a word is a language, a faith, a people behind a label of these: *Race / Lang: B / English*."""
-    if not (scene.has(index, _TONGUE) or scene.says(index, "faith") or scene.says(index, "demographic")):
+    if scene.says(index, "demographic") and not scene.has(index, PERSON):
+        return True
+    if not (scene.has(index, _TONGUE) or scene.says(index, "faith")):
         return False
-    at = index
-    while at >= 0 and index - at < _LEADING and (at == index or not scene.breaks[at + 1]):
+    at = index - 1
+    while at >= 0 and index - at < _LEADING and not scene.breaks[at + 1]:
         if scene.says(at, "demographic"):
             return True
         at -= 1

@@ -73,6 +73,8 @@ def test_it_is_nobodys(category: str, part: str, text: str) -> None:
         ("PATIENT", "Ronald", "Moved in with Ronald."),
         ("PATIENT", "Quendrith", "Quendrith ...... 555-0144"),
         ("DOCTOR", "English", "Seen by Dr. English today."),
+        ("PATIENT", "Faith", "The patient and his wife, Faith, came."),
+        ("PATIENT", "Christian", "Race: W\nChristian came along."),
         ("CITY", "Mass", "She moved here from Mass last year."),
         ("PATIENT", "Bill", "Bill comes at noon."),
         ("PATIENT", "Childs", "Mrs. Childs is well."),
