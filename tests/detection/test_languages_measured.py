@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
-from notes import composed
 
 from deid.detection import Recognizer
 from deid.detection.options import RecognizerOptions
@@ -15,23 +13,11 @@ from deid.document import Document
 from deid.evaluation import ScoringSettings, evaluate
 from deid.labeling.tagger import available_models
 from deid.reading.languages import language_of, other_language
+from tests.rules.marked import notes
 
 NOTES = Path(__file__).parents[2] / "corpora" / "evaluation"
-MARK = re.compile(r"\[\[([A-Z-]+):([^\]\n]+)\]\]")
 HEAD = "Patient Name: Jane Doe  DOB: 01/02/1950  MRN: 123456  Attending: J. Smith, MD\nMedical record. Page 1 of 2\n"
 LANGUAGES = sorted(path.stem for path in NOTES.glob("*.txt"))
-
-
-def read(path: Path) -> list[Document]:
-    """Read notes with marks."""
-    found = []
-    for part in re.split(r"(?m)^=== ", path.read_text(encoding="utf-8"))[1:]:
-        name, _, body = part.partition("\n")
-        plain = MARK.split(body)  # between two texts stand category and text of a mark
-        marks = zip(plain[1::3], plain[2::3], plain[3::3], strict=True)
-        pieces = (piece for category, marked, rest in marks for piece in ((category, marked), rest))
-        found.append(Document(name, *composed(plain[0], *pieces)))
-    return found
 
 
 def words(recognizer: Recognizer, gold: list[Document]) -> tuple[float, float]:
@@ -43,7 +29,7 @@ def words(recognizer: Recognizer, gold: list[Document]) -> tuple[float, float]:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_recall_and_precision(language: str) -> None:
-    gold = read(NOTES / f"{language}.txt")
+    gold = notes(NOTES / f"{language}.txt")
     assert len(gold) >= 60
     recognizer = build_recognizer(RecognizerOptions(language=language))
     assert recognizer.name == (language if language in available_models() else "rules")
@@ -55,7 +41,7 @@ def test_recall_and_precision(language: str) -> None:
 @pytest.mark.parametrize("path", sorted((Path(__file__).parent / "genres").glob("*.txt")), ids=lambda path: path.stem)
 def test_genres_that_rules_were_made_for(path: Path) -> None:
     """Telegrams, tables, labels, forms, variants of a language: what leaked there once does not leak again."""
-    recall, precision = words(build_recognizer(RecognizerOptions(language=path.stem)), read(path))
+    recall, precision = words(build_recognizer(RecognizerOptions(language=path.stem)), notes(path))
     assert recall >= 0.94
     assert precision >= 0.90
 
@@ -63,9 +49,9 @@ def test_genres_that_rules_were_made_for(path: Path) -> None:
 @pytest.mark.parametrize("path", sorted((Path(__file__).parent / "fresh").glob("*.txt")), ids=lambda path: path.stem)
 def test_notes_of_many_layouts(path: Path) -> None:
     """Written before the rules that read them were looked at; notes of even numbers were only ever scored."""
-    notes = read(path)
+    gold = notes(path)
     recognizer = build_recognizer(RecognizerOptions(language=path.stem))
-    for half in (notes[0::2], notes[1::2]):
+    for half in (gold[0::2], gold[1::2]):
         recall, precision = words(recognizer, half)
         assert recall >= (0.94 if path.stem == "es" else 0.92)
         assert precision >= (0.83 if path.stem == "es" else 0.90)  # MEDDOCAN marks sexes and relatives, too
@@ -80,16 +66,19 @@ def test_notes_of_many_layouts(path: Path) -> None:
         *(("kinds", "de", 0.93, 0.86), ("kinds", "fr", 0.91, 0.88), ("kinds", "nl", 0.94, 0.91)),
         ("kinds", "es", 0.88, 0.85),
         # by a writer who knew no rule: what to expect of notes of another kind
-        *(("unread", "de", 0.78, 0.82), ("unread", "en", 0.86, 0.79), ("unread", "es", 0.73, 0.79)),
-        *(("unread", "fr", 0.83, 0.82), ("unread", "nl", 0.82, 0.70)),
+        *(("unread", "de", 0.82, 0.84), ("unread", "en", 0.91, 0.79), ("unread", "es", 0.80, 0.79)),
+        *(("unread", "fr", 0.85, 0.82), ("unread", "nl", 0.88, 0.69)),
+        # by another, of the density that notes have
+        *(("ordinary", "en", 0.95, 0.89), ("ordinary", "de", 0.94, 0.92), ("ordinary", "es", 0.96, 0.85)),
+        *(("ordinary", "fr", 0.96, 0.92), ("ordinary", "nl", 0.96, 0.87)),
     ],
 )
 def test_notes_of_which_half_was_never_read(folder: str, language: str, found: float, right: float) -> None:
     """Notes of even numbers were only ever scored, and never read for rules."""
-    notes = read(Path(__file__).parent / folder / f"{language}.txt")
-    assert len(notes) >= 12
+    gold = notes(Path(__file__).parent / folder / f"{language}.txt")
+    assert len(gold) >= 10
     recognizer = build_recognizer(RecognizerOptions(language=language))
-    for half in (notes[0::2], notes[1::2]):
+    for half in (gold[0::2], gold[1::2]):
         recall, precision = words(recognizer, half)
         assert recall >= found
         assert precision >= right
@@ -97,12 +86,12 @@ def test_notes_of_which_half_was_never_read(folder: str, language: str, found: f
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_their_language_is_told(language: str) -> None:
-    notes = [document.text for document in read(NOTES / f"{language}.txt")]
-    told = " ".join(notes).split()
+    texts = [document.text for document in notes(NOTES / f"{language}.txt")]
+    told = " ".join(texts).split()
     pieces = [" ".join(told[at : at + 50]) for at in range(0, len(told) - 49, 50)]
     assert len(pieces) >= 30
     assert sum(language_of(piece, "xx") == language for piece in pieces) >= 0.995 * len(pieces)
-    assert not [text for text in (*notes, *pieces) if other_language(text, language)]
+    assert not [text for text in (*texts, *pieces) if other_language(text, language)]
     assert sum(other_language(piece, "en") == language for piece in pieces) >= 0.9 * len(pieces)
-    headed = [f"{HEAD}{note}" for note in notes if len(note.split()) >= 50]
+    headed = [f"{HEAD}{note}" for note in texts if len(note.split()) >= 50]
     assert sum(language_of(note, "xx") == language for note in headed) >= 0.98 * len(headed)
