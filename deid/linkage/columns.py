@@ -24,8 +24,9 @@ from deid.table.cell_text import text_list
 from deid.table.microdata import check_columns
 
 HEADERS: Mapping[str, str] = shipped_table("labels/columns.toml")["linkage"]
-"""Kind of a column -> names that columns of the kind have: letters and digits only, without a leading ``patient``. An
-``id`` is a record number where it repeats, else the number of a row; an ``account`` may be a household's."""
+"""Kind of a column -> names that columns of the kind have: letters and digits only, without accents and a leading
+``patient``. An ``id`` is a record number where it repeats, else the number of a row; an ``account`` may be a
+household's."""
 KINDS = (*HEADERS, "same", "similar", "none")
 """What a user can say of a column: ``same`` and ``similar`` are compared as texts, ``none`` is not."""
 
@@ -52,7 +53,8 @@ _PHONE = 7
 
 def header_key(name: str) -> str:
     """Return a column's name as `HEADERS` has it."""
-    return re.sub("[^a-z0-9]", "", name.lower()).removeprefix("patient").removeprefix("pt") or "patient"
+    key = re.sub("[^a-z0-9]", "", without_accents(name).casefold())
+    return re.sub("^(patient(en(?!t))?|pt)", "", key) or "patient"
 
 
 def kind_of(name: str) -> str:
@@ -202,7 +204,7 @@ def _words(text: str) -> str:
 
 
 _PLAIN: dict[str, Callable[[str], str]] = {
-    "sex": lambda text: text.strip()[:1].upper(),
+    "sex": lambda text: text.strip()[:1].upper().replace("W", "F"),
     "number": lambda text: _BLANK.sub("", text).upper(),
     "account": lambda text: _BLANK.sub("", text).upper(),
     "phone": lambda text: _digits(text.partition(";")[0]),

@@ -109,9 +109,14 @@ def test_a_birth_date_is_read_however_it_is_written(text: str) -> None:
 def test_names_of_columns_of_other_systems_are_known() -> None:
     names = {"PatNm": "name", "PT_NAME": "name", "LAST_NM": "family", "First_Nm": "given", "Birth_Dt": "birth",
              "Hosp No": "number", "Tel No": "phone", "Addr_Line_1": "address", "PostCode": "zip",
-             "SEX_CD": "sex"}  # fmt: skip
+             "SEX_CD": "sex", "Patienten-Nr.": "id", "PatNr": "id", "Patientenvorname": "given", "Zuname": "family",
+             "Geb.-Datum": "birth", "Geschlecht": "sex", "Straße": "address", "Telefonnr": "phone", "PRÉNOM": "given",
+             "Nom": "family", "Date de naissance": "birth", "Téléphone": "phone", "Fecha de nacimiento": "birth",
+             "Teléfono": "phone", "Voornaam": "given", "Achternaam": "family", "geboortedatum": "birth"}  # fmt: skip
     assert {name: kind_of(name) for name in names} == names
-    assert {kind_of(name) for name in ("ward", "title", "visit_no", "hospital", "doctor", "ptsd")} == {"none"}
+    assert {kind_of(name) for name in ("ward", "title", "visit_no", "hospital", "doctor", "ptsd", "patient_entry")} == {
+        "none"
+    }
 
 
 def test_numbers_that_stand_for_none_join_nobody() -> None:

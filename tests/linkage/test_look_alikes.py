@@ -97,6 +97,8 @@ def test_a_telephone_number_or_an_address_stands_for_a_birth_date() -> None:
 def test_columns_are_known_by_their_names() -> None:
     rows = [("Thornton", "Margaret", "03/14/1952"), ("Thornton", "Peggy", "14.03.1952")]
     assert pairs_of(frame(*rows, columns=("Last Name", "first_name", "DOB"))) == 1
+    assert pairs_of(frame(*rows, columns=("Nom", "Prénom", "Date de naissance"))) == 1
+    assert pairs_of(frame(*rows, columns=("Zuname", "Vorname", "Geb.-Datum"))) == 1
     assert count_look_alikes(frame(("30", "flu"), columns=("age", "dx"))) is None
 
 
