@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from deid.base.errors import ConfigError
 from deid.disclosure.proposal import propose_schema
-from deid.linkage.look_alikes import LookAlikes, check_persons, count_look_alikes
+from deid.linkage.look_alikes import LookAlikes, check_ids, check_persons, count_look_alikes
 from deid.table.column_names import repeated_person
 from deid.table.microdata import Microdata
 
@@ -65,7 +65,8 @@ def check_before_release(data: Microdata) -> None:
     ConfigError
         When nothing is said of a column with more than one value, which would then be published as it is; when
         several rows seem to be of one person, and neither a person column is named nor every row said to be a person;
-        or when too many persons look like others, and nobody says that they are not. Names columns only.
+        or when too many persons look like others, or ids are written in several ways, and nobody says that these are
+        different persons. Names columns only.
     """
     told = [f"{name!r} ({role}?)" for name, role in _proposed(data).items() if role != "other"]
     if told:
@@ -82,7 +83,9 @@ def check_before_release(data: Microdata) -> None:
                 f"several rows share a value of {shared!r}, so rows may be notes, not persons",
                 f"name the person's column, such as --person {shared}, or say --each-row-a-person",
             )
-    check_persons(look_alikes(data), as_given=data.persons_as_given or data.linked)
+    as_given = data.persons_as_given or data.linked
+    check_persons(look_alikes(data), as_given=as_given)
+    _check_ids(data, as_given)
 
 
 def check_published(data: Microdata, manifest: Mapping[str, Any] | None) -> list[str]:
@@ -104,13 +107,15 @@ def check_published(data: Microdata, manifest: Mapping[str, Any] | None) -> list
     Raises
     ------
     ConfigError
-        When the estimated share is too great, and nobody says that these are different persons.
+        When the estimated share is too great, or ids are written in several ways, and nobody says that these are
+        different persons.
     """
     found = look_alikes(data)
     if found is None and manifest is not None and isinstance(manifest.get("look_alikes"), Mapping):
         found = LookAlikes.from_dict(manifest["look_alikes"])
     linked = data.linked or (manifest is not None and manifest.get("persons_linked") is True)
     check_persons(found, as_given=data.persons_as_given or linked)
+    _check_ids(data, data.persons_as_given or linked)
     told = [str(found)] if found is not None and found.pairs else []
     known = (manifest or {}).get("quasi_identifiers")
     left = [name for name in data.frame.columns if isinstance(known, list) and name in known]
@@ -127,6 +132,11 @@ def check_published(data: Microdata, manifest: Mapping[str, Any] | None) -> list
             f"say --person {shared}"
         )
     return told
+
+
+def _check_ids(data: Microdata, as_given: bool) -> None:
+    if data.person is not None and not as_given:
+        check_ids(data.codes(data.person).values)
 
 
 def told_of(data: Microdata) -> str:

@@ -16,7 +16,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import require
 from deid.base.files import check_new_file, part_folder, write_bytes
 from deid.base.keys import Key
 from deid.base.late import pd
@@ -31,7 +30,7 @@ from deid.io import Options as ReadOptions
 from deid.io import scan
 from deid.joint.plan import JointPlan
 from deid.joint.view import Cells, LoadedTable, anonymize_join, load_table, verify_join
-from deid.linkage.look_alikes import check_persons, count_look_alikes
+from deid.linkage.look_alikes import check_ids, check_persons, count_look_alikes
 from deid.manifest import persons_linked
 from deid.pipeline.batch import Report, scrub_files, telling
 from deid.pipeline.core import Pipeline, Settings
@@ -166,7 +165,14 @@ def release_jointly(
         report.remarks += [str(found)] if found is not None and found.pairs else []
     report.persons = len({p for t in tables.values() for p in t.patients})
     if not plan.persons_as_given:
-        _check_ids([p for t in tables.values() for p in t.patients])
+        check_ids((p for t in tables.values() for p in t.patients), "say persons_as_given = true")
+    plain = [
+        f"{column} ({name})"
+        for name, table in tables.items()
+        for column in table.having("other")
+        if column not in table.plan.categories
+    ]
+    report.remarks += [f"published as they are, without protection: {', '.join(plain)}"] if plain else []
     pipeline = _pipeline(plan, tables, key, report)
     anonymized = anonymize_join(plan, tables)
     report.release, cells = anonymized or (None, {})
@@ -240,20 +246,6 @@ def _pipeline(plan: JointPlan, tables: Mapping[str, LoadedTable], key: Key, repo
             "category, such as AGE, and texts will not"
         )
     return pipeline
-
-
-def _check_ids(patients: Iterable[str]) -> None:
-    """Refuse ids that may be one person's: each way of writing one would count as a person of its own."""
-    written: dict[str, set[str]] = {}
-    for patient in patients:
-        written.setdefault(patient.strip().casefold().lstrip("0"), set()).add(patient)
-    split = sum(len(ways) > 1 for ways in written.values())
-    require(
-        not split,
-        f"{split} ids of patients are written in several ways, which differ in blanks, leading zeros or case alone: "
-        "one person would count as several",
-        "write them alike in all tables, or say persons_as_given = true if they are different persons",
-    )
 
 
 def _withholding(policy: Policy, categories: set[str]) -> Policy:

@@ -33,7 +33,7 @@ import numpy as np
 
 from deid.base.arrays import IntArray
 from deid.base.buckets import Buckets, Words, connected, distinct, runs_of, step_of
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.base.spool import in_order
 from deid.linkage.clustering import near
@@ -149,6 +149,31 @@ def check_persons(found: LookAlikes | None, *, as_given: bool) -> None:
             f"levels would count some persons twice: {found}",
             "give each person one id (deid link, extract --patients), or say --persons-as-given",
         )
+
+
+def check_ids(persons: Iterable[str], saying: str = "say --persons-as-given") -> None:
+    """Refuse ids that may be one person's: each way of writing one would count as a person of its own.
+
+    Parameters
+    ----------
+    persons : iterable of str
+        Ids of persons, some of them many times.
+    saying : str
+        How a user says that these are different persons.
+
+    Raises
+    ------
+    ConfigError
+        When two differ in blanks around them, leading zeros or case alone; names none.
+    """
+    written = Counter(person.strip().casefold().lstrip("0") for person in set(persons))
+    split = sum(ways > 1 for ways in written.values())
+    require(
+        not split,
+        f"{split} ids of persons are written in several ways, which differ in blanks, leading zeros or case alone: "
+        "one person would count as several",
+        f"write each id in one way, or {saying} if they are different persons",
+    )
 
 
 def person_records(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from deid.base.errors import OutputError
+from deid.base.errors import ConfigError, InputError, OutputError
 from deid.base.late import pd
 from deid.base.options import option
 from deid.base.plots import COLOURS, new_figure
 from deid.base.reports import Section, write_page
+from deid.linkage.look_alikes import check_ids
 from deid.table.cell_text import text_list
 from deid.table.hierarchy import Hierarchy, read_hierarchy
 from deid.table.hierarchy_builders import BUILDERS, build_hierarchy
@@ -27,6 +29,7 @@ from deid.trajectories.records import (
 )
 
 _WIDTHS = (5, 10, 20, 40)
+_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?", re.ASCII)
 _COLUMNS, _JOINING = "Columns of TABLE", "How trajectories are joined"
 
 
@@ -59,6 +62,9 @@ class TrajectoryOptions(DiagnosisColumns):
     l: int = option(1, "Distinct sensitive values of equal trajectories, at least.")  # noqa: E741
     weight: float = option(0.5, "Weight of codes against ages, 0 to 1.", "--code-weight", panel=_JOINING)
     method: str = option("a-gs", "How trajectories are joined.", metavar="a-gs|baseline", panel=_JOINING)
+    persons_as_given: bool = option(
+        False, "Ids that differ in blanks, leading zeros or case alone are different persons.", panel=_COLUMNS
+    )
     cut_repeats: bool = option(
         False, "First cut numbers of repetitions of a code that fewer than k have.", panel=_JOINING
     )
@@ -129,12 +135,18 @@ def release_diagnoses(frame: pd.DataFrame, asked: TrajectoryOptions) -> Publishe
     Raises
     ------
     ConfigError, InputError
-        When a column or hierarchy is missing, or too few persons are there.
+        When a column or hierarchy is missing, a column is named for two things, ids of persons are written in several
+        ways, or too few persons are there.
     OutputError
         When the verifier rejects the release.
     """
     beside = [name for name in (asked.attach, asked.sensitive) if name]
-    check_columns(frame, [asked.person, asked.code, asked.age, *beside])
+    own = [asked.person, asked.code, asked.age]
+    check_columns(frame, [*own, *beside])
+    for name in {name for name in beside if name in own or beside.count(name) > 1}:
+        raise ConfigError(f"column {name!r} is named for two things", "each column is one: person, code, age or beside")
+    if not asked.persons_as_given:
+        check_ids(text_list(frame[asked.person], key=True))
     data = read_diagnoses(frame, asked, asked.sensitive)
     cut = 0
     if asked.cut_repeats:
@@ -157,13 +169,17 @@ def release_diagnoses(frame: pd.DataFrame, asked: TrajectoryOptions) -> Publishe
 def _hierarchies(frame: pd.DataFrame, asked: DiagnosisColumns) -> tuple[Hierarchy, Hierarchy]:
     """Return the hierarchies of codes and ages."""
     codes = sorted({cell for cell in text_list(frame[asked.code]) if cell})
-    years = sorted({age_text(cell) for cell in text_list(frame[asked.age]) if cell})
+    ages = text_list(frame[asked.age])
+    years = sorted({age_text(cell) for cell in ages if cell})
     if asked.code_hierarchy in BUILDERS:
         tree = build_hierarchy(asked.code_hierarchy, codes)
     else:
         tree = read_hierarchy(Path(asked.code_hierarchy))
     if asked.age_hierarchy:
         return tree, read_hierarchy(asked.age_hierarchy)
+    for row, cell in enumerate(ages, 1):
+        if cell and not _NUMBER.fullmatch(cell):
+            raise InputError("an age is no number", "write years as 45 or 45.5", f"column {asked.age!r}", f"row {row}")
     return tree, build_hierarchy("intervals", years, widths=_WIDTHS)
 
 

@@ -15,8 +15,8 @@ from deid.base.buckets import Buckets, Words
 from deid.base.errors import ConfigError, InputError
 from deid.base.late import pd
 from deid.base.options import option
-from deid.linkage.look_alikes import check_persons, count_look_alikes
-from deid.table.cell_text import text_column
+from deid.linkage.look_alikes import check_ids, check_persons, count_look_alikes
+from deid.table.cell_text import text_column, text_list
 from deid.table.column_names import repeated_person
 from deid.table.hierarchy import Hierarchy, read_hierarchy
 from deid.table.hierarchy_builders import build_hierarchy
@@ -161,8 +161,9 @@ def read_codes(
     visit : str, optional
         Column that tells the visit of a row, within its person: a number or a date.
     persons_as_given : bool
-        Whether persons who look alike are different ones; otherwise too many of them are refused
-        (`deid.linkage.look_alikes.check_persons`), as what is to be released must, and the table must be whole.
+        Whether persons who look alike are different ones; otherwise too many of them, and ids that are written in
+        several ways, are refused (`deid.linkage.look_alikes`), as what is to be released must, and the table must be
+        whole.
 
     Returns
     -------
@@ -183,6 +184,7 @@ def read_codes(
         if not persons_as_given:
             check_columns(table, [column, *([person] if person else []), *([visit] if visit else [])])
             check_persons(count_look_alikes(table, person), as_given=False)
+            check_ids(text_list(table[person], key=True) if person else ())
             shared = repeated_person(Microdata(table, {column: "sensitive"})) if person is None and len(table) else None
             if shared is not None:
                 raise ConfigError(

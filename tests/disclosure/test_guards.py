@@ -84,6 +84,23 @@ def test_rows_of_one_person_are_no_crowd(door: str) -> None:
             through(Microdata(notes, {**ROLES, "mrn": role}))
 
 
+@pytest.mark.parametrize("door", [*DOORS, "map", "published"])
+@pytest.mark.parametrize("way", ["07X", " 7X", "7X ", "7x"])
+def test_an_id_that_is_written_in_several_ways_is_no_second_person(door: str, way: str) -> None:
+    """*0012* and *12* would be two, and a class of three rows of two persons would be three."""
+    through = {
+        **DOORS,
+        "map": lambda data: map_releases(data, ["mondrian"], [3]),
+        "published": lambda data: check_published(data, None),
+    }[door]
+    ids = [f"{i + 7}X" for i in range(40)]
+    frame = people(mrn=[way, *ids[:39]])
+    with pytest.raises(ConfigError, match="1 ids of persons are written in several ways") as refused:
+        through(Microdata(frame, ROLES, person="mrn"))
+    assert "7" not in str(refused.value)
+    through(Microdata(frame, ROLES, person="mrn", persons_as_given=True))
+
+
 @pytest.mark.parametrize(
     ("columns", "shared"),
     [

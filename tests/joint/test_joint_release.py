@@ -108,6 +108,12 @@ def test_a_patient_is_one_person_in_tables_and_notes(released: Path) -> None:
     assert "@mail" not in everything
 
 
+def test_columns_that_leave_as_they_are_are_named(tmp_path: Path) -> None:
+    plan = PLAN.replace('name = { role = "identifier", category = "PATIENT" }', 'name = "other"')
+    report = release_jointly(read_plan(write_case(tmp_path, plan)), tmp_path / "out", KEY)
+    assert "published as they are, without protection: name (patients)" in report.remarks
+
+
 def test_dates_keep_their_distances_over_tables_and_notes(released: Path) -> None:
     visits = pd.read_csv(released / "visits.csv")
     notes = pd.read_csv(released / "notes.csv").set_index("patient")["document"]
@@ -266,7 +272,7 @@ def test_ids_of_one_patient_written_in_several_ways_are_refused(way: str, tmp_pa
     visits = pd.read_csv(tmp_path / "visits.csv", dtype=str)
     visits.loc[0, "pid"] = way.format(visits.loc[0, "pid"])
     visits.to_csv(tmp_path / "visits.csv", index=False)
-    with pytest.raises(ConfigError, match="1 ids of patients") as raised:
+    with pytest.raises(ConfigError, match=r"1 ids of persons.*say persons_as_given = true") as raised:
         release_jointly(read_plan(plan), tmp_path / "out", KEY)
     assert visits.loc[0, "pid"].strip() not in str(raised.value)
     assert not (tmp_path / "out").exists()

@@ -13,6 +13,9 @@ from deid.base.errors import DeidError
 from deid.cli.main import app
 
 
+COLUMNS = ("--person", "mrn", "--code", "icd", "--code-hierarchy", "icd-9-cm")
+
+
 def run(*arguments: object) -> int:
     result = CliRunner().invoke(app, [str(a) for a in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
@@ -58,7 +61,31 @@ def test_bad_options_are_told_and_nothing_is_written(table: Path, tmp_path: Path
         (("--code", "icd", "--k", 9), "fewer than k"),
         (("--code", "icd", "--l", 2), "sensitive"),
         (("--code", "icd", "--method", "x"), "a-gs, baseline"),
+        (("--code", "icd", "--attach", "mrn"), "'mrn' is named for two things"),
+        (("--code", "icd", "--sensitive-column", "age"), "'age' is named for two things"),
     ):
         with pytest.raises(DeidError, match=word):
             run(*base, *more)
     assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize("age", ["44,5", "4o", "inf"])
+def test_an_age_that_is_no_number_is_told_with_its_row(table: Path, tmp_path: Path, age: str) -> None:
+    frame = pd.read_csv(table, dtype=str)
+    frame.loc[1, "age"] = age
+    frame.to_csv(table, index=False)
+    with pytest.raises(DeidError, match="an age is no number") as refused:
+        run("trajectories", "anonymize", table, "-o", tmp_path / "out.csv", "--k", 2, *COLUMNS)
+    assert "row 2" in str(refused.value)
+    assert age not in str(refused.value)
+
+
+def test_an_id_that_is_written_in_several_ways_is_no_second_person(table: Path, tmp_path: Path) -> None:
+    frame = pd.read_csv(table, dtype=str)
+    frame.loc[0, "mrn"] = "0" + frame.loc[0, "mrn"].upper()
+    frame.to_csv(table, index=False)
+    asked = ("trajectories", "anonymize", table, "-o", tmp_path / "out.csv", "--k", 2, *COLUMNS)
+    with pytest.raises(DeidError, match="1 ids of persons are written in several ways"):
+        run(*asked)
+    assert not (tmp_path / "out.csv").exists()
+    assert run(*asked, "--persons-as-given") == 0

@@ -38,6 +38,13 @@ def test_a_long_table_has_a_record_a_person_and_keeps_visits_apart() -> None:
     assert found.visit_of == (0, 0, 1)
 
 
+def test_an_id_that_is_written_in_several_ways_is_no_second_person() -> None:
+    frame = pd.DataFrame({"mrn": ["0012", "12", "7"], "code": ["a", "b", "c"]})
+    with pytest.raises(ConfigError, match="1 ids of persons are written in several ways"):
+        read_codes(frame, "code", person="mrn", persons_as_given=False)
+    assert len(read_codes(frame, "code", person="mrn").transactions.texts()) == 3
+
+
 def test_published_sets_keep_their_separators() -> None:
     frame = pd.DataFrame({"codes": ["(401.2,401.4), 295", "295"]})
     found = read_codes(frame, "codes", separator=",")
