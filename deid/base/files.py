@@ -92,6 +92,11 @@ def read_toml(path: Path, hint: str) -> dict[str, Any]:
     raise ConfigError(what, hint, str(path))
 
 
+def csv_separator(header: str) -> str:
+    """Return what separates the cells of a sheet by its first line: programs of many countries write semicolons."""
+    return max("\t;,", key=header.count)
+
+
 def csv_text(rows: Iterable[Sequence[object]], delimiter: str = ",") -> str:
     """Return rows as CSV that ends its lines with LF, and reads as it was written.
 

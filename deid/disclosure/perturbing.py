@@ -98,6 +98,7 @@ class PerturbOptions:
         require(bool(found), "nothing is asked for", "for example: --round age=5 --swap zip=0.2")
         if self.microaggregate and self.k is None:
             raise ConfigError("--microaggregate needs the size of its groups", "for example: --k 5")
+        require(self.k is None or self.k > 1, f"groups of {self.k} rows", "at least 2; for example: --k 5")
         return found
 
 
@@ -165,7 +166,8 @@ class Perturbed:
 
     def sentences(self) -> list[str]:
         """Return what whoever releases the table must know."""
-        plain = [name for name, fate in self.fates.items() if fate.startswith("unaltered ")]
+        same = {name for name, own in self.columns.items() if not own.changed}
+        plain = [name for name, fate in self.fates.items() if fate.startswith("unaltered ") or name in same]
         return [f"published as they are, without protection: {', '.join(plain)}"] if plain else []
 
     def as_dict(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from deid.base.errors import FormatError, InputError
-from deid.base.files import csv_text, read_text, write_bytes
+from deid.base.files import csv_separator, csv_text, read_text, write_bytes
 
 _FIXED = 9
 """Columns before the samples of a VCF file."""
@@ -60,7 +60,8 @@ def read_genotypes(path: Path, also: Container[str] = ("*",)) -> Genotypes:
     lines = text.splitlines()
     if any(line.startswith("#CHROM") for line in lines):
         return _from_vcf(lines, where)
-    rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
+    delimiter = csv_separator(text.partition("\n")[0])
+    rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
     if len(rows) < 2 or len(rows[0]) < 2:
         raise FormatError("no table of genotypes", "a first line of sites, then a record a line", where)
     for number, row in enumerate(rows, 1):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from deid.base.errors import FormatError, InputError
-from deid.base.files import os_reason
+from deid.base.files import csv_separator, os_reason
 from deid.base.late import pd
 from deid.table.cell_text import text_list
 
@@ -110,7 +110,9 @@ def read_decisions(path: str | Path, tables: Sequence[pd.DataFrame], *, without:
     lines: list[tuple[int, Mapping[str, Any]]] = []
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.DictReader(stream)
+            delimiter = csv_separator(stream.readline())
+            stream.seek(0)
+            reader = csv.DictReader(stream, delimiter=delimiter)
             if not set(_COLUMNS) <= set(reader.fieldnames or ()):
                 raise FormatError(
                     "no list of decisions",

@@ -23,7 +23,7 @@ import numpy as np
 
 from deid.base.draws import draw
 from deid.base.errors import ConfigError, FormatError, require
-from deid.base.files import read_text, write_bytes
+from deid.base.files import csv_separator, read_text, write_bytes
 from deid.base.reports import Section
 from deid.document import Document
 from deid.evaluation.proportions import design_effect, effective_words, upper_bound
@@ -235,9 +235,7 @@ def read_marks(path: Path) -> dict[str, ReaderMark]:
 def _marks(text: str) -> dict[str, ReaderMark]:
     hint = "fill in the sheet that deid audit --sheet wrote, and keep its columns"
     csv.field_size_limit(1 << 30)
-    header = text.partition("\n")[0]
-    # programs of many countries save a sheet with semicolons
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=header.count))
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=csv_separator(text.partition("\n")[0]))
     try:
         names = next(rows, [])
         places = [names.index(name) for name in ("note", "leaks", "words", "digest")]

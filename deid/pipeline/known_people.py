@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from deid.base.errors import ConfigError, DeidError, require
+from deid.base.files import csv_separator
 from deid.base.resources import shipped_table
 from deid.base.safe_names import safe_name
 from deid.detection.known import Known, KnownRecognizer, known_from_rows, read_date
@@ -217,9 +218,8 @@ class _Rows:
 
     def _csv(self) -> Iterator[Mapping[str, Any]]:
         with self._path.open(encoding="utf-8-sig", newline="") as stream:
-            header = stream.readline()
+            delimiter = csv_separator(stream.readline())
             stream.seek(0)
-            delimiter = max("\t;,", key=header.count)
             reader = csv.reader(stream, delimiter=delimiter, strict=True)
             columns = next(reader, [])
             number = 0

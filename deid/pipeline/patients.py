@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from deid.base.errors import ConfigError
+from deid.base.files import csv_separator
 from deid.document import Document
 
 UNTOLD = (
@@ -107,7 +108,9 @@ def read_patients(path: Path) -> dict[str, str]:
     line = 1
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.DictReader(stream)
+            delimiter = csv_separator(stream.readline())
+            stream.seek(0)
+            reader = csv.DictReader(stream, delimiter=delimiter)
             if not {"document", "patient"} <= set(reader.fieldnames or ()):
                 raise ConfigError("the table of patients lacks a column", hint, str(path))
             for line, row in enumerate(reader, 2):

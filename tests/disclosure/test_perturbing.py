@@ -136,6 +136,7 @@ def test_draws_hang_on_the_key_the_table_and_the_question_and_not_on_the_order()
         (PerturbOptions(swap=("mrn=0.5",)), ConfigError, "would be left out"),
         (PerturbOptions(swap=("nothing=0.5",)), ConfigError, "nothing"),
         (PerturbOptions(microaggregate=("age",)), ConfigError, "size of its groups"),
+        (PerturbOptions(microaggregate=("age",), k=1), ConfigError, "groups of 1 rows"),
         (PerturbOptions(randomize=("dx=0.5,2",)), ConfigError, "amplification"),
         (PerturbOptions(randomize=("dx=5,99",)), ConfigError, "blocks of at least 99"),
         (PerturbOptions(randomize=("dx=5,2.5",)), ConfigError, "blocks of 2.5 values"),
@@ -144,6 +145,11 @@ def test_draws_hang_on_the_key_the_table_and_the_question_and_not_on_the_order()
 def test_what_cannot_be_is_refused(asked: PerturbOptions, kind: type[DeidError], message: str) -> None:
     with pytest.raises(kind, match=message):
         perturb(table(40, 1), asked, KEY)
+
+
+def test_a_column_that_a_step_left_as_it_was_is_told() -> None:
+    left = perturb(table(40, 1), PerturbOptions(noise=("age=1e-9",), round=("cost=1000",)), KEY)
+    assert left.sentences() == ["published as they are, without protection: age, zip, dx"]
 
 
 def test_gaps_persons_and_unnamed_columns() -> None:

@@ -72,6 +72,8 @@ def test_files_and_bad_input(tmp_path: Path) -> None:
     assert table.rows == (("0/0", "*"), ("0/1", "1/1"))
     write_genotypes(table, tmp_path / "b.csv")
     assert read_genotypes(tmp_path / "b.csv") == table
+    (tmp_path / "d.csv").write_text((tmp_path / "b.csv").read_text().replace(",", ";"))
+    assert read_genotypes(tmp_path / "d.csv") == table
     (tmp_path / "c.csv").write_text("record,rs1\na,0/0\nb,AA\n")
     with pytest.raises(InputError, match="line 3"):
         read_genotypes(tmp_path / "c.csv")

@@ -85,6 +85,8 @@ def test_a_list_for_review_comes_back_with_its_decisions(tmp_path: Path) -> None
     numbered = TABLE.assign(person=link_table(TABLE, EXACT).person)
     assert read_decisions(path, [numbered], without="person") == decided
     assert read_decisions(path, [TABLE.iloc[:2], TABLE.iloc[2:]], without="person") == decided
+    path.write_text(path.read_text().replace(",", ";"))  # as many a spreadsheet saves it
+    assert read_decisions(path, [TABLE], without="person") == decided
 
 
 @pytest.mark.parametrize(

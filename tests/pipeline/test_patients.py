@@ -18,8 +18,9 @@ def table(folder: Path, content: str) -> Path:
     return path
 
 
-def test_a_table_names_documents_with_or_without_suffix(tmp_path: Path) -> None:
-    path = table(tmp_path, "document,patient\nsub/n1.txt,p1\nn.2,p2\n")
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_a_table_names_documents_with_or_without_suffix(tmp_path: Path, separator: str) -> None:
+    path = table(tmp_path, f"document{separator}patient\nsub/n1.txt{separator}p1\nn.2{separator}p2\n")
     patients = Patients(read_patients(path))
     assert patients.of(Document("sub/n1", "")) == "p1"
     assert patients.of(Document("n.2", "")) == "p2"
