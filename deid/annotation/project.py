@@ -121,6 +121,8 @@ class Project:
 
         Raises
         ------
+        ConfigError
+            When a label or its key cannot be (`set_label`).
         OutputError
             When the file is there, or cannot be written.
         """
@@ -135,7 +137,7 @@ class Project:
                     rows.set_setting(connection, name, value)
                 for label in labels:
                     given = (label.category, label.key) if isinstance(label, ProjectLabel) else (label, None)
-                    rows.add_label(connection, *given)
+                    _put_label(connection, *given)
         return project
 
     @classmethod
@@ -180,23 +182,8 @@ class Project:
         ConfigError
             When the category is empty, long or has line ends, or the key is none, does something else or is another's.
         """
-        require(bool(category.strip()), "a label is empty", "give it a name")
-        fits = len(category) <= _LONGEST_LABEL and category.isprintable()
-        require(fits, "a label is too long or has line ends", f"write it in one line of {_LONGEST_LABEL} characters")
-        if key:
-            meant = len(key) == 1 and key.isprintable() and not key.isspace()
-            require(meant, "a label's key is no single character", "for example: NAME=n")
-            free = key not in rows.RESERVED_KEYS
-            require(free, "a label has a key that does something else", f"take another one than {rows.RESERVED_KEYS}")
         with self._store.writing() as connection:
-            holder = key and connection.execute(sql.select(LABELS.c.category).where(LABELS.c.key == key)).scalar()
-            if holder and holder != category:
-                raise ConfigError("another label has this key", "choose another key, or take it from that label first")
-            known = connection.execute(sql.select(LABELS.c.id).where(LABELS.c.category == category)).scalar()
-            if known is None:
-                rows.add_label(connection, category, key)
-            elif key is not None:
-                connection.execute(LABELS.update().where(LABELS.c.id == known).values(key=key))
+            _put_label(connection, category, key)
 
     def guideline(self) -> str:
         """Return what annotators are told."""
@@ -590,3 +577,23 @@ class Project:
             if row is not None:
                 spans = tuple(mark.as_span() for mark in marks if mark.state in wanted)
                 yield Document(row.name, row.text, spans, row.metadata, index)
+
+
+def _put_label(connection: sql.Connection, category: str, key: str | None) -> None:
+    """Add a category or change its key, as `Project.set_label` says."""
+    require(bool(category.strip()), "a label is empty", "give it a name")
+    fits = len(category) <= _LONGEST_LABEL and category.isprintable()
+    require(fits, "a label is too long or has line ends", f"write it in one line of {_LONGEST_LABEL} characters")
+    if key:
+        meant = len(key) == 1 and key.isprintable() and not key.isspace()
+        require(meant, "a label's key is no single character", "for example: NAME=n")
+        free = key not in rows.RESERVED_KEYS
+        require(free, "a label has a key that does something else", f"take another one than {rows.RESERVED_KEYS}")
+    holder = key and connection.execute(sql.select(LABELS.c.category).where(LABELS.c.key == key)).scalar()
+    if holder and holder != category:
+        raise ConfigError("another label has this key", "choose another key, or take it from that label first")
+    known = connection.execute(sql.select(LABELS.c.id).where(LABELS.c.category == category)).scalar()
+    if known is None:
+        rows.add_label(connection, category, key)
+    elif key is not None:
+        connection.execute(LABELS.update().where(LABELS.c.id == known).values(key=key))

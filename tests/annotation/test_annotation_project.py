@@ -46,6 +46,21 @@ def _places(marks: tuple[Mark, ...]) -> list[tuple[int, int, str, str]]:
     return [(m.start, m.end, m.category, m.state) for m in marks]
 
 
+@pytest.mark.parametrize(
+    ("labels", "says"),
+    [
+        ((ProjectLabel("NAME", "n"), ProjectLabel("DATE", "n")), "another label has this key"),
+        ((ProjectLabel("NAME", "a"),), "does something else"),
+    ],
+)
+def test_a_new_project_has_no_key_that_means_two_things(
+    tmp_path: Path, labels: tuple[ProjectLabel, ...], says: str
+) -> None:
+    with pytest.raises(ConfigError, match=says):
+        Project.create(tmp_path / "p", labels)
+    assert not (tmp_path / "p").exists()
+
+
 def test_a_project_is_one_private_file_that_opens_again(place: Path) -> None:
     with Project.create(place, ["NAME", ProjectLabel("DATE", "7")]) as project:
         assert stat.S_IMODE(place.stat().st_mode) == 0o600
