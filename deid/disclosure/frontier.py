@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from deid.base.errors import ConfigError, DeidError
+from deid.base.errors import ConfigError, DeidError, require
 from deid.base.plots import COLOURS, Figure, new_figure
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.guards import check_before_release, drop_unnamed
@@ -133,7 +133,14 @@ def choose(
     -------
     list of ChosenRelease
         One for each bound given, and one for both together; a choice without a point cannot be met.
+
+    Raises
+    ------
+    ConfigError
+        When a bound is no share.
     """
+    for bound, what in ((least_utility, "utility"), (greatest_risk, "risk")):
+        require(bound is None or 0 <= bound <= 1, f"a {what} of {bound}", "a share, from 0 to 1: 0.05 is 5 %")
     useful = [p for p in points if least_utility is None or p.utility >= least_utility]
     safe = [p for p in points if greatest_risk is None or p.risk <= greatest_risk]
     choices = []

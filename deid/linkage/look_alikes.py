@@ -41,6 +41,7 @@ from deid.linkage.columns import birth_digits, kind_of
 from deid.linkage.exact import hashes_of
 from deid.reading.identity import PersonName, full_names, parse_name, same_person
 from deid.table.cell_text import text_list
+from deid.table.column_names import alike
 
 MOST_SPLIT = 0.01
 """Share of persons that seem to be others of the table, up to which levels by person are believed."""
@@ -166,7 +167,7 @@ def check_ids(persons: Iterable[str], saying: str = "say --persons-as-given") ->
     ConfigError
         When two differ in blanks around them, leading zeros or case alone; names none.
     """
-    written = Counter(person.strip().casefold().lstrip("0") for person in set(persons))
+    written = Counter(map(alike, set(persons)))
     split = sum(ways > 1 for ways in written.values())
     require(
         not split,

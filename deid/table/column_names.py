@@ -29,6 +29,11 @@ def _repeats(table: Microdata, name: str) -> bool:
     return len(coded.values) < int((coded.codes != NA_CODE).sum())
 
 
+def alike(id: str) -> str:
+    """Return what ids have in common that differ in blanks around them, leading zeros or case alone."""
+    return id.strip().casefold().lstrip("0")
+
+
 def _numbers_persons(name: str) -> bool:
     words = words_of(name)
     if words & NAMED["shared"]:
@@ -39,7 +44,8 @@ def _numbers_persons(name: str) -> bool:
 def repeated_person(table: Microdata) -> str | None:
     """Return a column by which several rows seem to be of one person, None when there is none.
 
-    That is a column called like the number of a person (a record number, a patient's id), wherever it repeats. In a
+    That is a column called like the number of a person (a record number, a patient's id), wherever it repeats, written
+    in one way or in several (`alike`). In a
     table without such a column that numbers every row differently, also an identifier that repeats, unless its name
     says that persons share it, as first names, addresses and doctors are.
 
@@ -51,7 +57,8 @@ def repeated_person(table: Microdata) -> str | None:
     columns = [c for c in table.frame.columns if table.roles.get(c) not in ("quasi-identifier", "sensitive")]
     numbers = [name for name in columns if _numbers_persons(name)]
     for name in numbers:
-        if _repeats(table, name):
+        values = table.codes(name).values
+        if _repeats(table, name) or len(set(map(alike, values))) < len(values):
             return name
     if any(len(table.codes(name).values) == len(table) for name in numbers):
         return None

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pytest
+
+from deid.base.errors import ConfigError
 from deid.disclosure.frontier import Point, choose, frontier, map_releases, plot_map
 from tests.disclosure.tables import random_table
 
@@ -24,6 +27,8 @@ def test_choices_by_one_bound_or_both() -> None:
     assert choose(POINTS, least_utility=0.85)[0].point == POINTS[0]
     assert choose(POINTS, least_utility=0.85, greatest_risk=0.2)[2].point is None
     assert choose(POINTS) == []
+    with pytest.raises(ConfigError, match=r"a risk of 5\."):
+        choose(POINTS, greatest_risk=5.0)
 
 
 def test_a_release_on_a_bound_keeps_it() -> None:

@@ -109,6 +109,8 @@ def test_an_id_that_is_written_in_several_ways_is_no_second_person(door: str, wa
         ({"name": ["Ann Lee", "Ann Lee", "Bo Ray", "Cy Day"], "mrn": ["1", "1", "3", "4"]}, "mrn"),
         ({"first_name": ["Ann", "Ann", "Bo", "Cy"], "doctor": ["Roe"] * 4, "city": ["Lyon"] * 4}, None),
         ({"patientId": [7, 7, 8, 9]}, "patientId"),
+        ({"PatNr": ["0012", "12", "8", "9"]}, "PatNr"),
+        ({"mrn": ["a1", " A1", "8", "9"]}, "mrn"),
         ({"patient": [7, 7, 8, 9]}, "patient"),
         ({"patient_status": ["in", "in", "out", "out"]}, None),
         ({"register_nr": ["a", "a", "b", "c"]}, "register_nr"),
