@@ -21,7 +21,7 @@ from deid.base.keys import Key
 from deid.document import Document, Span
 from deid.phi import group
 from deid.pipeline.at_once import made
-from deid.pipeline.core import Pipeline
+from deid.pipeline.core import Pipeline, as_document
 from deid.pipeline.options import PipelineOptions
 from deid.reading.dictionaries import available, load_dictionary
 from deid.replacement.operators import OPERATORS
@@ -521,8 +521,10 @@ class Session:
         Raises
         ------
         DeidError
-            When it cannot be processed, or the vault cannot keep what was replaced; nothing of it is returned then.
+            When it is no text or cannot be processed, or the vault cannot keep what was replaced; nothing of it is
+            returned then.
         """
+        text = as_document(text).text
         count = len(self._substitutes)
         masked = self._substitutes.replace(text, pieces_of(self._pipeline, text))
         if self._vault is not None:
@@ -538,7 +540,10 @@ class Session:
             When there is a vault, and nobody was named who asks, or no purpose.
         StoreError
             When the vault cannot keep the line of its audit trail; nothing is told then.
+        InputError
+            When it is no text.
         """
+        answer = as_document(answer).text
         if self._vault is not None:
             told(self._vault, self.id, len(self._substitutes), **self._asking)
         return self._substitutes.restore(answer)

@@ -30,7 +30,9 @@ def test_find_is_the_recognizer_of_its_options() -> None:
 @pytest.mark.parametrize("missing", [None, float("nan"), b"Dr. Alice Baker", [TEXT]])
 def test_what_is_no_text_is_refused(missing: object) -> None:
     """As the cells of a data frame without a note are."""
-    for call in (deid.scrub, deid.find, deid.build_pipeline(KEY, deid.PipelineOptions(**RULES))):
+    session = deid.Session(**RULES)
+    pipeline = deid.build_pipeline(KEY, deid.PipelineOptions(**RULES))
+    for call in (deid.scrub, deid.find, pipeline, session.mask, session.unmask):
         with pytest.raises(InputError, match=f"{type(missing).__name__} is no text"):
             call(missing)
 
