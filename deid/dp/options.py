@@ -140,7 +140,9 @@ class UnitOptions:
     level: float = option(0.95, "Level of the intervals.", metavar="P")
 
     def read(self, source: JoinedTableOptions, tell: Callable[[str], object]) -> pd.DataFrame:
-        """Read the table, and ``tell`` the user, nobody else, how many rows do not say whose they are."""
+        """Read the table, and ``tell`` the user, nobody else, how many rows do not say whose they are, and that ids of
+        persons are written in several ways.
+        """
         (frame,) = self._told([source.read()], tell)
         return source.joining(self.person)(frame)
 
@@ -152,11 +154,21 @@ class UnitOptions:
 
     def _told(self, batches: Iterable[pd.DataFrame], tell: Callable[[str], object]) -> Iterator[pd.DataFrame]:
         from deid.dp.unit import rows_without_person
+        from deid.table.cell_text import text_column
+        from deid.table.column_names import split_ids
 
-        missing = 0
+        missing = split = 0
         for frame in batches:
-            missing += rows_without_person(frame, self.person) if self.person is not None else 0
+            if self.person is not None:
+                missing += rows_without_person(frame, self.person)
+                split = max(split, split_ids(text_column(frame[self.person], key=True).cat.categories))
             yield frame
+        if split:
+            tell(
+                f"{split} ids in {self.person} or more are written in several ways, which differ in leading zeros or "
+                "case alone: who has two ways is protected as two persons, each with the bound of one. Write each id "
+                "in one way"
+            )
         if missing:
             tell(
                 f"{missing} rows have no {self.person} and are left out: nothing says whose they are. This number is "

@@ -41,7 +41,7 @@ from deid.linkage.columns import birth_digits, kind_of
 from deid.linkage.exact import hashes_of
 from deid.reading.identity import PersonName, full_names, parse_name, same_person
 from deid.table.cell_text import text_list
-from deid.table.column_names import alike
+from deid.table.column_names import split_ids
 
 MOST_SPLIT = 0.01
 """Share of persons that seem to be others of the table, up to which levels by person are believed."""
@@ -167,8 +167,7 @@ def check_ids(persons: Iterable[str], saying: str = "say --persons-as-given") ->
     ConfigError
         When two differ in blanks around them, leading zeros or case alone; names none.
     """
-    written = Counter(map(alike, set(persons)))
-    split = sum(ways > 1 for ways in written.values())
+    split = split_ids(persons)
     require(
         not split,
         f"{split} ids of persons are written in several ways, which differ in blanks, leading zeros or case alone: "

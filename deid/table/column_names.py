@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
+from collections.abc import Iterable
 
 from deid.base.plain_letters import without_accents
 from deid.base.resources import shipped_table
@@ -32,6 +34,11 @@ def _repeats(table: Microdata, name: str) -> bool:
 def alike(id: str) -> str:
     """Return what ids have in common that differ in blanks around them, leading zeros or case alone."""
     return id.strip().casefold().lstrip("0")
+
+
+def split_ids(persons: Iterable[str]) -> int:
+    """Return how many ids are written in several ways (`alike`), each of which would count as a person of its own."""
+    return sum(ways > 1 for ways in Counter(map(alike, set(persons))).values())
 
 
 def _numbers_persons(name: str) -> bool:

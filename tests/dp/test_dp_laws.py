@@ -325,7 +325,7 @@ def test_a_unit_that_nothing_bounds_is_refused_and_an_assertion_is_told(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DEID_LEDGER", raising=False)
-    stored(HEADER, [("1", "1", "a"), ("1", "1", "b"), ("250.00", "1", None)])
+    stored(HEADER, [("1", "1", "07"), ("1", "1", "7"), ("250.00", "1", None)])
     deid("cube", "t.csv", "--dims", "dx", "--domain", f"dx={VALUES}", "--epsilon", 9, "--not-private-seed", 0,
          "-o", "release.json")  # fmt: skip
     deid("synthesize", "release.json", "-o", "made.csv")
@@ -346,7 +346,9 @@ def test_a_unit_that_nothing_bounds_is_refused_and_an_assertion_is_told(
     told = deid(*asked, "--person", "who")
     assert "1 rows have no who" in told.stderr
     written = Path("s.json").read_text() + (Path("out.json").read_text() if Path("out.json").exists() else "")
+    assert "1 ids in who or more are written in several ways" in told.stderr
     assert "rows have no" not in written
+    assert "several ways" not in written
     if command in ("cube", "sequences"):
         metadata = json.loads(Path("out.json").read_text())["metadata"]
         assert (metadata["bound"], metadata["person"]) == ("enforced", "who")
