@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 from deid.base.errors import DeidError
 from deid.cli.main import app
 
-
 COLUMNS = ("--person", "mrn", "--code", "icd", "--code-hierarchy", "icd-9-cm")
 
 
