@@ -22,10 +22,6 @@ GRAMMAR = (
     *("deid.detection.legends", "deid.detection.ensemble", "deid.detection.things"),
     *("deid.replacement.permutation", "deid.replacement.names"),
     *("deid.replacement.places", "deid.replacement.institutions"),
-    *("deid.reading.comma_rows", "deid.reading.identity", "deid.replacement.containment"),
-    *("deid.replacement.numbers", "deid.replacement.identifiers", "deid.replacement.national_numbers"),
-    *("deid.replacement.date_forms", "deid.replacement.replacer", "deid.detection.known", "deid.records.sweeping"),
-    *("deid.records.hl7v2", "deid.records.hl7v2_fields", "deid.records.hl7v2_codec", "deid.records.record"),
 )
 SOURCES = {name: Path(*name.split(".")).with_suffix(".py") for name in GRAMMAR}
 

@@ -282,8 +282,8 @@ def replace_social_security(keyed: Keyed, text: str) -> str:
         area, number = divmod(new, _GROUPS)
         digits = f"{_AREAS[area]:03}{number + 1:02}{serial + 1:04}"
     else:
-        others = keyed.cycle("never issued", int(code), _NINE)
-        digits = next(other for other in map("{:09}".format, others) if _issued(other) is None)
+        others = (f"{n:09}" for n in keyed.cycle("never issued", int(code), _NINE))
+        digits = next(other for other in others if _issued(other) is None)
     return _written(text, places, digits)
 
 
