@@ -20,7 +20,7 @@ for _row in Path(__file__).with_suffix(".tsv").read_text(encoding="utf-8").split
     COMMANDS.setdefault(_panel, {})[_name] = (_command[0], _command[1])
 
 
-class Command(TyperCommand):
+class OnceOptions(TyperCommand):
     """A command that takes an option of one value once: of two lists of known persons none is dropped in silence."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -76,5 +76,5 @@ def load(name: str, target: str, settings: Any = None) -> Any:
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     run = getattr(importlib.import_module(f"deid.cli.{module}"), function)
     told = "\n\n".join(" ".join(part.split()) for part in (run.__doc__ or "").split("\n\n"))
-    app.command(name, cls=Command, help=told, context_settings=settings)(run)
+    app.command(name, cls=OnceOptions, help=told, context_settings=settings)(run)
     return typer.main.get_command(app)

@@ -111,7 +111,8 @@ def test_another_run_does_not_go_on(notes: Path, key: Path, tmp_path: Path) -> N
     out = tmp_path / "out"
     run("scrub", notes, out, *RULES, "--key-file", key)
     for other in (("--policy", "tag"), ("--keep", "filename"), ("--encoding", "cp1252")):
-        status, said = run("scrub", notes, out, *RULES, *other, "--key-file", key, "--resume")
+        rules = RULES[:2] if other[0] == "--policy" else RULES
+        status, said = run("scrub", notes, out, *rules, *other, "--key-file", key, "--resume")
         assert status != 0
         assert "other options" in said
         assert "--files-from" in said
