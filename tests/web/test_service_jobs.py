@@ -92,7 +92,7 @@ def submitted(client: Any, source: Path | str, target: Path | str, **more: str) 
 
 
 def test_a_folder_and_a_table_become_what_deid_scrub_writes(tmp_path: Path) -> None:
-    arguments = (*options(tmp_path), "--keep", "filename", "--listen", "127.0.0.1:0")
+    arguments = (*options(tmp_path), "--keep", "filename")
     source = notes(tmp_path, 8)
     table = tmp_path / "data" / "notes.csv"
     table.write_text("id,story\n" + "".join(f'{n},"{NOTE} {n}"\n' for n in range(5)))
