@@ -80,8 +80,6 @@ _FIGURES: Final = frozenset("0123456789")
 _LETTER: Final = regex.compile(r"(?<=\p{L}),?[ ]\p{L}$")
 """The letter of a code that a name took along: *Birdsong, G3P1011*."""
 _TWO: Final = 2
-_SHORTEST: Final = 4
-"""Characters from which words may be a number that somebody says."""
 _SHORT: Final = 50
 """Characters of a line that is shorter than lines that are wrapped."""
 
@@ -207,8 +205,6 @@ def joined(text: str, spans: Sequence[Span]) -> list[Span]:
         until = spans[number + 1].start if number + 1 < len(spans) else len(text)
         start, end = _trimmed(text, span, until)
         if start >= end or not (text[start].isalnum() or any(c.isalnum() for c in text[start:end])):
-            continue
-        if span.category in _CALLED and end - start < _SHORTEST and not any(map(str.isdigit, text[start:end])):
             continue
         span = span.moved(start, end)
         before = found[-1] if found else None

@@ -21,6 +21,9 @@ LEADERS: Final = regex.compile(r"[ \t]{0,2}(?:[._\u00b7\u2026][ ]?){3,}")
 """Signs that lead from a label to its value."""
 _PEOPLE: Final = frozenset(("PATIENT", "DOCTOR"))
 _PLACES: Final = frozenset(("CITY", "STATE", "COUNTRY", "LOCATION-OTHER", "HOSPITAL", "ORGANIZATION"))
+_CALLED: Final = frozenset(("PHONE", "FAX"))
+_SHORTEST_SAID: Final = 4
+"""Characters from which words may be a number that somebody says."""
 _ORDINARY: Final = classes_of("word", "clinical", "section")
 _TONGUE: Final = classes_of("nationality")
 _FRACTION: Final = regex.compile(r"[0-9]{1,2}/[0-9]{1,3}")
@@ -77,6 +80,9 @@ def is_nobodys(scene: Scene, span: Span) -> bool:
     if category in ("DEPARTMENT", "ROOM"):
         near = range(max(0, span.start - _LONGEST_SHIFT), span.start + 1)
         return any((m := _SHIFT.match(scene.text, at)) is not None and m.end() >= span.end for at in near)
+    if category in _CALLED:
+        short = span.end - span.start < _SHORTEST_SAID and span.source.startswith("model:")
+        return short and not any(map(str.isdigit, scene.text[span.start : span.end]))
     if category not in _PEOPLE and category not in _PLACES:
         return False
     words = scene.inside(span.start, span.end)
