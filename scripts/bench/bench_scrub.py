@@ -224,7 +224,6 @@ def main() -> None:
     start = time.process_time()
     recognizer = build_recognizer(RecognizerOptions(model=options.model, language=options.language))
     pipeline = Pipeline(recognizer, load_policy(options.policy), Key(b"k" * 32))
-    pipeline.prepare()
     print(f"loaded in {time.process_time() - start:.2f} CPU s, {memory():.0f} MB resident")
     if options.growth:
         growth(pipeline, documents)
