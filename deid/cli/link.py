@@ -68,11 +68,10 @@ def link(
         )
     if asked.method == "exact" and master is not None:
         raise ConfigError("exact rules need no Spark", "leave out --master, or say --method model")
-    inputs = source.files(other, asked.earlier, asked.model, decided)
+    inputs = source.files(other, *asked.earlier, asked.model, decided)
     out = place.begin(told, source.table, review, save_model, report, studio, inputs=inputs)
     applied, (tables, known) = asked.applied(), asked.tables(source, other)
-    all_tables = [*tables, *([] if known is None else [known])]
-    settled = None if decided is None else read_decisions(decided, all_tables, without=PERSON)
+    settled = None if decided is None else read_decisions(decided, [*tables, *known], without=PERSON)
     view = view_beside(source.table, tables[0])
     beside_out = None
     if view is not None:

@@ -203,10 +203,16 @@ def _words(text: str) -> str:
     return _BLANK.sub(" ", without_accents(text).lower()).strip()
 
 
+def _number(text: str) -> str:
+    """Return a number's letters and digits; leading zeros are padding where it has no letters."""
+    plain = _BLANK.sub("", text).upper()
+    return plain.lstrip("0") or plain if plain.isdecimal() else plain
+
+
 _PLAIN: dict[str, Callable[[str], str]] = {
     "sex": lambda text: text.strip()[:1].upper().replace("W", "F"),
-    "number": lambda text: _BLANK.sub("", text).upper(),
-    "account": lambda text: _BLANK.sub("", text).upper(),
+    "number": _number,
+    "account": _number,
     "phone": lambda text: _digits(text.partition(";")[0]),
     "email": lambda text: text.partition(";")[0].strip().lower(),
     "zip": lambda text: _BLANK.sub("", text).upper()[:5],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from deid.base.errors import ConfigError
@@ -12,7 +11,7 @@ from deid.linkage.clustering import cluster
 from deid.linkage.columns import fields_of, sure_of
 from deid.linkage.comparisons import FieldComparison
 from deid.linkage.exact import SURE, exact_edges
-from deid.linkage.linking import LinkOptions, comparing, exact, prepare
+from deid.linkage.linking import LinkOptions, Tables, comparing, exact, prepare, tables_of
 from deid.linkage.model import LinkageModel, Step, learn, require_splink, steps_of
 
 
@@ -49,12 +48,12 @@ class ExplainedPair:
 
 
 def explain_pair(
-    frame: pd.DataFrame | Sequence[pd.DataFrame],
+    frame: Tables,
     a: int,
     b: int,
     said: LinkOptions | None = None,
     *,
-    known: pd.DataFrame | None = None,
+    known: Tables = (),
     model: LinkageModel | None = None,
     confidence: pd.DataFrame | None = None,
 ) -> ExplainedPair:
@@ -74,7 +73,7 @@ def explain_pair(
     """
     said = said or LinkOptions()
     require_splink()
-    ready = prepare([frame] if isinstance(frame, pd.DataFrame) else list(frame), said, known, confidence=confidence)
+    ready = prepare(tables_of(frame), said, known, confidence=confidence)
     rows = len(ready.order)
     if a == b or not all(1 <= row <= rows for row in (a, b)):
         raise ConfigError(f"these are no two rows of the table, which has {rows:,}", "count them from 1")

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from deid.linkage.columns import fields_of, kinds_of, read_records, stacked, sur
 from deid.linkage.comparisons import DOUBTED, Distance, FieldComparison, comparisons_of, with_keys
 from deid.linkage.decisions import Decided, checks
 from deid.linkage.exact import RULES, SURE, exact_edges, facts_of
+from deid.linkage.look_alikes import check_ids
 from deid.linkage.model import LinkageModel, learn, predict, read_model, require_splink
 from deid.table.cell_text import text_list
 from deid.table.microdata import check_columns
@@ -40,6 +41,15 @@ from deid.table.options import TableOptions
 
 PERSON, _TABLE = "person", "table"
 """Column of the ids; one that the table has says which rows are known to be of one person."""
+
+Tables: TypeAlias = "pd.DataFrame | Sequence[pd.DataFrame]"
+"""A table, or several, whose rows count one after the other."""
+
+
+def tables_of(frame: Tables) -> list[pd.DataFrame]:
+    """Return the tables, of one or several."""
+    return [frame] if isinstance(frame, pd.DataFrame) else list(frame)
+
 
 METHODS = ("model", "exact")
 DOUBTFUL = 0.8
@@ -140,8 +150,10 @@ class LinkOptions:
 class AppliedOptions(LinkOptions):
     """How a table is linked, beside what, and by which model."""
 
-    earlier: str | None = option(
-        None, "Table of an earlier run: its persons keep their ids, and TABLE's rows join them.", metavar="OLD"
+    earlier: tuple[str, ...] = option(
+        (),
+        "Table of an earlier run: its persons keep their ids, and TABLE's rows join them (repeatable: name all).",
+        metavar="OLD",
     )
     model: str | None = option(
         None, "Apply a model that --save-model wrote; learn none.", "--saved-model", metavar="F", panel="Further files"
@@ -151,10 +163,10 @@ class AppliedOptions(LinkOptions):
         """Read the model that is to be applied."""
         return None if self.model is None else read_model(Path(self.model))
 
-    def tables(self, source: TableOptions, other: str | None) -> tuple[list[pd.DataFrame], pd.DataFrame | None]:
-        """Read TABLE, the one beside it, and that of the earlier run."""
-        second, known = (None if path is None else source.read(path) for path in (other, self.earlier))
-        return [source.read(), *([] if second is None else [second])], known
+    def tables(self, source: TableOptions, other: str | None) -> tuple[list[pd.DataFrame], list[pd.DataFrame]]:
+        """Read TABLE, the one beside it, and those of earlier runs."""
+        second = [] if other is None else [source.read(other)]
+        return [source.read(), *second], [source.read(path) for path in self.earlier]
 
 
 def _pairs(texts: Sequence[str], flag: str, form: str) -> dict[str, str]:
@@ -275,12 +287,14 @@ class Prepared:
     """Place of each record in the table; known rows come behind the new ones."""
     new: int
     """New rows."""
+    run: str = ""
+    """What the ids of new persons end with where some are known: no other run, of other rows, gives the same ids."""
 
 
 def prepare(
     tables: Sequence[pd.DataFrame],
     said: LinkOptions,
-    known: pd.DataFrame | None = None,
+    known: Tables = (),
     *,
     fixed: bool = False,
     confidence: pd.DataFrame | None = None,
@@ -289,9 +303,10 @@ def prepare(
     """Bring tables into the form in which they are linked; parameters and errors are those of `link_table`."""
     if not all(map(len, tables)):
         raise InputError("the table has no rows", "name a table with rows")
-    if known is not None:
-        check_columns(known, [PERSON])
-    parts = [*tables, *([] if known is None else [known])]
+    earlier = tables_of(known)
+    for old in earlier:
+        check_columns(old, [PERSON])
+    parts = [*tables, *earlier]
     before: list[str | None] = []
     for part in parts:
         before += [text or None for text in text_list(part[PERSON], key=True)] if PERSON in part else [None] * len(part)
@@ -308,9 +323,10 @@ def prepare(
     pieces = [rows[np.equal(table, number)].reset_index(drop=True) for number in range(len(parts))]
     read = [read_records(piece, kinds, None if whole is None else whole.stand_ins) for piece in pieces]
     records = pd.concat(read, ignore_index=True)
-    new = len(rows) - (0 if known is None else len(known))
-    if known is not None and not all(before[new:]):
+    new = sum(map(len, tables))
+    if not all(before[new:]):
         raise InputError("a known row without a person", "fill it in, or remove the row")
+    check_ids((one for one in before[new:] if one), "make them differ in more")
     stays = [fixed or row >= new for row in range(len(rows))]
     for name, wanted in (("before", False), ("known", True)):
         if any(one is not None and stay == wanted for one, stay in zip(before, stays, strict=True)):
@@ -323,15 +339,17 @@ def prepare(
                 doubted = records.get(f"doubt_{one}", pd.Series([None] * len(rows), dtype=object))
                 doubted.iloc[low] = "1"
                 records[f"doubt_{one}"] = doubted
-    order = _order(rows, said.seed)
-    return Prepared(records.iloc[order].reset_index(drop=True), kinds, order, new)
+    places = _places(rows, said.seed)
+    order = sorted(range(len(rows)), key=places.__getitem__)
+    run = hashlib.blake2b(b"".join(sorted(places)), digest_size=4).hexdigest() if earlier else ""
+    return Prepared(records.iloc[order].reset_index(drop=True), kinds, order, new, run)
 
 
 def link_table(
-    frame: pd.DataFrame | Sequence[pd.DataFrame],
+    frame: Tables,
     said: LinkOptions | None = None,
     *,
-    known: pd.DataFrame | None = None,
+    known: Tables = (),
     model: LinkageModel | None = None,
     threads: int = 1,
     fixed: bool = False,
@@ -348,9 +366,9 @@ def link_table(
         Cells are texts. Rows that have a ``person`` in common are of one, whatever else they say. Of several tables
         the rows count one after the other (`deid.linkage.columns.stacked`).
     said : LinkOptions, optional
-    known : pandas.DataFrame, optional
-        Rows whose ``person`` is known and stays: new rows join these persons or become new ones. No two known persons
-        become one.
+    known : pandas.DataFrame or sequence of them
+        Rows whose ``person`` is known and stays: new rows join these persons or become new ones, whose ids no other
+        run gives. No two known persons become one.
     model : LinkageModel, optional
         One that was learnt before; else it is learnt from the table.
     threads : int
@@ -380,7 +398,7 @@ def link_table(
     said = said or LinkOptions()
     if said.method == "model":
         require_splink()
-    tables = [frame] if isinstance(frame, pd.DataFrame) else list(frame)
+    tables = tables_of(frame)
     ready = prepare(tables, said, known, fixed=fixed, confidence=confidence, whole=whole)
     records, order = ready.records, ready.order
     facts, edges, given = exact(ready, len(RULES) if said.method == "exact" else SURE)
@@ -404,14 +422,14 @@ def link_table(
         clusters = cluster(facts, high, [clusters.person], apart)
         refused = refused + clusters.refused
         edges = pd.concat([edges, high], ignore_index=True)
-    names = _ids(clusters.person, records)
+    names = _ids(clusters.person, records, ready.run)
     person = [""] * len(order)
     for place, row in enumerate(order):
         person[row] = names[clusters.person[place]]
     whose = np.asarray(clusters.person)
     joined = Counter(edges["why"][whose[edges["a"]] == whose[edges["b"]]])
     review = _review(refused, pairs, said.threshold, order, person, decided)
-    known_too = [*tables, *([] if known is None else [known])]
+    known_too = [*tables, *tables_of(known)]
     check = checks(known_too, (int(row) - 1 for name in ("row_a", "row_b") for row in review[name]), without=PERSON)
     review["check"] = [f"{check[a - 1]}-{check[b - 1]}" for a, b in zip(review["row_a"], review["row_b"], strict=True)]
     return Linked(
@@ -533,8 +551,8 @@ def factors_of(kinds: Mapping[str, str], said: LinkOptions) -> dict[str, float]:
     return {one: factor for name, factor in said.weights.items() for one in fields[name]}
 
 
-def _order(frame: pd.DataFrame, seed: int) -> list[int]:
-    """Return the places of rows in an order that their cells alone decide."""
+def _places(frame: pd.DataFrame, seed: int) -> list[bytes]:
+    """Return what puts rows in an order that their cells alone decide."""
     cells = [text_list(frame[name]) for name in sorted(map(str, frame.columns))]
     start = hashlib.blake2b(str(seed).encode(), digest_size=16)
 
@@ -544,10 +562,10 @@ def _order(frame: pd.DataFrame, seed: int) -> list[int]:
             own.update(column[row].encode("utf-8", "surrogatepass") + b"\0")
         return own.digest()
 
-    return sorted(range(len(frame)), key=place)
+    return [place(row) for row in range(len(frame))]
 
 
-def _ids(person: Sequence[int], records: pd.DataFrame) -> dict[int, str]:
+def _ids(person: Sequence[int], records: pd.DataFrame, run: str) -> dict[int, str]:
     """Return the id of each person by its number: the known one, else the next that is free."""
     known = records["known"].tolist() if "known" in records else [None] * len(person)
     found = {root: own for root, own in zip(person, known, strict=True) if own}
@@ -556,7 +574,7 @@ def _ids(person: Sequence[int], records: pd.DataFrame) -> dict[int, str]:
     for root in person:
         if root not in found:
             taken += 1
-            found[root] = f"P{taken}"
+            found[root] = f"P{taken}-{run}" if run else f"P{taken}"
     return found
 
 

@@ -13,7 +13,7 @@ from deid.base.late import pd
 from deid.base.plots import COLOURS, new_figure
 from deid.base.reports import Section, write_page
 from deid.linkage.explaining import ExplainedPair, explain_pair
-from deid.linkage.linking import Linked, LinkOptions
+from deid.linkage.linking import Linked, LinkOptions, Tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -82,7 +82,7 @@ def nearest_pair(
     linked: Linked,
     said: LinkOptions,
     *,
-    known: pd.DataFrame | None = None,
+    known: Tables = (),
     confidence: pd.DataFrame | None = None,
 ) -> ExplainedPair | None:
     """Explain the pair below the threshold that is nearest to it, if there is one; parameters as for `link_table`."""

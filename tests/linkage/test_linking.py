@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import sys
 from collections import Counter
 from collections.abc import Hashable, Iterable
@@ -68,7 +69,8 @@ def test_the_order_of_rows_changes_nothing() -> None:
 def test_ids_of_known_persons_stay_and_new_ones_go_on() -> None:
     old = table(ROWS[:1] + ROWS[3:4]).assign(person=["P7", "P3"])
     linked = link_table(table([*ROWS[1:3], ROWS[4]]), EXACT, known=old)
-    assert linked.person == ["P7", "P7", "P8"]
+    assert linked.person[:2] == ["P7", "P7"]
+    assert re.fullmatch("P8-[0-9a-f]{8}", linked.person[2])
     with pytest.raises(InputError, match="a known row without a person"):
         link_table(table(ROWS), EXACT, known=table(ROWS[:1]).assign(person=[None]))
 
@@ -78,6 +80,41 @@ def test_two_known_persons_never_become_one() -> None:
     linked = link_table(table(ROWS[:1]), EXACT, known=old)
     assert linked.person[0] in ("P1", "P2")
     assert set(linked.refused) == {"two known persons"}
+
+
+@pytest.mark.parametrize("steps", [(0, 1), (1,), (0, 2), (0, 1, 2)])
+def test_no_id_is_given_to_a_second_person_whatever_earlier_tables_are_named(steps: tuple[int, ...]) -> None:
+    """A chain of runs, of which the last one is told all tables before it, some of them, or the last alone."""
+    people = [
+        (f"{name} Quill", f"19{n}0-01-02", None, None, None) for n, name in enumerate(("Ann", "Bo", "Cy", "Di", "Ed"))
+    ]
+    first = table(people[:2])
+    tables = [first.assign(person=link_table(first, EXACT).person)]
+    for more in (people[1:2], people[2:3]):  # one who came before, then one who did not
+        new = table(more)
+        tables.append(new.assign(person=link_table(new, EXACT, known=tables).person))
+    last = table(people[3:])
+    tables.append(last.assign(person=link_table(last, EXACT, known=[tables[n] for n in steps]).person))
+    beside = link_table(table(people[4:]), EXACT, known=tables[:1]).person
+    who = {(own, name) for one in tables for own, name in zip(one["person"], one["name"], strict=True)}
+    who |= {(own, "Ed Quill") for own in beside}
+    assert len({own for own, _ in who}) == len(who)
+    assert len({name for _, name in who}) == len(people)
+
+
+def test_known_persons_are_each_written_in_one_way() -> None:
+    old = table(ROWS[:2]).assign(person=["04711", "4711"])
+    with pytest.raises(ConfigError, match="1 ids of persons are written in several ways"):
+        link_table(table(ROWS[:1]), EXACT, known=old)
+
+
+@pytest.mark.parametrize("said", [LinkOptions(method="exact"), LinkOptions()], ids=["exact", "model"])
+@pytest.mark.parametrize("written", ["0004711", "4711", "00-4711", " 4711 "])
+def test_leading_zeros_of_a_record_number_are_padding(said: LinkOptions, written: str) -> None:
+    rows = table([("Ann Thornton", "1950-03-04", "F", "4711", None), ("Ann Keller", "1950-03-04", "F", written, None)])
+    assert len(set(link_table(rows, said).person)) == 1
+    coded = rows.assign(mrn=["A12", "A0012"], name=["Ann Thornton", "Bo Keller"])
+    assert len(set(link_table(coded, said).person)) == 2
 
 
 def test_rows_that_were_of_one_person_stay_so() -> None:
