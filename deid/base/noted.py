@@ -1,11 +1,16 @@
-"""Lists of a user that only grow, in the folder of his keys: what he signed, what he spent."""
+"""Lists of a user that only grow, in the folder of his keys: what he signed, what he spent, how far stores came.
+
+A store cannot tell by itself that it is yesterday's: who uses it notes how far it came, and an older copy that was put
+in its place is behind that.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +41,32 @@ def note(name: str, entry: Mapping[str, Any]) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def note_if_possible(name: str, entry: Mapping[str, Any]) -> None:
+    """Add an entry to a list; where nothing can be written, an older copy is not told."""
+    with contextlib.suppress(OSError):
+        note(name, entry)
+
+
+def furthest(entries: Iterable[Mapping[str, Any]], of: Mapping[str, str], *counts: str) -> tuple[int, ...]:
+    """Return the greatest counts that entries have of a thing, zeros where they have none.
+
+    Parameters
+    ----------
+    entries : iterable of mapping
+        Of `noted`, asked for before the store is read, as others may go on with it.
+    of : mapping of str to str
+        What the thing's entries say of it.
+    *counts : str
+        Names of what is counted; the first one decides, then the next.
+    """
+    best = (0,) * len(counts)
+    for one in entries:
+        own: tuple[Any, ...] = tuple(one.get(name) for name in counts)
+        if of.items() <= one.items() and all(isinstance(count, int) for count in own):
+            best = max(best, own)
+    return best
 
 
 def noted(name: str) -> Iterator[dict[str, Any]]:

@@ -6,24 +6,20 @@ ledger's id, the budget, the number of the charge), and a ledger that has fewer 
 
 from __future__ import annotations
 
-import contextlib
-
 from deid.base.errors import StoreError
-from deid.base.noted import note, noted
+from deid.base.noted import furthest, note_if_possible, noted
 
 _LIST = "ledgers"
 
 
 def charges_noted(ledger: str, budget: str) -> int:
     """Return the number of the last charge that was noted; ask before the ledger is read, as others may spend."""
-    found = (one for one in noted(_LIST) if (one.get("ledger"), one.get("budget")) == (ledger, budget))
-    return max((line for one in found if isinstance(line := one.get("line"), int)), default=0)
+    return furthest(noted(_LIST), {"ledger": ledger, "budget": budget}, "line")[0]
 
 
 def note_charge(ledger: str, budget: str, line: int) -> None:
-    """Note a charge that is made; where nothing can be written, an older copy is not told."""
-    with contextlib.suppress(OSError):
-        note(_LIST, {"ledger": ledger, "budget": budget, "line": line})
+    """Note a charge that is made."""
+    note_if_possible(_LIST, {"ledger": ledger, "budget": budget, "line": line})
 
 
 def check_charges(there: int, seen: int, shown: str) -> None:

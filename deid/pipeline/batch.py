@@ -238,7 +238,7 @@ def scrub_files(
                 from deid.replacement.sealing import Entry
 
                 result = collisions.settle(origin.document, result)
-                vault.record_all(Entry(*found) for found in result.replacements())
+                vault.record_all((Entry(*found) for found in result.replacements()), all_known=True)
             report.unlabelled += output.write(origin.group, result.document)
             report.residual += result.residual
             report.residual_documents += result.residual > 0

@@ -4,8 +4,8 @@ Originals lie encrypted in a SQL store (`deid.replacement.sealing`, `deid.base.s
 an audit line, who and why, before it tells anything. The lines form a chain of keyed checks, and a keyed check over the
 whole vault (number and fingerprint of its rows, end of the chain) is renewed by every step; so a row or line that was
 changed, removed or added by someone without the key is found by `Vault.verify`. What no check inside can find is an
-older copy of the whole database in place of the newer one: keep the end of the chain that `Vault.verify` returns
-elsewhere.
+older copy of the whole database in place of the newer one: how far it came is noted beside the user's keys
+(`deid.base.noted`), and the end of the chain that `Vault.verify` returns can be kept elsewhere.
 
 Writers wait for each other; each step is one transaction, there whole or not at all. `Vault.rotate` re-encrypts
 everything under another key in one transaction; whoever still has the vault open under the old key is refused then.
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,14 @@ import sqlalchemy as sql
 
 from deid.base.errors import ConfigError, DeidError, StoreError
 from deid.base.keys import Key
+from deid.base.noted import furthest, note_if_possible, noted, noted_place
 from deid.base.store import Store, made_whole, open_store
 from deid.replacement import vault_rows as rows
 from deid.replacement.sealing import Entry, Sealer
 from deid.replacement.vault_rows import ENTRIES, STATE, AuditLine, VaultState
 
 _CHUNK = 500  # values in one statement
+_LIST = "vaults"
 
 
 class Vault:
@@ -43,6 +45,10 @@ class Vault:
         self._vault_id = vault_id
         self.map_version = map_version
         """Version of the map of numbers (`deid.base.keys.MAP_VERSION`) by which its surrogates are made, for good."""
+        self._far = (0, 0)
+        """Audit lines and entries when that was noted last: lines only grow, and between two lines entries do."""
+        self._lines = 0
+        """Audit lines behind which nobody was forgotten while the vault is open."""
 
     @classmethod
     def create(cls, place: str | Path, key: Key, *, who: str, why: str = "a new vault") -> Vault:
@@ -76,8 +82,9 @@ class Vault:
                     raise StoreError("there is a vault already", "use it, or name another place")
                 state = VaultState.empty(vault_id, sealer, key.map)
                 connection.execute(STATE.insert(), {"id": 1, **state.row(sealer)})
-                rows.append(connection, sealer, state, "init", who, why).save(connection, sealer)
-        return cls(store, sealer, vault_id, key.map)
+                state = rows.append(connection, sealer, state, "init", who, why)
+                state.save(connection, sealer)
+        return cls(store, sealer, vault_id, key.map)._begun(state)
 
     @classmethod
     def open(cls, place: str | Path, key: Key) -> Vault:
@@ -100,17 +107,41 @@ class Vault:
         ConfigError
             When the key is not the vault's, or other users may read its file.
         StoreError
-            When there is no vault, or it was altered, or cannot be reached.
+            When there is no vault, or it was altered, or cannot be reached; or an older copy lies in its place.
         """
+        before = list(noted(_LIST))
         store = open_store(place, rows.TABLES)
         with _closed_on_error(store), store.reading() as connection:
             state, row = VaultState.read(connection)
             sealer = Sealer(key, state.vault_id)
             state.check(row, sealer)
-        return cls(store, sealer, state.vault_id, state.map_version)
+            far = furthest(before, {"vault": state.vault_id}, "lines", "entries")
+            if (state.audit_lines, state.entries) < far:
+                what = (
+                    f"the vault has {state.entries} entries and {state.audit_lines} lines of its audit trail, and had "
+                    f"{far[1]} and {far[0]}: an older copy lies in its place"
+                )
+                hint = f"put the newest one back; where it is lost, take the lines of {state.vault_id} out of {{}}"
+                raise StoreError(what, hint.format(noted_place(_LIST)))
+        opened = cls(store, sealer, state.vault_id, state.map_version)
+        opened._far = (far[0], far[1])
+        return opened._begun(state)
+
+    def _begun(self, state: VaultState) -> Vault:
+        self._lines = state.audit_lines
+        self._note(state)
+        return self
+
+    def _note(self, state: VaultState) -> None:
+        if (state.audit_lines, state.entries) > self._far:
+            self._far = state.audit_lines, state.entries
+            entry = {"vault": self._vault_id, "lines": state.audit_lines, "entries": state.entries}
+            note_if_possible(_LIST, entry)
 
     def close(self) -> None:
-        """Close the connections."""
+        """Note how far the vault came, and close the connections."""
+        with suppress(DeidError), self._reading() as (_, state):
+            self._note(state)
         self._store.close()
 
     def __enter__(self) -> Vault:
@@ -151,8 +182,14 @@ class Vault:
         """Keep that ``surrogate`` stands for ``original`` in a scope; more than once does no harm."""
         self.record_all([Entry(scope_id, category, original, surrogate)])
 
-    def record_all(self, entries: Iterable[Entry]) -> int:
+    def record_all(self, entries: Iterable[Entry], *, all_known: bool = False) -> int:
         """Keep many entries, such as those of one document, in one transaction.
+
+        Parameters
+        ----------
+        entries : iterable of Entry
+        all_known : bool
+            Refuse where a person was forgotten since the vault was opened: entries may be that person's.
 
         Returns
         -------
@@ -162,12 +199,17 @@ class Vault:
         Raises
         ------
         StoreError
-            When nothing was kept: the database failed, or the vault has another key since.
+            When nothing was kept: the database failed, the vault has another key since, or a person was forgotten.
         """
         sealed = {row["pair"]: row for row in (rows.row_of(entry, self._sealer) for entry in dict.fromkeys(entries))}
         if not sealed:
             return 0
         with self._writing() as (connection, state):
+            if all_known and state.audit_lines > self._lines:
+                if "forget" in rows.actions_behind(connection, self._sealer, self._lines):
+                    hint = "delete the person's notes, then run again, with --resume where the command has it"
+                    raise StoreError("a person was forgotten meanwhile, who may be in the notes of this run", hint)
+                self._lines = state.audit_lines
             for chunk in _chunks(list(sealed)):
                 for pair in connection.scalars(sql.select(ENTRIES.c.pair).where(ENTRIES.c.pair.in_(chunk))):
                     del sealed[bytes(pair)]

@@ -296,6 +296,13 @@ def trail(connection: sql.Connection, sealer: Sealer, state: VaultState) -> Iter
         raise altered("the audit trail was cut or lengthened", f"line {expected}")
 
 
+def actions_behind(connection: sql.Connection, sealer: Sealer, line: int) -> set[str]:
+    """Return what was done behind a line of the audit trail; what was altered there is nothing, `trail` tells it."""
+    found = connection.execute(sql.select(AUDIT).where(AUDIT.c.line > line))
+    opened = (sealer.unseal("audit", bytes(row.sealed), str(row.line).encode()) for row in found)
+    return {str(values["action"]) for values in opened if values is not None}
+
+
 def copy_line(connection: sql.Connection, sealer: Sealer, state: VaultState, line: AuditLine) -> VaultState:
     """Write a line of another chain, as it is, behind ``state``, for re-keying; return the state that includes it."""
     return _write_line(connection, sealer, state, line)

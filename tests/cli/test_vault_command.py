@@ -14,6 +14,7 @@ from commands import attempt, full_disk
 
 from deid.base.errors import StoreError
 from deid.base.keys import load_key
+from deid.base.noted import noted_place
 from deid.cli.main import main
 from deid.replacement.vault import Entry, Vault
 
@@ -112,12 +113,12 @@ def test_a_run_stops_when_the_vault_gets_another_key_and_goes_on_with_that(
         (folder / "notes" / f"{number}.txt").write_text(f"Seen by Dr. Alan Chen on 3/14/2019, MRN 471120{number}.")
     record, calls = Vault.record_all, []
 
-    def recording(self: Vault, entries: Iterable[Entry]) -> int:
+    def recording(self: Vault, entries: Iterable[Entry], **said: bool) -> int:
         calls.append(1)
         if len(calls) == 3:
             with Vault.open(vault, load_key(old, create=False)[0]) as other:
                 other.rotate(load_key(new)[0], who="keeper", why="yearly")
-        return record(self, entries)
+        return record(self, entries, **said)
 
     monkeypatch.setattr(Vault, "record_all", recording)
     keys = ("--vault", vault, "--key-file", folder / "key")
@@ -141,6 +142,7 @@ def test_a_disk_that_fills_midway_leaves_the_vault_with_one_key_and_every_entry(
     seen = set()
     for part in (0.1, 0.3, 0.6, 0.9, 1.1, 1.5, 3):
         vault.write_bytes(whole)
+        noted_place("vaults").unlink()
         new.unlink(missing_ok=True)
         with full_disk(int(part * len(whole))):
             status, _, error = run("rotate", vault, "--key-file", old, "--new-key-file", new)
@@ -154,9 +156,72 @@ def test_a_disk_that_fills_midway_leaves_the_vault_with_one_key_and_every_entry(
         assert {path.name for path in folder.iterdir()} <= {"vault.db", "old.key", "new.key"}
     assert seen == {0, 2}
     vault.write_bytes(whole)
+    noted_place("vaults").unlink()
     with full_disk(len(whole) // 2):
         assert run("rotate", vault, "--key-file", old, "--new-key-file", new)[0] == 2
     assert run("rotate", vault, "--key-file", old, "--new-key-file", new)[0] == 0  # the same command, with more room
+
+
+@pytest.mark.parametrize("since", ["entry", "look-up", "forget"])
+@pytest.mark.parametrize("name", ["reidentify", "rotate", "audit", "forget", "scrub"])
+def test_an_older_copy_in_the_place_of_a_vault_is_refused_by_every_command(folder: Path, name: str, since: str) -> None:
+    """It lacks originals that were kept since, look-ups that were made, and has persons who were forgotten."""
+    vault, key = folder / "vault.db", folder / "old.key"
+    (folder / "notes").mkdir()
+    (folder / "notes" / "a.txt").write_text("Seen by Dr. Alan Chen on 3/14/2019.")
+    older = vault.read_bytes()
+    with Vault.open(vault, load_key(key, create=False)[0]) as opened:
+        if since == "entry":
+            opened.record("patient:3", "PATIENT", "Zed Quine", "Al Bundy")
+        elif since == "look-up":
+            opened.lookup("Jane Ahmad", who="me", why="recall")
+        else:
+            opened.forget({"patient:1"}, who="me", why="asked")
+    vault.write_bytes(older)
+    commands = {
+        "reidentify": ("vault", "reidentify", vault, "Jane Ahmad", "--why", "recall", "--key-file", key),
+        "rotate": ("vault", "rotate", vault, "--key-file", key, "--new-key-file", folder / "new.key"),
+        "audit": ("vault", "audit", vault, "--key-file", key),
+        "forget": ("forget", "1", "--in-vault", vault, "--why", "asked", "--key-file", key),
+        "scrub": ("scrub", folder / "notes", folder / "out", "--model", "none", "--vault", vault, "--key-file", key),
+    }
+    with pytest.raises(StoreError, match="an older copy lies in its place"):
+        attempt(*commands[name])
+    assert vault.read_bytes() == older
+    lines = [line for line in noted_place("vaults").read_text().splitlines() if "vault" not in line]
+    noted_place("vaults").write_text("".join(lines))  # what the hint says, where the newest one is lost
+    assert attempt(*commands[name])[0] == 0
+
+
+def test_a_run_stops_when_a_person_is_forgotten_and_the_vault_does_not_learn_him_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault, key, notes = folder / "vault.db", folder / "old.key", folder / "notes"
+    notes.mkdir()
+    for number in range(6):
+        (notes / f"{number}.txt").write_text(f"Seen by Dr. Alan Chen{number} on 3/14/2019, MRN 471120{number}.")
+    (folder / "patients.csv").write_text("document,patient\n" + "".join(f"{n},p{n % 2}\n" for n in range(6)))
+    record, calls = Vault.record_all, []
+
+    def recording(self: Vault, entries: Iterable[Entry], **said: bool) -> int:
+        calls.append(1)
+        if len(calls) == 4:
+            assert attempt("forget", "p0", "--in-vault", vault, "--why", "asked", "--key-file", key)[0] == 0
+        return record(self, entries, **said)
+
+    monkeypatch.setattr(Vault, "record_all", recording)
+    keys = ("--vault", vault, "--key-file", key, "--model", "none", "--patients", folder / "patients.csv")
+    with pytest.raises(StoreError, match="a person was forgotten meanwhile"):
+        attempt("scrub", notes, folder / "out", *keys)
+    with Vault.open(vault, load_key(key, create=False)[0]) as opened:
+        assert not opened.originals_among([f"471120{n}" for n in (0, 2, 4)])
+    for number in (0, 2, 4):
+        (notes / f"{number}.txt").unlink()
+    assert attempt("scrub", notes, folder / "again", *keys)[0] == 0
+    with Vault.open(vault, load_key(key, create=False)[0]) as opened:
+        opened.verify()
+        assert {e.scope_id for e in opened.scoped("patient:p1", who="me", why="test")} == {"patient:p1"}
+        assert not opened.scoped("patient:p0", who="me", why="test")
 
 
 def test_audit_fails_when_something_was_altered(folder: Path, run: Run) -> None:
