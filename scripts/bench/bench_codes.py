@@ -181,6 +181,7 @@ def bench_releases(persons: int) -> None:
         found, seconds = timed(lambda m=method: anonymize_codes(cohort, asked, m, hierarchy=hierarchy, attacked=2000))
         assert found.published is not None
         loss = found.loss
+        assert loss is not None
         print(
             f"release by {method}, {persons} persons, {len(cohort.transactions.labels)} codes: {seconds:.1f} s, ",
             end="",
@@ -245,6 +246,7 @@ def compare_methods() -> None:
             print(f"| {name} | {method.attacker} | - | {error:.2f} | - | 0.0% | - | {found.seconds:.2f} |")
             continue
         loss = found.loss
+        assert loss is not None
         few = found.attacks[1][1].few
         print(f"| {name} | {method.attacker} | {loss.ul:.3g} | {loss.avg_re:.2f} | {loss.ncp:.3f} | ", end="")
         print(f"{loss.suppressed:.1%} | {few:.2%} | {found.seconds:.2f} |")

@@ -16,6 +16,7 @@ import zipfile
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
+from typing import TypeVar
 
 from deid.base.keys import Key
 from deid.document import Document
@@ -23,6 +24,7 @@ from deid.io import Options
 from deid.io.documents import read
 from deid.pipeline import build_pipeline
 
+_Found = TypeVar("_Found")
 _NOTES = Path(__file__).parents[2] / "corpora" / "synthetic" / "sample" / "txt"
 _LETTER = Path(__file__).parents[2] / "corpora" / "records" / "documents" / "letter.docx"
 
@@ -54,7 +56,7 @@ def main() -> None:
     print(f"most memory    {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:8,.0f} MB")
 
 
-def _timed(work: Callable[[], Document]) -> tuple[float, Document]:
+def _timed(work: Callable[[], _Found]) -> tuple[float, _Found]:
     start = time.process_time()
     found = work()
     return time.process_time() - start, found

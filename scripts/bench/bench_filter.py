@@ -141,7 +141,12 @@ def sampled(process: subprocess.Popen[bytes], out: Path, size: int) -> Run:
     cpus: dict[int, float] = {}
     seen: dict[int, Memory] = {}
     ended = threading.Event()
-    threading.Thread(target=lambda: (process.wait(), ended.set()), daemon=True).start()
+
+    def watch() -> None:
+        process.wait()
+        ended.set()
+
+    threading.Thread(target=watch, daemon=True).start()
     while not ended.wait(0.05):
         done = max((p.stat().st_size for p in out.iterdir()), default=0) if out.exists() else 0
         tenth = min(int(10 * done / size), 10)

@@ -82,8 +82,8 @@ def main() -> None:
         for name, one in (("with", document(record, note.id)), ("without", Document(note.id, note.text))):
             assert pipeline.recognizer is not None
             spans = [s for s in pipeline.recognizer.find(one) if s.start < record.free]
-            found = over(note.text, spans)
-            for at, more in enumerate((len(gold & found), len(gold), len(found))):
+            taken = over(note.text, spans)
+            for at, more in enumerate((len(gold & taken), len(gold), len(taken))):
                 counts[name][at] += more
     print(f"{notes} notes, {left_out} left out")
     for name, (right, of, found) in counts.items():

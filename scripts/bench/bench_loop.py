@@ -99,8 +99,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     draw = random.Random(asked.seed)
-    found = (one for one in results(scan(asked.folder), _Itself(), 1) if not isinstance(one, Failure))
-    read = [document for _, document in found if document.spans]
+    marked = (one for one in results(scan(asked.folder), _Itself(), 1) if not isinstance(one, Failure))
+    read = [document for _, document in marked if document.spans]
     truth = [note for one in read for note in copies(one, asked.notes, draw)]
     with tempfile.TemporaryDirectory() as folder:
         for document, _ in truth:

@@ -88,8 +88,8 @@ def main() -> None:
     print(f"peak memory {peak:.0f} MB (tables and baseline included)", file=sys.stderr)
     if options.plot:
         figure, axes = new_figure(6, 4)
-        for colour, (name, seconds) in zip(COLOURS, curves.items(), strict=False):
-            axes.loglog(sizes, seconds, "o-", color=colour, label=name)
+        for colour, (name, curve) in zip(COLOURS, curves.items(), strict=False):
+            axes.loglog(sizes, curve, "o-", color=colour, label=name)
         axes.set(xlabel="rows", ylabel="CPU seconds", title="Verifying a table of nine columns")
         axes.legend()
         options.plot.write_bytes(image(figure, options.plot.suffix.lstrip(".")))

@@ -67,8 +67,8 @@ def main() -> None:
             for share in (0.5, 0.9):
                 true = float(np.quantile(values, share, method="inverted_cdf"))
                 choose = theirs(share, epsilon)
-                own = np.mean([abs(ours(numbers, (share,), epsilon, noise)[0] - true) for _ in range(said.runs)])
-                other = np.mean([abs(choose(listed) - true) for _ in range(said.runs)])
+                own = float(np.mean([abs(ours(numbers, (share,), epsilon, noise)[0] - true) for _ in range(said.runs)]))
+                other = float(np.mean([abs(choose(listed) - true) for _ in range(said.runs)]))
                 print(f"{name:>19}  {epsilon:7g}  {share:5g}  {own:.3f}  {other:.3f}  {own / max(other, 1e-9):.2f}")
             true_all = np.quantile(values, SEVERAL, method="inverted_cdf")
             together = [np.abs(np.array(ours(numbers, SEVERAL, epsilon, noise)) - true_all) for _ in range(said.runs)]

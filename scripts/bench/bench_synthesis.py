@@ -71,7 +71,7 @@ def read(source: str) -> Source:
             frame["age"] = (frame["age"].astype(int) - 17) // 5
             codes = np.stack([pd.Categorical(frame[name]).codes for name in frame], axis=1).astype(np.int64)
             shape, rows = (codes.max(axis=0) + 1).tolist(), 24_000
-        names = list(frame)
+        names = [str(name) for name in frame]
         in_order = [size * (name in ORDERED) for name, size in zip(names, shape, strict=True)]
     codes = codes[np.random.default_rng(0).permutation(len(codes))]
     return Source(names, codes[:rows], codes[rows:], shape, in_order)

@@ -35,12 +35,12 @@ def run(place: str, count: int) -> None:
         print(f"{'names':>8}{'record':>14}{'':>12}{'look-up':>12}{'is_original':>13}")
         print(f"{'':>8}{'CPU us/name':>14}{'wall':>12}{'CPU ms':>12}{'CPU ms':>13}")
         for step in range(STEPS):
-            cpu, wall = time.process_time(), time.perf_counter()
+            begun, clock = time.process_time(), time.perf_counter()
             first = count * step // STEPS
             last = count * (step + 1) // STEPS
             for start in range(first, last, BATCH):
                 vault.record_all(map(entry, range(start, min(start + BATCH, last))))
-            cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+            cpu, wall = time.process_time() - begun, time.perf_counter() - clock
             times = []
             for probe in (
                 lambda n: vault.lookup(entry(n).surrogate, who="bench", why="bench"),
@@ -51,12 +51,12 @@ def run(place: str, count: int) -> None:
                 times.append(1000 * (time.process_time() - start_cpu) / PROBES)
             size = last - first
             print(f"{last:>8}{1e6 * cpu / size:>14.0f}{1e6 * wall / size:>12.0f}{times[0]:>12.2f}{times[1]:>13.2f}")
-        start = time.process_time()
+        begun = time.process_time()
         state = vault.verify()
-        print(f"verify {state.entries} entries: {time.process_time() - start:.1f} CPU s")
-        start = time.process_time()
+        print(f"verify {state.entries} entries: {time.process_time() - begun:.1f} CPU s")
+        begun = time.process_time()
         vault.rotate(Key(b"n" * 32), who="bench", why="bench")
-        print(f"rotate: {time.process_time() - start:.1f} CPU s")
+        print(f"rotate: {time.process_time() - begun:.1f} CPU s")
 
 
 def main() -> None:

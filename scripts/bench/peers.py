@@ -25,7 +25,7 @@ def presidio() -> Callable[[str], object]:
     from presidio_analyzer.nlp_engine import NlpArtifacts, NlpEngine
     from presidio_anonymizer import AnonymizerEngine
 
-    class Blank(NlpEngine):  # type: ignore[misc]
+    class Blank(NlpEngine):
         """Tokens, and nothing else."""
 
         engine_name, is_available = "blank", True
@@ -75,7 +75,7 @@ def scrubadub() -> Callable[[str], object]:
     """Scrubadub with its default detectors, which find no names of persons."""
     import scrubadub as peer
 
-    return peer.Scrubber().clean  # type: ignore[no-any-return]
+    return peer.Scrubber().clean
 
 
 def philter() -> Callable[[str], object]:

@@ -249,7 +249,8 @@ class _Route:
             groups = [covering, comers if not covering else set(), beside, set() if covering else self.spawning]
         turns: list[tuple[str, float]] = []
         left: list[tuple[str, float]] = []
-        spent, longer, seen = 0.0, 0.0, set()
+        spent, longer = 0.0, 0.0
+        seen: set[int] = set()
         for group in groups:
             for n in sorted(group - seen, key=lambda n: self.seconds[n]):
                 took = self.seconds[n]

@@ -84,7 +84,7 @@ class _Finder(ast.NodeVisitor):
         if before.split() == after.split():
             return
         lines = node.lineno, node.end_lineno or node.lineno
-        squeezed = [" ".join(part.split()) for part in (before, after)]
+        squeezed = " ".join(before.split()), " ".join(after.split())
         self.found.append(Fault(self.path, start, end, new, *lines, *squeezed, ".".join(self.function) or "module"))
 
     # ---- what is passed over
@@ -97,7 +97,7 @@ class _Finder(ast.NodeVisitor):
         else:
             super().visit(node)
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         if node.name in _SILENT:
             return
         self.function.append(node.name)
@@ -134,7 +134,7 @@ class _Finder(ast.NodeVisitor):
         if not names & _SILENT:
             self.visit(node.value)
 
-    def visit_Import(self, node: ast.Import) -> None:
+    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
         pass
 
     visit_ImportFrom = visit_Import  # noqa: N815
@@ -185,7 +185,7 @@ class _Finder(ast.NodeVisitor):
             for new in (f"not ({self.text[start:end]})", "True", "False"):
                 self.add(start, end, new, test)
 
-    def visit_If(self, node: ast.If) -> None:
+    def visit_If(self, node: ast.If | ast.While | ast.IfExp) -> None:
         self.condition(node.test)
         self.generic_visit(node)
 

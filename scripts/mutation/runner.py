@@ -104,7 +104,9 @@ class Runner:
         """
         items = [item for test, item in self.items.items() if test.partition("::")[0] == file][done:]
         took: dict[str, float] = {}
-        failed, skipped, spawning = set(), set(), set()
+        failed: set[str] = set()
+        skipped: set[str] = set()
+        spawning: set[str] = set()
         fixtures: dict[str, list[str]] = {}
         now = [""]
 
@@ -219,7 +221,10 @@ def serve(pipe: Any, cover: coverage.Coverage, root: Path, options: Sequence[str
             n for n, m in list(sys.modules.items()) if not str(getattr(m, "__file__", root)).startswith(str(root))
         ]
         pipe.send((sorted(imported.items()), sorted(modules)))
-        asked = {"measure": functools.partial(runner.measured, cover, root), "try": runner.tried}
+        asked: dict[str, Callable[..., Any]] = {
+            "measure": functools.partial(runner.measured, cover, root),
+            "try": runner.tried,
+        }
         while True:
             what, arguments, seconds = pipe.recv()
             pipe.send(forked(functools.partial(asked[what], *arguments), seconds))

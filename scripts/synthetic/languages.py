@@ -129,7 +129,8 @@ class _Note:
 
     def __init__(self, language: Language, draw: random.Random) -> None:
         self.language, self.draw = language, draw
-        self.text, self.spans = "", []
+        self.text = ""
+        self.spans: list[Span] = []
         self.people: dict[str, tuple[str, str]] = {}
         self.first: dict[str, str] = {}
         self.day = _TODAY - timedelta(draw.randrange(_DAYS))

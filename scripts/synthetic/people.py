@@ -165,7 +165,7 @@ def plain(name: str) -> str:
     """Return a name as a login or an address has it: ASCII letters only, lower case."""
     from .pools import fold
 
-    folded = fold(name).translate(str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ı": "i", "ß": "s", "æ": "a"}))
+    folded = fold(name).translate(str.maketrans("łøđıßæ", "lodisa"))
     return "".join(c for c in folded if c.isascii() and c.isalnum()) or "x"
 
 
