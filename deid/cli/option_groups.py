@@ -43,7 +43,7 @@ from typer.models import TyperPath
 from deid.base.files import check_new_file
 from deid.base.keys import KeyOptions, WorkOptions
 from deid.base.options import SITE_FILE, Said, again, argument, option, options_of, place_of, read_site, said, store_of
-from deid.cli.common import Summary, SummaryOptions
+from deid.cli.common import Summary, SummaryOptions, tell
 from deid.detection.options import PeopleOptions
 
 if TYPE_CHECKING:
@@ -166,10 +166,16 @@ def command(function: Any = None, *, brief: type | None = None) -> Any:
         values = {name: flat[name].value(written) for name, written in given.items()}
         built = {name: kind(**{field: values.pop(field) for field in names}) for name, (kind, names) in groups.items()}
         told = Summary(context, said)
+        _charges()  # of a command before in this process
         try:
-            told.finish(function(told, **built, **values) or 0)
-        except KeyboardInterrupt:
-            told.interrupted()
+            status = function(told, **built, **values) or 0
+            sys.stdout.flush()
+            told.finish(status)
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                told.interrupted()
+            for line in () if isinstance(error, typer.Exit) else _charges():
+                tell(line)
             raise
 
     shown: Any = functools.update_wrapper(run, function)
@@ -181,6 +187,12 @@ def command(function: Any = None, *, brief: type | None = None) -> Any:
         ]
     )
     return shown
+
+
+def _charges() -> list[str]:
+    """Say what this process was charged for since it was asked last."""
+    paid = sys.modules.get("deid.dp.spent_here")  # not loaded by a command that pays nothing
+    return [] if paid is None else list(paid.charges_made())
 
 
 def _site_options(context: typer.Context, named: Path | None, flat: dict[str, Said]) -> dict[str, Any]:

@@ -35,7 +35,7 @@ from deid.base.audit import login, now
 from deid.base.errors import ConfigError, DeidError, StoreError, require
 from deid.base.store import Store, made_whole, open_store
 from deid.dp.epsilon import NANO, from_nano, show_nano, to_nano
-from deid.dp.spent_here import charges_noted, check_charges, note_charge
+from deid.dp.spent_here import charges_noted, check_charges, note_answer, note_charge
 from deid.dp.unit import PrivacyUnit
 from deid.dp.zcdp import check_delta, epsilon_of, nano_rho_of_pure, rho_of
 
@@ -458,7 +458,7 @@ class Ledger:
             }
             connection.execute(_CHARGE.insert(), row)
         charge = _charge(row)
-        note_charge(self.id, self._budget, charge.line)
+        note_charge(self.id, self._budget, charge.line, request)
         return charge
 
     def _spend_delta(self, connection: sql.Connection, delta: float) -> None:
@@ -540,7 +540,8 @@ class Ledger:
                 return str(row["answer"])
             where = sql.and_(_CHARGE.c.budget == self._budget, _CHARGE.c.request == request)
             connection.execute(_CHARGE.update().where(where), {"answer": text})
-            return text
+        note_answer(request)
+        return text
 
     def history(self) -> list[Charge]:
         """Return all charges, in order."""

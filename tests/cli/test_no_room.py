@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import re
@@ -16,6 +17,8 @@ import pytest
 from commands import call, full_disk
 
 from deid.cli.commands import COMMANDS as PANELS
+from deid.cli.common import Summary
+from deid.dp.budget import Ledger
 
 NAMES = frozenset(name for rows in PANELS.values() for name, (target, _) in rows.items() if target)
 TEXT = "Dr. Alice Baker saw John Smith (MRN: 4711203) on 03/14/2019 in Boston, MA.\n"
@@ -340,3 +343,44 @@ def test_the_name_of_a_file_ends_no_line_of_what_is_printed(
         said = capfd.readouterr()
         assert "\x1b" not in said.out + said.err
         assert not re.search(r"^scrub: 9 documents, 0 failed\\x1b", said.err, re.M)
+
+
+PAID = {
+    "cube": CUBE,
+    "sequences": VISITS,
+    "query": ("table.csv", "SELECT COUNT(*) GROUP BY sex", "--domain", "sex=F,M"),
+    "keys": ("table.csv", "--column", "sex", "--keys-delta", "0.01"),
+    "fidelity": ("table.csv", "table.csv", "--release", "cube.csv", "--slice", "sex"),
+}
+"""What spends from a ledger."""
+
+
+@pytest.mark.parametrize("moment", ["before the answer is kept", "behind it"])
+@pytest.mark.parametrize("name", PAID)
+def test_what_was_charged_is_told_by_a_command_that_fails_behind_its_charge(
+    name: str, moment: str, place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert call("budget", "init", "l.db", "--epsilon", "3", "--keys-delta", "0.05") == 0
+    out = () if name == "fidelity" else ("--output", "Zed.toml" if name == "keys" else "Zed.csv")
+    command = (*command_of(name), *PAID[name], *out, "--epsilon", "1", "--ledger", "l.db")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    with monkeypatch.context() as patch:
+        if moment == "behind it":
+            patch.setattr(Summary, "finish", full)
+        else:
+            patch.setattr(Ledger, "answer", full)
+        assert call(*command) == 2
+    said = capsys.readouterr().err
+    assert said.count("the budget was charged all the same") == 1, said
+    (request,) = re.findall(r"request ([0-9a-f]{16})", said)
+    with contextlib.closing(Ledger.open("l.db")) as ledger:
+        assert [(line.request, line.answer is None) for line in ledger.history()] == [(request, moment != "behind it")]
+    again = call(*command, "--request", request)
+    said = capsys.readouterr().err
+    with contextlib.closing(Ledger.open("l.db")) as ledger:
+        assert ledger.account().spent == 10**9, said
+    assert "the budget was charged" not in said
+    assert moment == "behind it" or again == 2
