@@ -7,6 +7,7 @@ replacements come from the key), sees that it is there already, and just moves t
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import select
@@ -160,10 +161,10 @@ def watch(
     Raises
     ------
     ConfigError
-        When another process watches the inbox, or a folder cannot be used.
+        When another process watches the inbox, it was watched with another key, or a folder cannot be used.
     """
     folders.check()
-    with _lock(folders.inbox):
+    with _lock(folders.inbox, key):
         for leftover in folders.outbox.glob(f"{_PART}*"):
             leftover.unlink(missing_ok=True)
         inbox = _Inbox(folders.inbox, folders.settle)
@@ -292,7 +293,9 @@ def _sleep(seconds: float, stop: Stop) -> None:
 
 
 @contextmanager
-def _lock(folder: Path) -> Iterator[None]:
+def _lock(folder: Path, key: Key) -> Iterator[None]:
+    """Hold the inbox alone, and for one key: under another one each person would have a second surrogate."""
+    own = f"{key.fingerprint()} {key.map}".encode()
     try:
         descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
@@ -302,6 +305,16 @@ def _lock(folder: Path) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise ConfigError("another process watches this inbox", "one is enough; give it more --jobs") from None
+        try:
+            if (held := os.pread(descriptor, 64, 0)) not in (b"", own):
+                raise ConfigError(
+                    "the inbox was watched with another key, under which persons have other surrogates",
+                    f"go on with that one, or name new folders; where both may be in the outbox, remove {_LOCK}",
+                )
+            if not held and os.write(descriptor, own) < len(own):
+                raise OSError(errno.ENOSPC, "")
+        except OSError as error:
+            raise OutputError(f"the inbox cannot be written to ({os_reason(error)})", "make room") from None
         yield
     finally:
         os.close(descriptor)

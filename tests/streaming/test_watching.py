@@ -13,6 +13,7 @@ import pytest
 from recipes import KEY, WordRecipe
 
 from deid.base.errors import ConfigError
+from deid.base.keys import Key
 from deid.streaming import watching
 from deid.streaming.crew import Crew
 from deid.streaming.framing import delimited, whole
@@ -180,6 +181,20 @@ def test_one_watcher_an_inbox(folders: Folders, crew: Crew) -> None:
             once(folders, crew)
         first.close()
     assert once(folders, crew) == []
+
+
+@pytest.mark.parametrize("other", [Key(b"n" * 32), Key(KEY.secret, 3 - KEY.map)])
+def test_an_inbox_goes_on_with_its_key_alone(folders: Folders, crew: Crew, other: Key) -> None:
+    """Who comes again must not get a second surrogate beside the first: another key, or another map of numbers."""
+    once(folders, crew)
+    (folders.inbox / "a.txt").write_text(f"Seen {NAME}.")
+    with Stop() as stop, pytest.raises(ConfigError, match="another key"):
+        next(watch(folders, crew, SHAPE, other, Totals(), stop, once=True))
+    assert names(folders.outbox) == []
+    assert names(folders.inbox) == ["a.txt"]
+    (folders.inbox / ".deid-watch.lock").unlink()  # what the hint says
+    with Stop() as stop:
+        assert not next(watch(folders, crew, SHAPE, other, Totals(), stop, once=True)).failed
 
 
 @pytest.mark.parametrize("outbox", ["in", "in/out", "."])
