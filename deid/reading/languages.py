@@ -1,9 +1,9 @@
 """Which language a text is written in, and whether it is the one that a user asked for.
 
-A text of a language has that language's function words, or hardly a word that its lists lack; where it has, nothing
-more is asked. Else py3langid, a naive Bayes classifier over byte n-grams for 97 languages (Lui and Baldwin, ACL 2012,
-system demonstrations), tells the language. It works offline and always says the same. Short texts and doubtful ones are
-no guess: values of a laboratory are of no language.
+A text of a language has that language's function words and words of its lists, or hardly a word that these lack; where
+it has, nothing more is asked. Else py3langid, a naive Bayes classifier over byte n-grams for 97 languages (Lui and
+Baldwin, ACL 2012, system demonstrations), tells the language. It works offline and always says the same. Short texts
+and doubtful ones are no guess: values of a laboratory are of no language.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _UNLIKELY = 0.01
 """Most probability of the language that a text was read in, where it is told to be of another."""
 _NEAR = 0.1
 _LIKELY = 0.35
-_OWN_WORDS = 0.12
-"""Share of words of its own grammar from which a text is of a language."""
-_AT_ONCE = 32
-"""Words that are looked at before it is asked whether they are enough."""
-_LISTED, _LISTED_WORDS = classes_of("word", "clinical", "section", "function"), 0.7
-"""Classes of a language's words, and the share of them from which a text is of it: telegraphic notes have few function
-words, and nearly nine in ten words in these lists; notes of another language have a quarter."""
+_OWN_WORDS = 0.04
+"""Share of words of its own grammar from which a text may be of a language: another one's have .03 at most."""
+_LISTED = classes_of("word", "clinical", "section", "function")
+"""Classes of a language's words."""
+_SOME, _NEARLY_ALL = 0.4, 0.9
+"""Share of listed words that a text of a language has beside such words of grammar, and from which it needs none of
+them (telegraphic notes have few) if it has none of another language: French and Dutch lists know most English words."""
 _WORD = re.compile(r"[^\W\d_]+")
 _WORD_OF_THREE = re.compile(r"[^\W\d_]{3,}")
 
@@ -79,8 +79,7 @@ def language_of(text: str, fallback: str) -> str:
 
 def other_language(text: str, language: str) -> str:
     """Return the language of a text where it surely is another one than ``language``; else nothing."""
-    middle = _middle(text)
-    if _speaks(middle, language) or _is_listed(middle, language):  # nearly all texts: the classifier is large and slow
+    if _is_of(_middle(text), language):  # nearly all texts: the classifier is large and slow
         return ""
     sample = _sample(text)
     if sample is None:
@@ -122,28 +121,26 @@ def _sample(text: str) -> str | None:
     return sample.lower() if sample.isupper() else sample
 
 
-def _speaks(sample: str, language: str) -> bool:
-    """Tell whether a text has the function words of a language, as far as no other language has them too."""
-    words, own = sample.lower().split(), _own_words(language)
-    wanted, found = _OWN_WORDS * len(words), 0
-    for at in range(0, len(words), _AT_ONCE):
-        found += sum(map(own.__contains__, words[at : at + _AT_ONCE]))
-        if found >= wanted:
-            return True
-    return not words
-
-
-def _is_listed(sample: str, language: str) -> bool:
-    """Tell whether most words of a text stand in the lists of a language."""
-    words, classes = _WORD_OF_THREE.findall(sample.lower()), load_lexicon(language).words
-    return sum(classes.get(word, 0) & _LISTED != 0 for word in words) >= _LISTED_WORDS * len(words)
+def _is_of(sample: str, language: str) -> bool:
+    """Tell whether a text plainly is of a language: by its lists, and by the function words of this and of others."""
+    folded = sample.lower()
+    listed, classes = _WORD_OF_THREE.findall(folded), load_lexicon(language).words
+    known = sum(classes.get(word, 0) & _LISTED != 0 for word in listed)
+    if known < _SOME * len(listed):
+        return False
+    words = folded.split()
+    least, (own, others) = _OWN_WORDS * len(words), _own_words(language)
+    if sum(map(own.__contains__, words)) >= least:
+        return True
+    return known >= _NEARLY_ALL * len(listed) and sum(map(others.__contains__, words)) < least
 
 
 @functools.lru_cache(maxsize=16)
-def _own_words(language: str) -> frozenset[str]:
-    """Return the function words of a language that no other one has."""
-    others = (_function_words(other) for other in languages() if other != language)
-    return _function_words(language).difference(*others)
+def _own_words(language: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the function words that a language alone has, and those that it does not have and another one has."""
+    own = _function_words(language)
+    others = frozenset().union(*(_function_words(other) for other in languages() if other != language))
+    return own - others, others - own
 
 
 @functools.lru_cache(maxsize=16)

@@ -50,10 +50,18 @@ def test_a_telegraphic_note_is_of_the_language_of_its_lists(monkeypatch: pytest.
         "swelling, full range of motion, no warmth. Plan: ibuprofen, physical therapy, call sooner if worse."
     )
     foreign = "Dolor de rodilla tres semanas, peor tras caminar. Niega fiebre, náuseas, vómitos. " * 3
-    assert not told._speaks(note, "en")  # too few function words
     assert other_language(foreign, "en") == "es"
     monkeypatch.setattr(told, "_among", lambda those: pytest.fail("the classifier was asked"))
     assert other_language(note, "en") == ""
+
+
+def test_an_english_note_is_told_though_lists_of_others_have_its_words() -> None:
+    note = (
+        "She lives at home with her mother and has been well this year. The pain in her back and legs is better with "
+        "the daily dose. Her skin is soft, and the head, eyes and heart are normal. The family will follow the plan, "
+        "and she will continue to work three days a week."
+    )
+    assert [other_language(note, language) for language in ("en", "de", "es", "fr", "nl")] == ["", *["en"] * 4]
 
 
 def test_what_a_user_asks_for() -> None:
