@@ -9,11 +9,12 @@ kinds said and clinical are one sentence a line. What is said in them is of the 
 Slots that identify nobody are ``{{noun}}``, ``{{number:60-90}}`` and the lists of the table ``plain`` of ``pools.toml``
 (``{{drug}}``). ``{{kin.full}}`` is a relative with the patient's family name, ``{{doctor.code}}`` are the letters that
 somebody signs with, ``{{date.week}}`` is a week of the calendar, ``{{age:0-17}}`` is an age within bounds,
-``{{age.word}}`` is of the pool ``age_word``, ``{{hospital.bare}}`` is of the pool ``hospital_bare``. The table ``shapes`` says how many notes
-are in capitals (``upper``), without them (``lower``), or without the signs of the language (``ascii``); ``people.second`` how many
-people have two family names, of which ``{{doctor.first}}`` is the first; ``{{doctor.short}}`` has that one alone; ``!``
-and ``~`` write a name in capitals or without. ``people.unlisted`` says how many names and towns no list has. Of an
-item of a pool what stands before ``^`` is outside the span.
+``{{age.word}}`` is of the pool ``age_word``, ``{{hospital.bare}}`` is of the pool ``hospital_bare``. The table
+``shapes`` says how many notes are in capitals (``upper``), without them (``lower``), or without the signs of the
+language (``ascii``); ``people.second`` how many people have two family names, of which ``{{doctor.first}}`` is the
+first; ``{{doctor.short}}`` has that one alone; ``!`` and ``~`` write a name in capitals or without.
+``people.unlisted`` says how many names and towns no list has. Of an item of a pool what stands before ``^`` is outside
+the span.
 """
 
 from __future__ import annotations
