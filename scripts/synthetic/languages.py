@@ -13,8 +13,8 @@ somebody signs with, ``{{date.week}}`` is a week of the calendar, ``{{age:0-17}}
 ``shapes`` says how many notes are in capitals (``upper``), without them (``lower``), or without the signs of the
 language (``ascii``); ``people.second`` how many people have two family names, of which ``{{doctor.first}}`` is the
 first; ``{{doctor.short}}`` has that one alone; ``!`` and ``~`` write a name in capitals or without.
-``people.unlisted`` says how many names and towns no list has. Of an item of a pool what stands before ``^`` is outside
-the span.
+``people.unlisted`` says how many names and towns no list has, ``notes.whole`` how many notes are whole ones. Of an item
+of a pool what stands before ``^`` is outside the span.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ _LIFE = 365 * 50
 _UNLISTED = 0.12
 """How many names and towns no list has, where pools.toml does not say: a model that sees only listed ones learns that
 others are none."""
+_WHOLE = 0.4
+"""How many notes are as somebody wrote them, where pools.toml does not say."""
 
 
 def learnt_from(names: Iterable[str]) -> Iterator[str]:
@@ -75,6 +77,7 @@ class Language:
     shapes: dict[str, float] = field(default_factory=dict)
     second: float = 0.0
     unlisted: float = _UNLISTED
+    whole: float = _WHOLE
     eponyms: list[str] = field(repr=False, default_factory=list)
     given: list[str] = field(repr=False, default_factory=list)
     last: list[str] = field(repr=False, default_factory=list)
@@ -106,6 +109,7 @@ def load(code: str, root: Path) -> Language:
     plain, shapes = filling.get("plain", {}), filling.get("shapes", {})
     people = filling.get("people", {})
     second, unlisted = people.get("second", 0.0), people.get("unlisted", _UNLISTED)
+    whole = filling.get("notes", {}).get("whole", _WHOLE)
     long = [word for word in words if len(word) > 6]
     return Language(
         code,
@@ -116,6 +120,7 @@ def load(code: str, root: Path) -> Language:
         shapes,
         second,
         unlisted,
+        whole,
         eponyms,
         given,
         last,
@@ -414,7 +419,7 @@ def documents(code: str, count: int, root: Path, seed: int = 1, half: int | None
     for number in range(count):
         draw = random.Random(f"{seed} {code} {number}")
         note = _Note(language, draw)
-        if draw.random() < 0.4 and "whole" in language.parts:
+        if draw.random() < language.whole and "whole" in language.parts:
             note.write(draw.choice(language.parts["whole"]))
         else:
             if draw.random() < 0.75:
