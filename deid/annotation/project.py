@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Self
@@ -135,9 +135,9 @@ class Project:
             with store.writing() as connection:
                 for name, value in (("form", FORM), ("next", "1")):
                     rows.set_setting(connection, name, value)
-                for label in labels:
-                    given = (label.category, label.key) if isinstance(label, ProjectLabel) else (label, None)
-                    _put_label(connection, *given)
+                given = [(own.category, own.key) if isinstance(own, ProjectLabel) else (own, None) for own in labels]
+                for category, key in given:
+                    _put_label(connection, category, key, {own for _, own in given if own})
         return project
 
     @classmethod
@@ -579,8 +579,8 @@ class Project:
                 yield Document(row.name, row.text, spans, row.metadata, index)
 
 
-def _put_label(connection: sql.Connection, category: str, key: str | None) -> None:
-    """Add a category or change its key, as `Project.set_label` says."""
+def _put_label(connection: sql.Connection, category: str, key: str | None, kept: Collection[str] = ()) -> None:
+    """Add a category or change its key, as `Project.set_label` says; keys that are kept are for others."""
     require(bool(category.strip()), "a label is empty", "give it a name")
     fits = len(category) <= _LONGEST_LABEL and category.isprintable()
     require(fits, "a label is too long or has line ends", f"write it in one line of {_LONGEST_LABEL} characters")
@@ -594,6 +594,6 @@ def _put_label(connection: sql.Connection, category: str, key: str | None) -> No
         raise ConfigError("another label has this key", "choose another key, or take it from that label first")
     known = connection.execute(sql.select(LABELS.c.id).where(LABELS.c.category == category)).scalar()
     if known is None:
-        rows.add_label(connection, category, key)
+        rows.add_label(connection, category, key, kept)
     elif key is not None:
         connection.execute(LABELS.update().where(LABELS.c.id == known).values(key=key))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import string
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sql
@@ -71,10 +71,10 @@ def fresh_ids(connection: sql.Connection) -> Iterator[int]:
         many *= 2
 
 
-def add_label(connection: sql.Connection, category: str, key: str | None = None) -> None:
-    """Add a category, by default with a free key."""
+def add_label(connection: sql.Connection, category: str, key: str | None = None, kept: Collection[str] = ()) -> None:
+    """Add a category, by default with a free key that is none of those kept for others."""
     if key is None:
-        used = set(connection.execute(sql.select(LABELS.c.key)).scalars())
+        used = {*kept, *connection.execute(sql.select(LABELS.c.key)).scalars()}
         key = next((k for k in (*category.lower(), *_KEYS) if k in _KEYS and k not in used), "")
     connection.execute(LABELS.insert(), {"category": category, "key": key})
 

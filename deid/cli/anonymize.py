@@ -160,6 +160,7 @@ def ru_map(told: Summary, *, source: TableOptions, place: OutputOptions, roles: 
 
     kind = check_image(place.output)
     check_new_file(place.output)
+    choose((), least_utility=asked.min_utility, greatest_risk=asked.max_risk)  # bounds that are none are told at once
     data = roles.open(source.table, source)
     asked = replace(asked, jobs=job_count(asked.jobs))
     with working("making releases"):

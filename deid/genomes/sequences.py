@@ -64,9 +64,9 @@ def read_fasta(path: Path, *, unequal: str = "align") -> Sequences:
     """
     where = str(path)
     try:
-        lines = path.read_text(encoding="ascii").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError:
-        raise FormatError("not a FASTA file", "it holds other characters than ASCII", where) from None
+        raise FormatError("not a FASTA file in UTF-8", "save it as UTF-8, for its names", where) from None
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", "check the path and its permissions", where) from None
     names: list[str] = []
@@ -110,7 +110,7 @@ def write_fasta(sequences: Sequences, path: Path) -> None:
     for name, letters in zip(sequences.names, sequences.letters(), strict=True):
         lines.append(f">{name}")
         lines += [letters[i : i + _LINE] for i in range(0, len(letters), _LINE)]
-    write_bytes(path, ("\n".join(lines) + "\n").encode("ascii"))
+    write_bytes(path, ("\n".join(lines) + "\n").encode())
 
 
 def _pairwise(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

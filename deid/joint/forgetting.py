@@ -26,6 +26,7 @@ from deid.pipeline.patients import read_patients
 from deid.records.record import renamer
 from deid.replacement.numbers import numbers_of, replace_number
 from deid.replacement.vault import Vault
+from deid.table.column_names import alike
 from deid.table.microdata import check_columns
 from deid.table.table_files import read_table
 
@@ -210,12 +211,14 @@ class Forgotten:
     """Documents of the releases that say not whose they are."""
     uncompacted: int
     """Vaults whose database could not remove old rows from its files."""
+    others: int = 0
+    """Ids of the table of patients that may be other ways of writing this one."""
 
     def as_dict(self) -> dict[str, int]:
         """Return the counts as JSON values."""
         names = ("vault_entries", "view_rows", "annotated_notes")
         counts = {name: getattr(self, name) for name in names}
-        return {**counts, "documents": len(self.documents), "untold": self.untold}
+        return {**counts, "documents": len(self.documents), "untold": self.untold, "others": self.others}
 
     @property
     def nothing(self) -> bool:
@@ -231,6 +234,11 @@ class Forgotten:
         )
         if places.vault and places.patients is None:
             told.append("without --patients only what was scrubbed under the patient's id is found")
+        if self.others:
+            told.append(
+                f"the table of patients has {self.others} ids that differ from this one in blanks, leading zeros or "
+                "case alone: forget them too, if they are this person's"
+            )
         if self.untold:
             told.append(f"{self.untold} released documents say not whose they are: name them with --patients")
         if self.nothing:
@@ -276,4 +284,5 @@ def forget(person: str, places: PersonPlaces, *, who: str, key: Key | None, vaul
         found, unknown = documents_of(person, out, own, documents)
         named += [(out, document) for document in found]
         untold += unknown
-    return Forgotten(entries, rows, notes, tuple(named), untold, uncompacted)
+    others = {id for id in documents.values() if alike(id) == alike(person)} - {person}
+    return Forgotten(entries, rows, notes, tuple(named), untold, uncompacted, len(others))

@@ -206,7 +206,7 @@ def _notes(said: object, folder: Path, where: str) -> NotesPlan:
         raise ConfigError("path is missing", 'write path = "notes"', where, "notes")
     people = {name: said[name] for name in said if name not in ("path", "format")}
     try:
-        patients = read_people(read_options(PeopleOptions, people, folder)).patients
+        patients = read_people(read_options(PeopleOptions, people, folder), as_given=True).patients
     except ConfigError as error:
         raise ConfigError(error.what, error.hint, error.where or where, "notes") from None
     if not patients.named:

@@ -165,7 +165,9 @@ def release_jointly(
         report.remarks += [str(found)] if found is not None and found.pairs else []
     report.persons = len({p for t in tables.values() for p in t.patients})
     if not plan.persons_as_given:
-        check_ids((p for t in tables.values() for p in t.patients), "say persons_as_given = true")
+        written = {p for t in tables.values() for p in t.patients}
+        written.update(plan.notes.patients.table.values() if plan.notes else ())
+        check_ids(written, "say persons_as_given = true")
     plain = [
         f"{column} ({name})"
         for name, table in tables.items()

@@ -284,15 +284,25 @@ NOBODY = People()
 """Nothing is said of whom documents are about."""
 
 
-def read_people(options: PeopleOptions) -> People:
+def read_people(options: PeopleOptions, *, as_given: bool = False) -> People:
     """Read the table of patients and that of their identifiers.
+
+    Parameters
+    ----------
+    options : PeopleOptions
+    as_given : bool
+        Leave it to the caller to check whether a patient's id is written in two ways.
 
     Raises
     ------
     ConfigError
-        When one of them cannot be used, or nothing says what a field holds.
+        When one of them cannot be used, a patient's id is written in two ways, or nothing says what a field holds.
     """
     table = read_patients(options.patients) if options.patients else {}
+    if table and not as_given:
+        from deid.linkage.look_alikes import check_ids  # loads numpy
+
+        check_ids(table.values(), "make them differ in more")
     patterns = [None if one is None else re.compile(one) for one in (options.patient_pattern, options.patient_text)]
     meanings = {name: meaning for name, _, meaning in (text.rpartition("=") for text in options.known_column)}
     searched = {}

@@ -107,10 +107,10 @@ def misread_form(values: Sequence[str]) -> str:
     """Return what values are that are read as names without order, for the way they are written; empty for others.
 
     >>> misread_form(["1,5", "20"]), misread_form(["31.12.2020", "2021-01-01"]), misread_form(["A", "1,5"])
-    ('numbers with a decimal comma', 'dates that are not written YYYY-MM-DD', '')
+    ('numbers with a decimal comma, not a point', 'dates that are not written YYYY-MM-DD', '')
     """
     if all(map(_COMMA.fullmatch, values)) and any("," in value for value in values):
-        return "numbers with a decimal comma"
+        return "numbers with a decimal comma, not a point"
     days = [_DAY_FIRST.fullmatch(value) is not None for value in values]
     if any(days) and all(day or _DATE.fullmatch(value) for day, value in zip(days, values, strict=True)):
         return "dates that are not written YYYY-MM-DD"

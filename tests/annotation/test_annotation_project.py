@@ -42,6 +42,16 @@ def _added(project: Project, text: str = TEXT, spans: tuple[Span, ...] = (), id:
     return next(entry.id for entry in project.entries("eva") if entry.name == id)
 
 
+@pytest.mark.parametrize("labels", [("NAME", ProjectLabel("DATE", "n")), (ProjectLabel("DATE", "n"), "NAME")])
+def test_a_key_that_is_asked_for_is_no_other_labels_key_by_default(
+    tmp_path: Path, labels: tuple[ProjectLabel | str, ...]
+) -> None:
+    with Project.create(tmp_path / "p", labels) as project:
+        keys = {label.category: label.key for label in project.labels()}
+    assert keys["DATE"] == "n"
+    assert keys["NAME"] not in ("n", "")
+
+
 def _places(marks: tuple[Mark, ...]) -> list[tuple[int, int, str, str]]:
     return [(m.start, m.end, m.category, m.state) for m in marks]
 

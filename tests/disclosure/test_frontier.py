@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from commands import attempt
 
 from deid.base.errors import ConfigError
 from deid.disclosure.frontier import Point, choose, frontier, map_releases, plot_map
@@ -27,6 +28,8 @@ def test_choices_by_one_bound_or_both() -> None:
     assert choose(POINTS, least_utility=0.85)[0].point == POINTS[0]
     assert choose(POINTS, least_utility=0.85, greatest_risk=0.2)[2].point is None
     assert choose(POINTS) == []
+    with pytest.raises(ConfigError, match="a utility of 7"):  # before the table is read
+        attempt("ru-map", "none.csv", "--qi", "a", "--min-utility", "7", "-o", "m.svg")
     with pytest.raises(ConfigError, match=r"a risk of 5\."):
         choose(POINTS, greatest_risk=5.0)
 

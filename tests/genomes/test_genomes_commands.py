@@ -4,7 +4,10 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 from commands import attempt
+
+from deid.base.errors import InputError
 
 
 def test_sequences_are_released_without_names(tmp_path: Path) -> None:
@@ -16,6 +19,19 @@ def test_sequences_are_released_without_names(tmp_path: Path) -> None:
     assert text.count("AWTYA") == text.count("AATGA") == 2
     assert "Mary" not in text
     assert json.loads((tmp_path / "s.json").read_text())["cost"] == 4
+
+
+def test_names_of_sequences_may_have_any_letters(tmp_path: Path) -> None:
+    source = tmp_path / "in.fasta"
+    source.write_text("\ufeff>Müller\nAATTA\n>Bob\nAATGA\n>Şule\nATTCA\n>Jim\nAATGA\n", encoding="utf-8")
+    assert attempt("genomes", "anonymize", source, "-o", tmp_path / "o.fasta")[0] == 0
+    assert (tmp_path / "o.fasta").read_bytes().isascii()
+    assert attempt("genomes", "anonymize", source, "-o", tmp_path / "k.fasta", "--keep-names")[0] == 0
+    assert ">Müller\n" in (tmp_path / "k.fasta").read_text(encoding="utf-8")
+    for content in (">a\nAATÄA\n".encode(), ">Müller\nAATTA\n".encode("cp1252")):
+        source.write_bytes(content)
+        with pytest.raises(InputError, match=r"IUPAC|UTF-8"):
+            attempt("genomes", "anonymize", source, "-o", tmp_path / "n.fasta")
 
 
 def test_genotypes_are_binned(tmp_path: Path) -> None:

@@ -170,6 +170,14 @@ def test_documents_of_which_nobody_can_tell_are_counted(site: Path) -> None:
     assert "OUT.failed" in said
 
 
+def test_other_ways_of_writing_the_id_are_told(site: Path) -> None:
+    key = ("--key-file", "key")
+    assert run("scrub", "in", "out", "--model", "none", *key)[0] == 0
+    Path("other.csv").write_text("document,patient\nx,0p1\ny,P1\nz,p12\n")
+    _, said = run("forget", "p1", "--in-release", "out", "--patients", "other.csv", *key)
+    assert "has 2 ids that differ from this one" in said
+
+
 def test_what_is_missing_is_said(site: Path) -> None:
     for arguments in (("p1",), ("", "--in-view", "view.csv"), ("p1", "--in-view", "none.csv")):
         assert run("forget", *arguments)[0] != 0

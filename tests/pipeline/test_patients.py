@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from commands import attempt
 
 from deid.base.errors import ConfigError
 from deid.document import Document
@@ -40,6 +41,29 @@ def test_tables_that_cannot_be_used(tmp_path: Path, content: str, says: str) -> 
     with pytest.raises(ConfigError, match=says) as caught:
         read_patients(table(tmp_path, content))
     assert "Smith" not in str(caught.value)
+
+
+@pytest.mark.parametrize("other", ["04711", " 4711", "A-4711"])
+@pytest.mark.parametrize("name", ["scrub", "filter", "watch", "extract", "tag"])
+def test_a_table_that_writes_an_id_in_two_ways_is_refused_by_every_command(
+    tmp_path: Path, name: str, other: str
+) -> None:
+    """One person would have two surrogates and two shifts of dates, or what is known of him is looked for in half."""
+    (tmp_path / "notes").mkdir()
+    for note in "ab":
+        (tmp_path / "notes" / f"{note}.txt").write_text("Seen on 3/14/2019.")
+    path = table(tmp_path, f"document,patient\na,4711\nb,{other}\n")
+    places = {
+        "filter": [tmp_path / "notes" / "a.txt", "--output", tmp_path / "o.txt", "--from", "whole", "--model", "none"],
+        "watch": [tmp_path / "notes", tmp_path / "o", "--once", "--settle", "0", "--model", "none"],
+        "extract": [tmp_path / "notes", tmp_path / "v.csv", "--model", "none"],
+    }
+    command = [name, *places.get(name, [tmp_path / "notes", tmp_path / "o", "--model", "none"]), "--patients", path]
+    if other == "04711":
+        with pytest.raises(ConfigError, match="1 ids of persons are written in several ways"):
+            attempt(*command)
+    else:  # blanks around an id are none of it
+        assert attempt(*command)[0] == 0
 
 
 def test_a_missing_or_binary_table(tmp_path: Path) -> None:
