@@ -23,6 +23,7 @@ from deid.joint.options import PersonPlaces
 from deid.manifest.content import log_of, manifest_path, read_manifest
 from deid.pipeline.naming import pseudonym_of_id
 from deid.pipeline.patients import read_patients
+from deid.pipeline.resuming import interrupted
 from deid.records.record import renamer
 from deid.replacement.numbers import numbers_of, replace_number
 from deid.replacement.vault import Vault
@@ -234,6 +235,8 @@ class Forgotten:
         )
         if places.vault and places.patients is None:
             told.append("without --patients only what was scrubbed under the patient's id is found")
+        if unfinished := sum(map(interrupted, places.release)):
+            told.append(f"{unfinished} releases are not complete yet: forget once more when they are")
         if self.others:
             told.append(
                 f"the table of patients has {self.others} ids that differ from this one in blanks, leading zeros or "

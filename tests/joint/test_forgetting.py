@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -176,6 +177,25 @@ def test_other_ways_of_writing_the_id_are_told(site: Path) -> None:
     Path("other.csv").write_text("document,patient\nx,0p1\ny,P1\nz,p12\n")
     _, said = run("forget", "p1", "--in-release", "out", "--patients", "other.csv", *key)
     assert "has 2 ids that differ from this one" in said
+    assert "not complete yet" not in said
+
+
+def test_a_release_that_is_being_written_is_told(site: Path) -> None:
+    """What is still to come of the person is in no list."""
+    key = ("--patients", "patients.csv", "--key-file", "key")
+    record = Vault.record_all
+
+    def broken(self: Vault, entries: Iterable[Entry], **said: bool) -> int:
+        if len(list(Path("out").glob("*.txt"))) == 1:
+            raise StoreError("the vault is away", "wait")
+        return record(self, entries, **said)
+
+    assert run("vault", "init", "vault.db", "--key-file", "key")[0] == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Vault, "record_all", broken)
+        assert run("scrub", "in", "out", "--model", "none", "--vault", "vault.db", *key)[0] != 0
+    _, said = run("forget", "p1", "--in-release", "out", *key)
+    assert "1 releases are not complete yet" in said
 
 
 def test_what_is_missing_is_said(site: Path) -> None:
