@@ -349,7 +349,7 @@ class _Note:
 _PARTICLE = re.compile(r"(?i)(?:(?:van|de|den|der|ter|ten|te|het|'t|in|op|aan|uit|el) )+")
 _NUMBERS = {
     "phone": "PHONE", "fax": "FAX", "record": "MEDICALRECORD", "plan": "HEALTHPLAN", "id": "IDNUM", "zip": "ZIP",
-    "device": "DEVICE", "account": "ACCOUNT", "licence": "LICENSE",
+    "device": "DEVICE", "account": "ACCOUNT", "licence": "LICENSE", "room": "ROOM",
 }  # fmt: skip
 _WORDS = {
     "hospital": "HOSPITAL", "organization": "ORGANIZATION", "street": "STREET", "country": "COUNTRY",
