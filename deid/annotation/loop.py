@@ -16,7 +16,7 @@ import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, ClassVar
@@ -256,19 +256,10 @@ def _train(
     training: TrainingOptions,
     report: Callable[[int, float], None],
 ) -> Tagger:
-    if options.start == "none":
-        return train(documents, FeatureSet("default", "racd"), training, name="project", report=report)
-    start = load_model(options.start)
-    scheme = replace(training, scheme=str(start.description["options"]["scheme"]))
-    return train(
-        documents,
-        start.decoder.features,
-        scheme,
-        name="project",
-        rules=start.rules,
-        start=start,
-        report=report,
-    )
+    start = None if options.start == "none" else load_model(options.start)
+    features, how = (FeatureSet("default", "racd"), training) if start is None else start.going_on(training)
+    rules = () if start is None else start.rules
+    return train(documents, features, how, name="project", rules=rules, start=start, report=report)
 
 
 def _packed(tagger: Tagger) -> bytes:

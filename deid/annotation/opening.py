@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from deid.annotation.project import Project, ProjectLabel
 from deid.base.errors import ConfigError, InputError, require
+from deid.base.options import option
 from deid.document import Document, Tally
 from deid.io import FORMATS, check_output, check_suffix, open_writer
 from deid.io.conversion import Conversion
 from deid.io.database_places import is_database
-from deid.io.formats import Options, ReadingOptions
+from deid.io.formats import Options, ReadingOptions, TargetOptions
 from deid.io.reading import get_format
 from deid.phi import LABEL_SETS, map_used_labels
 
 _SUFFIX = ".annotations"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions(TargetOptions):
+    """Whose annotations of which notes are written, and how."""
+
+    annotator: str = option(..., "Whose marks.", metavar="NAME")
+    unfinished: bool = option(False, "Notes that are not done too, with what is accepted so far.")
+    any_label: bool = option(False, "Accept labels outside the format's label set.")
 
 
 def open_or_create(
@@ -79,13 +90,7 @@ def _labels(said: Sequence[str]) -> list[ProjectLabel | str]:
 def export_notes(
     project: Path,
     target: Path,
-    to: str,
-    annotator: str,
-    *,
-    unfinished: bool = False,
-    map_to: str | None = None,
-    drop_unmapped: bool = False,
-    any_label: bool = False,
+    asked: ExportOptions,
     watch: Callable[[Iterator[Document]], Iterable[Document]] = iter,
 ) -> Conversion:
     """Write what an annotator accepted.
@@ -94,27 +99,23 @@ def export_notes(
     ----------
     project, target : Path
         A project, and the new file or folder.
-    to, map_to, drop_unmapped, watch
-        As those of `deid.io.conversion.convert`: format, label set, and what of other labels becomes.
-    annotator : str
-    unfinished : bool
-        Notes that are not done too.
-    any_label : bool
-        Accept labels outside the format's label sets.
+    asked : ExportOptions
+    watch : callable
+        Wraps the stream of documents, for progress.
 
     Raises
     ------
     DeidError
         When the project, the output, the format or the label set cannot be used.
     """
-    format = get_format(to, FORMATS)
+    format = get_format(asked.to, FORMATS)
     with Project.open(project) as opened:
         used = [label.category for label in opened.labels()]
-        mapping = map_used_labels(used, map_to).to if map_to else None
+        mapping = map_used_labels(used, asked.map).to if asked.map else None
         check_output(project, target)
         check_suffix(False, FORMATS["text"], target, format, FORMATS.values())  # a project is like a folder
-        done = Conversion(target=to)
-        with open_writer(target, to, Options(any_label=any_label)) as writer:
-            items = watch(opened.documents(annotator, done=not unfinished))
-            done.write(items, writer, mapping, format, drop_unmapped)
+        done = Conversion(target=asked.to)
+        with open_writer(target, asked.to, Options(any_label=asked.any_label)) as writer:
+            items = watch(opened.documents(asked.annotator, done=not asked.unfinished))
+            done.write(items, writer, mapping, format, asked.drop_unmapped)
     return done.told()

@@ -156,6 +156,18 @@ def check_new_file(*paths: Path | None) -> None:
         check_folder(path)
 
 
+def check_new_folder(path: Path) -> None:
+    """Refuse a place where something stands that is no empty folder.
+
+    Raises
+    ------
+    OutputError
+        When there is.
+    """
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise OutputError("the folder to write exists and is not empty", "name a new folder", str(path))
+
+
 def check_folder(path: Path) -> None:
     """Refuse a place whose folder is not there, or in which nothing can be written; see `check_new_file`."""
     if not path.parent.is_dir():

@@ -8,11 +8,12 @@ from pathlib import Path
 from deid.annotation import quality
 from deid.annotation.items import check_kind
 from deid.annotation.loop import LoopOptions, project_model
+from deid.annotation.opening import ExportOptions, export_notes
 from deid.annotation.project import Project
 from deid.base.errors import require
 from deid.base.files import check_new_file
 from deid.cli import IN, KeyOptions, OutputOptions, Summary, argument, command, option, print_sections, progress
-from deid.cli.notes import DROP_UNMAPPED, NEW_OUT, TO
+from deid.cli.notes import NEW_OUT
 from deid.document import Document, Failure
 from deid.io.formats import ReadingOptions
 
@@ -67,12 +68,7 @@ def export(
     *,
     project: Path = _PROJECT,
     target: Path = NEW_OUT,
-    to: str = TO,
-    annotator: str = _ANNOTATOR,
-    unfinished: bool = option(False, "Notes that are not done too, with what is accepted so far."),
-    map: str | None = option(None, "Map the labels to this label set.", metavar="SET"),
-    drop_unmapped: bool = DROP_UNMAPPED,
-    any_label: bool = option(False, "Accept labels outside the format's label set."),
+    asked: ExportOptions,
 ) -> None:
     """Write what an annotator accepted, in any format.
 
@@ -80,16 +76,11 @@ def export(
 
     Example: deid annotate export notes.annotations gold.jsonl --to jsonl --annotator anna
     """
-    from deid.annotation.opening import export_notes
-
-    done = export_notes(
-        project, target, to, annotator, unfinished=unfinished, map_to=map, drop_unmapped=drop_unmapped,
-        any_label=any_label, watch=lambda items: progress(items, "writing"),
-    )  # fmt: skip
+    done = export_notes(project, target, asked, lambda items: progress(items, "writing"))
     told.take(done)
     told.notes += done.remarks
     if not told.documents and not told.failures:
-        told.notes.append(f"{annotator} is done with no note; --unfinished takes others too")
+        told.notes.append(f"{asked.annotator} is done with no note; --unfinished takes others too")
 
 
 @command

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import ClassVar
 
 from deid.base.files import check_new_file, together, write_bytes
 from deid.base.options import refuse_given
 from deid.cli import Summary, column_names, command, job_count, option, print_rows, working
 from deid.cli.option_groups import OutputOptions, TableOutputOptions
 from deid.disclosure.assessment import Requirements
-from deid.disclosure.methods import MapOptions, MethodChoice, MethodOptions, said_of_size
+from deid.disclosure.methods import MapOptions, MethodOptions
 from deid.disclosure.options import DiskOptions, RoleOptions
+from deid.disclosure.releasing import FurtherFiles, MethodChoice
 from deid.table.options import TableOptions
 
-_FILES, _TABLES = "Further files", "Against other tables"
-
-
-@dataclass(frozen=True)
-class FurtherFiles:
-    """What is written beside a release."""
-
-    PANEL: ClassVar[str] = _FILES
-    report: Path | None = option(None, "Write a report as a web page.")
-    save_scheme: Path | None = option(None, "Keep the recoding as a scheme, for rows to come.")
-    aligned: Path | None = option(None, "Private: the published cells in the order of TABLE, for deid write-back.")
+_TABLES = "Against other tables"
 
 
 @command
@@ -54,60 +44,32 @@ def anonymize(
     """
 
     from deid.disclosure.guards import fates_of
-    from deid.disclosure.release import anonymize
-    from deid.disclosure.release_report import release_notes, release_rows, write_report
-    from deid.disclosure.scheme import apply_scheme, read_scheme, scheme_of
+    from deid.disclosure.release_report import release_notes, release_rows
     from deid.manifest.page import made_section
-    from deid.table.table_writing import check_new_table, write_table
 
     out = place.check(source.table)
     if disk.memory is not None:
         disk.refuse(
-            **{"method": how.method not in ("auto", "mondrian"), "target": how.target, "scheme": how.scheme},
-            **{"rules_left": how.rules_left},
-            **vars(beside),
-            **{"population": population, "prefix": how.prefix},
-            **{"suppression": options.suppression, "rounds": options.rounds, "sep": source.sep},
+            **{"method": how.method not in ("auto", "mondrian"), "scheme": how.scheme, **how.searched, **vars(beside)},
+            **{"population": population, "suppression": options.suppression, "rounds": options.rounds},
+            sep=source.sep,
         )
         _anonymize_on_disk(told, source, out, roles, asked, disk.memory, job_count(options.jobs))
         return
     if how.scheme is not None:
-        searched: dict[str, object] = {"method": how.method != "auto", "target": how.target, "prefix": how.prefix}
-        searched |= {"rules_left": how.rules_left, "population": population}
+        searched = {"method": how.method != "auto", **how.searched, "population": population}
         refuse_given("is for a search, and a scheme is applied as it is", "--scheme", **searched)
-    if beside.aligned is not None:
-        check_new_table(beside.aligned)
-    check_new_file(beside.save_scheme, beside.report)
+    beside.check()
     told.begin(out, inputs=source.files(population))
     options = replace(options, jobs=job_count(options.jobs))
     with working("anonymizing"):
         data = roles.open(source.table, source)
-        if how.scheme is not None:
-            options = replace(options, suppression=options.suppression or 1.0)
-            release = apply_scheme(read_scheme(how.scheme), data, asked, options)
-        else:
-            others = roles.open_beside(population, data, source)
-            release = anonymize(
-                data,
-                asked,
-                how.method,
-                options,
-                target=how.target,
-                population=others,
-                prefixes=column_names(how.prefix),
-                rules_left=how.rules_left,
-            )
+        others = None if how.scheme is not None else roles.open_beside(population, data, source)
+        release = how.release(data, asked, options, others)
     with together():
         place.write(release.table())
-        if beside.aligned is not None:
-            write_table(release.aligned(), beside.aligned)
-        if beside.save_scheme is not None:
-            write_bytes(beside.save_scheme, scheme_of(release).to_json().encode())
-        if beside.report is not None:
-            write_report(beside.report, release, made_section(told.run))
-    told.notes, told.extra = release_notes(release), release.as_dict()
-    if how.method == "auto" and how.scheme is None and (size := said_of_size(len(data), len(data.quasi_identifiers))):
-        told.notes.append(size)
+        beside.write(release, made_section(told.run))
+    told.notes, told.extra = [*release_notes(release), *how.said_of_size(data)], release.as_dict()
     if beside.aligned is not None:
         told.places.append(f"{beside.aligned} ties the release to the rows of the table: it must not leave the house")
     print_rows(("release", "value"), release_rows(release))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from deid.base.errors import OutputError, one_line
 from deid.base.files import check_folder, clear_leftovers, make_folder, write_bytes
 from deid.base.keys import Key, load_key
 from deid.base.options import option
-from deid.document import Failure, Tally
+from deid.document import Tally
 
 if TYPE_CHECKING:
     from deid.manifest import ManifestRun
@@ -50,19 +49,16 @@ class SummaryOptions:
 
 
 @dataclass
-class Summary:
+class Summary(Tally):
     """What a command did: shown on standard error, written as JSON on request, signed in the manifest of its output.
 
     `deid.cli.option_groups.command` makes one for each run and hands it to the command. Holds counts and safe names.
     """
 
-    context: typer.Context
-    said: SummaryOptions = field(default_factory=SummaryOptions)
-    documents: int = 0
-    failures: list[Failure] = field(default_factory=list)
+    context: typer.Context = field(kw_only=True)
+    said: SummaryOptions = field(default_factory=SummaryOptions, kw_only=True)
     left_out: int = 0
     """Further documents that failed, of which only the number is known: a stream has no end."""
-    categories: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     """Sentences that the user must see, and everybody may."""
     places: list[str] = field(default_factory=list)

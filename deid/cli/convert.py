@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deid.cli import IN, OUT, Summary, WorkOptions, command, option
-from deid.cli.notes import DROP_UNMAPPED, NEW_OUT, TO, ListOptions, NotesRun
-from deid.detection.options import PeopleOptions
-from deid.io.formats import ReadingOptions
+from deid.cli import IN, OUT, Summary, WorkOptions, command
+from deid.cli.notes import NEW_OUT, ListOptions, NotesRun
+from deid.io.formats import ConversionOptions, ReadingOptions
+from deid.pipeline.options import GeneralizeOptions
 
 
 @command
@@ -16,10 +16,7 @@ def convert(
     *,
     source: Path | str = IN,
     target: Path = NEW_OUT,
-    to: str = TO,
-    map: str | None = option(None, "Map the labels to this label set; the losses are told.", metavar="SET"),
-    map_from: str | None = option(None, "Label set of IN, if its labels do not tell it.", metavar="SET"),
-    drop_unmapped: bool = DROP_UNMAPPED,
+    asked: ConversionOptions,
     reading: ReadingOptions,
 ) -> int | None:
     """Convert documents from one format to another.
@@ -33,25 +30,12 @@ def convert(
 
     run = NotesRun(told, source, reading)
     run.begin(target)
-    done = conversion.convert(
-        source,
-        target,
-        to,
-        from_format=reading.format,
-        options=reading,
-        map_to=map,
-        map_from=map_from,
-        drop_unmapped=drop_unmapped,
-        watch=run.watch("converting"),
-    )
+    done = conversion.convert(source, target, asked, reading, watch=run.watch("converting"))
     told.take(done)
     told.notes = done.remarks
     told.extra = {"from": done.source, "to": done.target, "dropped": dict(sorted(done.dropped.items()))}
     run.finish(private=True)
     return run.status
-
-
-_SEARCH = "What is generalized, and how"
 
 
 @command
@@ -60,32 +44,8 @@ def generalize(
     *,
     source: Path | str = IN,
     target: Path = OUT,
-    t: int = option(..., "So many original texts must be plausible.", "--plausible", metavar="T"),
-    ontology: tuple[str, ...] = option(
-        (),
-        "diseases, drugs, places, professions (all four by default), wordnet, or a CSV file (repeatable).",
-        metavar="NAME|F",
-    ),
-    keep: frozenset[str] = option(frozenset(), "Keep filename, id, or a field as it is (repeatable)."),
+    asked: GeneralizeOptions,
     work: WorkOptions,
-    gold: bool = option(False, "The annotations that IN carries are the sensitive words.", panel=_SEARCH),
-    every_word: bool = option(
-        False, "Leave no sensitive word as it is, even if T is reached without it.", panel=_SEARCH
-    ),
-    objective: str = option(
-        "minimal", "minimal: lose no more than T asks for; uniform: spread it over the words.", panel=_SEARCH
-    ),
-    alpha: float = option(
-        0.5,
-        "For uniform: weight (0 to 1) of the whole text against the words.",
-        "--text-weight",
-        metavar="A",
-        panel=_SEARCH,
-    ),
-    search: str = option(
-        "auto", "auto, best-first, branch-and-bound, greedy, or exhaustive (for checks).", panel=_SEARCH
-    ),
-    people: PeopleOptions,
     listed: ListOptions,
     reading: ReadingOptions,
 ) -> None:
@@ -99,32 +59,14 @@ def generalize(
     Example: deid generalize scrubbed/ general/ --plausible 96
     """
     from deid.pipeline.generalizing import generalize_files
-    from deid.pipeline.known_people import read_people
-    from deid.replacement.ontology_files import SHIPPED
-    from deid.replacement.t_plausibility import make_generalizer
 
     run = NotesRun(told, source, reading, listed)
     run.into(target)
-    generalizer = make_generalizer(
-        t, objective=objective, alpha=alpha, search=search, ontologies=ontology or SHIPPED, every_word=every_word
-    )
-    known = read_people(people)
+    ontologies = [own.name for own in asked.generalizer().ontologies]  # refused before anything is made
     key = told.key(work.key_file)
     run.begin(target, key)
-    report = generalize_files(
-        run.found,
-        target,
-        generalizer,
-        key,
-        keep=keep,
-        gold=gold,
-        people=known,
-        jobs=work.processes,
-        watch=run.watch("generalizing"),
-    )
+    report = generalize_files(run.found, target, asked, key, jobs=work.processes, watch=run.watch("generalizing"))
     told.take(report)
     told.notes += report.remarks()
-    told.extra = {"t": t, "objective": objective, "ontologies": [o.name for o in generalizer.ontologies]}
-    told.extra |= report.counts()
-    names = [name for name in told.extra if name not in ("plausible", "ontologies")]
-    run.finish(names)
+    told.extra = {"t": asked.t, "objective": asked.objective, "ontologies": ontologies, **report.counts()}
+    run.finish([name for name in told.extra if name not in ("plausible", "ontologies")])

@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deid.base.late import pd
-from deid.base.plots import write_plot
-from deid.cli import Summary, argument, column_names, command, option, print_csv, tell
+from deid.cli import Summary, argument, command, option, print_csv, tell
 from deid.cli.paying import release_paid
-from deid.dp.domain_options import CubeOptions, parse_condition
-from deid.dp.options import GaussianPayingOptions, JoinedTableOptions, PaidReleaseOptions, PlotOptions, ToldUnitOptions
-from deid.dp.plots import plot_bins, plot_survival
+from deid.dp.domain_options import CubeOptions, SliceQuestion, SurvivalQuestion
+from deid.dp.options import GaussianPayingOptions, JoinedTableOptions, PaidReleaseOptions, ToldUnitOptions
 from deid.dp.release import CubeRelease, read_release, write_release
 
 if TYPE_CHECKING:
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
     from deid.dp.sequence_release import SequenceRelease
 
 _RELEASE = argument("A release that deid cube wrote.", metavar="RELEASE")
-_WHERE = option((), "Condition: A, A,B or A..B; may be given several times.", metavar="COLUMN=CELLS")
-INTERVALS = option(None, "Level of the intervals; the release's by default.", metavar="P")
 
 
 @command
@@ -59,60 +55,28 @@ def cube(
 
 
 @command
-def slice(
-    told: Summary,
-    *,
-    release: Path = _RELEASE,
-    dims: str = option("", "Columns of the table; none for the total.", metavar="A,B,..."),
-    where: tuple[str, ...] = _WHERE,
-    share: str | None = option(None, "Tell the cells of this column as shares of their sum.", metavar="COLUMN"),
-    sampling: bool = option(False, "Intervals cover that the rows are a sample of others, not the noise alone."),
-    level: float | None = INTERVALS,
-    drawn: PlotOptions,
-) -> None:
+def slice(told: Summary, *, release: Path = _RELEASE, asked: SliceQuestion) -> None:
     """Ask a released cube for a slice or a roll-up; prints CSV. This costs no budget.
 
     Example: deid slice cube.parquet --dims year --where death=1 --where age=60..69
     """
     found = read_release(release)
-    conditions = dict(map(parse_condition, where))
-    frame = found.slice(column_names(dims), conditions, level, sampling=sampling, share=share)
-    write_plot(drawn.plot, lambda: plot_bins(frame, "count" if share is None else "share", column_names(dims)))
-    print_csv(frame, "%.2f" if share is None else "%.4f")
-    told.notes += ["intervals cover the noise, and that the rows are a sample of others"] if sampling else []
-    tell_release(told, found, level, caveat=bool(found.model.caveat))
+    frame = asked.ask(found)
+    print_csv(frame, "%.2f" if asked.share is None else "%.4f")
+    told.notes += ["intervals cover the noise, and that the rows are a sample of others"] if asked.sampling else []
+    tell_release(told, found, asked.level, caveat=bool(found.model.caveat))
     told.extra["cells"] = len(frame)
 
 
 @command
-def survival(
-    told: Summary,
-    *,
-    release: Path = _RELEASE,
-    time: str = option(..., "Column of the time to the event, or to when a patient was last seen.", metavar="COLUMN"),
-    event: str = option(
-        ..., "Column that tells which it was, and its cells that are the event.", metavar="COLUMN=CELLS"
-    ),
-    dims: str = option("", "Columns of the table; none for one curve.", metavar="A,B,..."),
-    where: tuple[str, ...] = _WHERE,
-    level: float | None = INTERVALS,
-    sampling: bool = option(True, "Intervals cover that the patients are a sample of others, not the noise alone."),
-    drawn: PlotOptions,
-) -> None:
+def survival(told: Summary, *, release: Path = _RELEASE, asked: SurvivalQuestion) -> None:
     """Estimate survival from a released cube (Kaplan-Meier); prints CSV. This costs no budget.
 
     Example: deid survival cube.parquet --time months --event death=1 --dims sex
     """
-    from deid.dp.survival import survival as estimate
-
-    found, by = read_release(release), column_names(dims)
-    column, happened = parse_condition(event)
-    frame = estimate(
-        found, time, column, happened, by=by, where=dict(map(parse_condition, where)), level=level, sampling=sampling
-    )
-    write_plot(drawn.plot, lambda: plot_survival(frame, time, by))
-    print_csv(frame, "%.4f")
-    tell_release(told, found, level, caveat=False)
+    found = read_release(release)
+    print_csv(asked.ask(found), "%.4f")
+    tell_release(told, found, asked.level, caveat=False)
     told.notes.append("a curve ends where fewer are at risk than noise could make out of nothing")
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from deid.base.errors import ConfigError
 from deid.cli import Summary, argument, command, option, print_sections, progress
-from deid.cli.notes import GOLD, MISTAKES
+from deid.cli.notes import MISTAKES
 from deid.evaluation.evaluation import ScoringSettings
+from deid.experiments.gold import GOLD
 from deid.io.formats import ReadingOptions
 
 if TYPE_CHECKING:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from deid.base.files import check_folder
-from deid.cli import Summary, again, command, option
+from deid.cli import Summary, command, option
 from deid.cli.notes import MISTAKES
-from deid.cli.training_options import CorpusOptions, OutcomeOptions, setup_of
+from deid.cli.outcomes import setup_of, show
 from deid.detection.options import RecognizerOptions
 from deid.experiments.active_learning import QueueOptions
 from deid.experiments.options import (
     AnyTraining,
+    CorpusOptions,
+    CurveOptions,
+    DividedCorpus,
     FewFolds,
     FoldOptions,
     GroupFeatures,
@@ -22,15 +23,13 @@ from deid.experiments.options import (
     LoopTraining,
     PlainTraining,
     SlowTraining,
+    TrialJobs,
+    TwoCorpora,
 )
-from deid.experiments.outcome import Outcome
+from deid.experiments.outcome import Outcome, OutcomeOptions
 from deid.experiments.sampling import Points
 from deid.features.options import FeatureOptions
 from deid.labeling.training import TrainingOptions
-
-TEST: Any = option(None, "Annotated documents to score; else those that folds or sizes leave.", metavar="TESTSET")
-TESTSET: Any = option(..., "Annotated documents to score.", metavar="TESTSET")
-JOBS: Any = again(FoldOptions, "jobs")
 
 
 @command
@@ -56,9 +55,9 @@ def crossval(
 
     if mistakes is not None:
         check_folder(mistakes)
-    result = cross_validate(setup_of(told, corpus, features, options, folds=folds), bias=bias, resamples=resamples)
+    result = cross_validate(setup_of(told, corpus, features, options, folds), bias=bias, resamples=resamples)
     frame = result.to_frame().reset_index()
-    places.show(Outcome("Cross-validation", crossval_sections(result), frame, result.as_dict()), told)
+    show(told, places, Outcome("Cross-validation", crossval_sections(result), frame, result.as_dict()))
     if mistakes is not None:
         write_page(result.pooled, mistakes)
         told.notes.append(f"{mistakes} shows texts of notes: it contains PHI (mode 0600)")
@@ -82,18 +81,17 @@ def features(
     from deid.experiments.page import FEATURES
     from deid.experiments.subsets import compare_subsets
 
-    setup = setup_of(told, corpus, features, options, folds=folds)
+    setup = setup_of(told, corpus, features, options, folds)
     frame = compare_subsets(setup, measure=measure)
     settings = setup.settings(folds=folds.folds, seed=options.seed, measure=measure)
-    places.show(FEATURES.outcome(frame, settings=settings), told)
+    show(told, places, FEATURES.outcome(frame, settings=settings))
 
 
 @command
 def sampling(
     told: Summary,
     *,
-    corpus: CorpusOptions,
-    test: Path | None = TEST,
+    corpus: DividedCorpus,
     folds: FewFolds,
     places: OutcomeOptions,
     points: Points,
@@ -107,28 +105,21 @@ def sampling(
     from deid.experiments.page import SAMPLING
     from deid.experiments.sampling import sampling_curves
 
-    setup = setup_of(told, corpus, features, options, folds=folds, test=test)
+    setup = setup_of(told, corpus, features, options, folds)
     frame = sampling_curves(setup, points=points)
-    used = folds.folds if test is None else None
+    used = folds.folds if corpus.test is None else None
     settings = setup.settings(points=asdict(points), folds=used, seed=options.seed)
-    places.show(SAMPLING.outcome(frame, settings=settings), told)
+    show(told, places, SAMPLING.outcome(frame, settings=settings))
 
 
 @command
 def learning_curve(
     told: Summary,
     *,
-    corpus: CorpusOptions,
-    test: Path | None = TEST,
-    jobs: int = JOBS,
+    corpus: DividedCorpus,
+    divided: TrialJobs,
     places: OutcomeOptions,
-    sizes: Sequence[int] = option(
-        (10, 20, 50, 100, 200, 500), "Numbers of documents.", metavar="N,...", panel="Curves"
-    ),
-    start_from: str | None = option(
-        None, "Train each size from this model too (folder or shipped), and score it.", metavar="MODEL", panel="Curves"
-    ),
-    repeats: int = option(1, "Random draws of documents.", minimum=1, panel="Curves"),
+    asked: CurveOptions,
     features: FeatureOptions,
     options: TrainingOptions,
 ) -> None:
@@ -139,18 +130,17 @@ def learning_curve(
     from deid.experiments.learning import learning_curve
     from deid.experiments.page import LEARNING
 
-    setup = setup_of(told, corpus, features, options, test=test, jobs=jobs)
-    frame = learning_curve(setup, sizes=sizes, start=start_from, repeats=repeats)
-    places.show(LEARNING.outcome(frame, settings=setup.settings(seed=options.seed)), told)
+    setup = setup_of(told, corpus, features, options, divided)
+    frame = learning_curve(setup, asked)
+    show(told, places, LEARNING.outcome(frame, settings=setup.settings(seed=options.seed)))
 
 
 @command
 def active_learning(
     told: Summary,
     *,
-    corpus: CorpusOptions,
-    test: Path = TESTSET,
-    jobs: int = JOBS,
+    corpus: TwoCorpora,
+    divided: TrialJobs,
     places: OutcomeOptions,
     asked: QueueOptions,
     start_from: str | None = option(
@@ -166,18 +156,17 @@ def active_learning(
     from deid.experiments.active_learning import active_learning
     from deid.experiments.page import QUEUES
 
-    setup = setup_of(told, corpus, features, options, test=test, jobs=jobs)
+    setup = setup_of(told, corpus, features, options, divided)
     frame = active_learning(setup, asked, start=start_from)
-    places.show(QUEUES.outcome(frame, settings=setup.settings(queue=asdict(asked), start=start_from)), told)
+    show(told, places, QUEUES.outcome(frame, settings=setup.settings(queue=asdict(asked), start=start_from)))
 
 
 @command
 def learners(
     told: Summary,
     *,
-    corpus: CorpusOptions,
-    test: Path = TESTSET,
-    jobs: int = JOBS,
+    corpus: TwoCorpora,
+    divided: TrialJobs,
     places: OutcomeOptions,
     algorithms: str = option(
         "sgd,lbfgs,memm,maxent,svm,tree,naive-bayes",
@@ -194,17 +183,16 @@ def learners(
     from deid.experiments.learners import compare_learners
     from deid.experiments.page import LEARNT
 
-    setup = setup_of(told, corpus, features, options, test=test, jobs=jobs)
+    setup = setup_of(told, corpus, features, options, divided)
     frame = compare_learners(setup, algorithms=algorithms.split(","))
-    places.show(LEARNT.outcome(frame, settings=setup.settings()), told)
+    show(told, places, LEARNT.outcome(frame, settings=setup.settings()))
 
 
 @command(brief=RecognizerOptions)
 def hips(
     told: Summary,
     *,
-    corpus: CorpusOptions,
-    test: Path | None = TEST,
+    corpus: DividedCorpus,
     said: RecognizerOptions,
     policy: str | None = option(None, "What replaces identifiers.", metavar="NAME|FILE", panel="The release"),
     key_file: Path | None = option(None, "Key in hex, for surrogates that differ.", panel="The release"),
@@ -226,7 +214,7 @@ def hips(
     from deid.pipeline.known_people import recognizer_of
     from deid.replacement.policy import DEFAULT_POLICY
 
-    setup = setup_of(told, corpus, features, options, folds=folds, test=test)
+    setup = setup_of(told, corpus, features, options, folds)
     finds = said != RecognizerOptions()
     result = hips(
         setup,
@@ -235,6 +223,6 @@ def hips(
         key=None if key_file is None else told.key(key_file, create=False),
     )  # fmt: skip
     values = {"settings": setup.settings(folds=folds.folds, seed=options.seed), **result.as_dict()}
-    places.show(replace(HIPS.again(values), rows=result.table()), told)
+    show(told, places, replace(HIPS.again(values), rows=result.table()))
     if not result.leaks:
         told.notes.append("the tagger missed nothing in the test set, so there was nothing to find")

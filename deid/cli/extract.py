@@ -8,7 +8,7 @@ from deid.base.files import check_new_file
 from deid.cli import IN, JOBS, Summary, argument, command, job_count, option
 from deid.cli.notes import ListOptions, NotesRun
 from deid.io.formats import ReadingOptions
-from deid.pipeline.options import NoteOptions
+from deid.pipeline.options import ViewOptions
 
 
 @command
@@ -17,19 +17,7 @@ def extract(
     *,
     source: Path | str = IN,
     target: Path = argument("New table: .csv, .tsv or .parquet.", metavar="VIEW"),
-    by: str = option("person", "What a row is.", metavar="person|note"),
-    rounds: int = option(2, "Most rounds: each looks for what the one before learnt of a person."),
-    link: str = option("exact", "How notes become persons, as by deid link.", metavar="exact|model"),
-    join: str | None = option(
-        None, "Structured table to join: CSV, Parquet, SQLite file or postgresql:// URL.", metavar="TABLE"
-    ),
-    on: str | None = option(
-        None,
-        "Column that is the same in the view and the joined table; mrn where it has one.",
-        metavar="COLUMN",
-    ),
-    join_sql_table: str | None = option(None, "Table of a database to join."),
-    said: NoteOptions,
+    asked: ViewOptions,
     jobs: int = JOBS,
     listed: ListOptions,
     reading: ReadingOptions,
@@ -45,24 +33,14 @@ def extract(
     """
     from deid.extraction.view import provenance_path
     from deid.joint.extracting import extract_files
-    from deid.table.microdata import check_columns
-    from deid.table.table_files import read_table
     from deid.table.table_writing import check_new_table
 
     for path in (target, provenance_path(target)):
         check_new_table(path)
     run = NotesRun(told, source, reading, listed)
     run.begin(target)
-    table = None
-    if join is not None:
-        table = read_table(join, table=join_sql_table, text=True)
-        check_columns(table, [] if on is None else [on])
-        on = on or ("mrn" if "mrn" in table else None)
-    result = extract_files(
-        run.found, said, by=by, rounds=rounds, link=link, table=table, on=on or "", jobs=job_count(jobs),
-        watch=run.watch("extracting"),
-    )  # fmt: skip
-    written = result.write(target, table, on or "")
+    result = extract_files(run.found, asked, jobs=job_count(jobs), watch=run.watch("extracting"))
+    written = result.write(target)
     told.documents, told.failures = result.documents, result.failures
     rows, persons = result.rows.rows, result.rows.persons
     told.places.append(f"{rows} rows, {persons} persons, {len(result.rounds)} rounds; {target} holds PHI")

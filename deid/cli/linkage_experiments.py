@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from deid.cli import JOBS, Summary, command, job_count
-from deid.cli.training_options import OutcomeOptions
+from deid.cli.outcomes import run
 from deid.experiments.asking import FilterRuns, LinkageRuns
+from deid.experiments.outcome import OutcomeOptions
 
 
 @command
@@ -15,7 +16,7 @@ def linkage(told: Summary, *, asked: LinkageRuns, jobs: int = JOBS, places: Outc
     """
     from deid.experiments.linkage import linkage_outcome
 
-    places.run(told, "linking", linkage_outcome, asked, threads=job_count(jobs))
+    run(told, places, "linking", linkage_outcome, asked, threads=job_count(jobs))
 
 
 @command
@@ -26,4 +27,4 @@ def private_linkage(told: Summary, *, asked: FilterRuns, places: OutcomeOptions)
     """
     from deid.experiments.private_linkage import private_linkage_outcome
 
-    places.run(told, "matching", private_linkage_outcome, asked)
+    run(told, places, "matching", private_linkage_outcome, asked)

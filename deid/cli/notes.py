@@ -18,10 +18,7 @@ if TYPE_CHECKING:
     from deid.pipeline.resuming import RunNote
     from deid.pipeline.table_output import TableOutput
 
-GOLD = argument("Annotated file or folder of any readable format.", metavar="GOLD")
 NEW_OUT = argument("New file (a name with the format's suffix) or else a new or empty folder.", metavar="OUT")
-TO = option(..., "Format to write (docs/formats.md lists them).", metavar="F")
-DROP_UNMAPPED = option(False, "Leave out spans whose label has no place in the target.")
 MISTAKES = option(None, "Write a page that shows every mistake in its context (holds PHI).")
 _AGAIN = "Running again"
 _BESIDES = frozenset(

@@ -165,7 +165,7 @@ def command(function: Any = None, *, brief: type | None = None) -> Any:
         _refuse_passwords(context, flat, given)
         values = {name: flat[name].value(written) for name, written in given.items()}
         built = {name: kind(**{field: values.pop(field) for field in names}) for name, (kind, names) in groups.items()}
-        told = Summary(context, said)
+        told = Summary(context=context, said=said)
         _charges()  # of a command before in this process
         try:
             status = function(told, **built, **values) or 0

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deid.cli import EXIT_FAILED, Summary, command, option, print_rows, working
+from deid.cli import EXIT_FAILED, Summary, command, print_rows, working
 from deid.disclosure.assessment import CheckedRequirements, Finding, assess
-from deid.disclosure.options import DiskOptions, VerifierOptions
+from deid.disclosure.options import DiskOptions, OtherTables, VerifierOptions
 from deid.table.options import TableOptions
-
-_TABLES = "Against other tables"
 
 
 @command
@@ -19,12 +17,7 @@ def privacy(
     source: TableOptions,
     roles: VerifierOptions,
     asked: CheckedRequirements,
-    population: str | None = option(
-        None, "Table of the population, for --k-map and --presence.", metavar="P", panel=_TABLES
-    ),
-    original: str | None = option(
-        None, "Original table, for --kk; also names the kind of recoding.", metavar="O", panel=_TABLES
-    ),
+    beside: OtherTables,
     disk: DiskOptions,
 ) -> int | None:
     """Tell which privacy models a published table meets, and at which level.
@@ -45,8 +38,7 @@ def privacy(
 
     if disk.memory is not None:
         disk.refuse(
-            codes=asked.codes, population=population, original=original, ignore_suppressed=roles.ignore_suppressed,
-            sep=source.sep,
+            codes=asked.codes, **vars(beside), ignore_suppressed=roles.ignore_suppressed, sep=source.sep,
         )  # fmt: skip
         with working("measuring"), PrivateFolder() as folder:
             findings = assess_on_disk(
@@ -56,12 +48,12 @@ def privacy(
         return _tell(told, findings)
     release = roles.open(source.table, source, published=True)
     told.notes = check_published(release, results_of(Path(source.table)))
-    originals = roles.open_beside(original, release, source)
+    originals = roles.open_beside(beside.original, release, source)
     with working("measuring"):
         findings = assess(
             release,
             asked,
-            population=roles.open_beside(population, release, source),
+            population=roles.open_beside(beside.population, release, source),
             originals=originals,
         )
         if asked.codes is not None:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import typer
 
 import deid
-from deid.base.errors import ConfigError, OutputError
-from deid.base.files import output_error, try_folder
-from deid.base.private_folder import PrivateFolder
+from deid.base.errors import ConfigError
 from deid.cli import EXIT_FAILED, JOBS, Summary, argument, command, job_count, option, print_sections
 
 CHECKOUT = Path(deid.__file__).resolve().parents[1] / "corpora"
@@ -40,7 +36,7 @@ def reproduce(
     Example: deid reproduce --quick -o reproduced
     """
     from deid.experiments.reproduce import chosen
-    from deid.experiments.reproducing import Runs, write_reproduced
+    from deid.experiments.reproducing import Runs, working_folder, write_reproduced
 
     items = chosen(item)
     if names:
@@ -50,9 +46,7 @@ def reproduce(
     place = data or CHECKOUT
     if any(one.commands for one in items) and not (place / "tables").is_dir():
         raise ConfigError("there are no data to reproduce with", "name the folder corpora of a checkout with --data F")
-    if output is not None and output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise OutputError("the folder to write exists already and holds something", "name a new one", str(output))
-    with _folder(output) as folder:
+    with working_folder(output) as folder:
         runs = Runs(folder, place.resolve(), quick, job_count(jobs), sys.stderr.write, quiet=told.said.quiet)
         shown = []
         for one in items:
@@ -61,30 +55,5 @@ def reproduce(
         if output is not None:
             write_reproduced(folder, shown)
             told.places.append(f"wrote {output}")
-    told.notes += [f"{name}: a command failed, so there is no verdict" for name in runs.failed]
-    told.extra = {
-        "quick": quick,
-        "items": [one.as_dict() for one in shown],
-        "hold": sum(one.holds is True for one in shown),
-        "judged": sum(one.holds is not None for one in shown),
-        "cpu_seconds": round(runs.cpu_seconds, 1),
-    }
-    told.notes.append(
-        f"{told.extra['hold']} of {told.extra['judged']} findings hold wholly, {runs.cpu_seconds:.0f} CPU s"
-    )
+    told.notes, told.extra = runs.sentences(shown), runs.as_dict(shown)
     return EXIT_FAILED if runs.failed else 0
-
-
-@contextmanager
-def _folder(output: Path | None) -> Iterator[Path]:
-    """Yield the folder to work in, tried before the work: the output, else a temporary one."""
-    try:
-        if output is not None:
-            output.mkdir(parents=True, exist_ok=True)
-            try_folder(output)
-            yield output.resolve()
-        else:
-            with PrivateFolder() as hidden:
-                yield Path(hidden).resolve()
-    except OSError as error:
-        raise output_error(error).at("the folder of temporary files" if output is None else str(output)) from None

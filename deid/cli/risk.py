@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deid.base.errors import ConfigError
 from deid.base.files import write_bytes
 from deid.cli import EXIT_FAILED, Summary, command, print_rows, working
 from deid.cli.codes import attack
@@ -26,7 +25,7 @@ def risk(
     """
     from deid import __version__
     from deid.disclosure.guards import check_published
-    from deid.disclosure.measured_risk import check_signed, digests_of, measure_risk
+    from deid.disclosure.measured_risk import check_signed, digests_of
     from deid.manifest import results_of
     from deid.replacement.policy import load_policy
 
@@ -36,30 +35,18 @@ def risk(
         told.notes = wrong or ["the signature holds, and the report is of this table"]
         told.extra = {"holds": not wrong, "wrong": wrong}
         return EXIT_FAILED if wrong else 0
-    if expert.expert_report is None and (expert.assume or expert.policy):
-        raise ConfigError("--assume and --policy are for the report", "add --expert-report F")
     if against.codes is not None:
         attack(told, source, AttackOptions(codes=against.codes, population=against.population, person=roles.person))
         return 0
     release = roles.open(source.table, source, published=True)
     told.notes = check_published(release, results_of(Path(source.table)))
     with working("measuring"):
-        found = measure_risk(
-            release,
-            population=roles.open_beside(against.population, release, source),
-            population_size=against.population_size,
-            earlier=None if against.earlier is None else roles.open(against.earlier, source, published=True),
-            known=roles.open_beside(against.known, release, source),
-            threshold=against.threshold,
-            mined=None if against.mined is None else roles.open(against.mined, source),
-            expected=against.expected,
-        )
+        found = against.measure(release, roles, source)
     print_rows(("measure", "value", "rows"), found.rows())
     told.extra = found.as_dict()
     if expert.expert_report is not None:
-        key = told.key(expert.key_file)
         report = found.signed(
-            key,
+            told.key(expert.key_file),
             digests_of(source.table, against.population),
             stated=[*expert.assume, *told.notes],
             policy=load_policy(expert.policy).summary() if expert.policy is not None else None,

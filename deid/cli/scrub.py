@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from deid.base.errors import ConfigError
-from deid.base.keys import Key, KeyOptions, WorkOptions
+from deid.base.keys import WorkOptions
 from deid.cli import Summary, argument, command, option, place_of
 from deid.cli.notes import AgainOptions, NotesRun
 from deid.cli.option_groups import IN, IN_OR_STDIN
@@ -19,13 +16,10 @@ from deid.detection.options import RecognizerOptions
 from deid.document import Failure
 from deid.io.formats import ReadingOptions
 from deid.pipeline.facts import model_facts, policy_facts
-from deid.pipeline.options import PipelineOptions, VaultKeeping
+from deid.pipeline.options import PipelineOptions, ScrubTarget, TableTarget, VaultKeeping
 
 if TYPE_CHECKING:
     from deid.pipeline import Pipeline
-
-_BESIDE, _DATABASES = "Beside OUT", "Databases"
-TARGET_VARIABLE = "DEID_TARGET"
 
 
 @command
@@ -36,25 +30,10 @@ def scrub(
     target: Path | str | None = argument(
         "New file or folder; same format as IN.", metavar="OUT", default=None, read=place_of
     ),
-    output: Path | str | None = option(
-        None,
-        f"New table: postgresql://host/base/schema.table (else {TARGET_VARIABLE}).",
-        "--output",
-        "-o",
-        metavar="URL",
-        panel=_DATABASES,
-        read=place_of,
-    ),
-    preview: bool = option(False, "Show what would change in a few notes; write nothing."),
+    into: ScrubTarget,
     said: PipelineOptions,
     work: WorkOptions,
-    preview_count: int = option(3, "Notes to preview.", panel=_BESIDE),
-    edits: Path | None = option(None, "Write the edit log to F: offsets and categories, no text.", panel=_BESIDE),
     keeping: VaultKeeping,
-    note_nlp: bool = option(False, "With --omop: also NOTE_NLP: what stands where in OUT.", panel=_BESIDE),
-    risk_report: Path | None = option(
-        None, "Check the report of deid risk --expert-report and put it beside OUT.", panel=_BESIDE
-    ),
     again: AgainOptions,
     reading: ReadingOptions,
 ) -> int | None:
@@ -70,33 +49,27 @@ def scrub(
     from deid.pipeline.batch import risk_report_beside
 
     if str(source) == "-":
-        if target or output or preview or edits or keeping.vault or risk_report or again != AgainOptions():
+        if target or into != ScrubTarget() or keeping.vault or again != AgainOptions():
             raise ConfigError("a note of standard input goes to standard output", "name IN to write anything else")
         _scrub_stdin(told, build_pipeline(told.key(work.key_file), said), reading)
         return None
-    if output is not None and target is not None:
-        raise ConfigError("OUT and --output are two places", "leave out one of them")
-    target = _place(output or target)
-    if target is None and not preview:
+    target = into.place(target)
+    if target is None and not into.preview:
         raise ConfigError("OUT is missing", "name a new file or folder, or look first with --preview")
-    if preview and risk_report is not None:
-        raise ConfigError("--preview writes nothing, so nothing needs --risk-report", "leave out one of them")
-    if note_nlp and not reading.omop:
+    if into.note_nlp and not reading.omop:
         raise ConfigError("--note-nlp is for tables of the OMOP CDM", "add --omop")
     run = NotesRun(told, source, reading, again)
     if isinstance(target, Path) and run.rows is None:
         run.into(target)
     jobs = work.processes
-    unmade = preview and (KeyOptions().existing() is None if work.key_file is None else not work.key_file.exists())
-    # a preview writes nothing: where there is no key yet it looks with one that is thrown away
-    key = Key(secrets.token_bytes(32)) if unmade else told.key(work.key_file)
+    key = into.key(work.key_file) or told.key(work.key_file)
     pipeline = build_pipeline(key, said, originals=keeping.vault is not None)
-    if preview:
+    if into.preview:
         from deid.cli.preview import show
 
-        raise typer.Exit(show(pipeline.of_format(run.found.format), run.found, preview_count))
+        return show(pipeline.of_format(run.found.format), run.found, into.preview_count)
     assert target is not None
-    rows = run.into_rows(target, key, spans=note_nlp) if run.rows or isinstance(target, str) else None
+    rows = run.into_rows(target, key, spans=into.note_nlp) if run.rows or isinstance(target, str) else None
     place = Path(target) if rows is None else rows.shown
     run.begin(place, key)
     with keeping.opened(key) as opened:
@@ -105,10 +78,10 @@ def scrub(
             rows or place,
             pipeline,
             jobs=jobs,
-            edit_log=edits,
+            edit_log=into.edits,
             vault=opened,
             run=None if rows else run.note(key.of_map(opened.map_version) if opened else key),
-            risk_report=risk_report,
+            risk_report=into.risk_report,
             watch=run.watch("scrubbing"),
         )
     site = getattr(pipeline.recognizer, "site", None)
@@ -124,28 +97,17 @@ def scrub(
     if rows is not None:
         told.notes += rows.remarks()
         told.extra |= {"columns": rows.source.plan.told(), "emptied": dict(sorted(rows.emptied.items()))}
-    beside = risk_report_beside(place) if risk_report is not None else None
+    beside = risk_report_beside(place) if into.risk_report is not None else None
     if beside is not None:
         told.places.append(f"{beside} goes with the notes: it says under which assumptions the risk is how great")
     run.finish(
         [name for name in told.extra if name != "policy"],
-        {"edit log": edits, "risk report": beside},
+        {"edit log": into.edits, "risk report": beside},
         policy=None if whole else policy_facts(pipeline.policy),
         model=model_facts(pipeline.recognizer),
         notes=[note for note in told.notes if note not in pipeline.policy.notes()],
     )
     return run.status
-
-
-def _place(said: Path | str | None) -> Path | str | None:
-    """Return where to write: as said, without a password, else by the variable."""
-    import os
-
-    from deid.base.store import refuse_password
-
-    if isinstance(said, str):
-        return refuse_password(said, TARGET_VARIABLE)
-    return said or os.environ.get(TARGET_VARIABLE) or None
 
 
 def _scrub_stdin(told: Summary, pipeline: Pipeline, reading: ReadingOptions) -> None:
@@ -172,15 +134,7 @@ def tag(
     *,
     source: Path | str = IN,
     target: Path | None = argument("New file or folder.", metavar="OUT", default=None),
-    output: Path | str | None = option(
-        None,
-        f"New table NOTE_NLP, on the side of the PHI (else {TARGET_VARIABLE}).",
-        "--output",
-        "-o",
-        metavar="URL",
-        panel=_DATABASES,
-        read=place_of,
-    ),
+    into: TableTarget,
     to: str | None = option(
         None, "Format of OUT; by default meddocan for its labels, else i2b2-2014.", "--to", metavar="F"
     ),
@@ -208,18 +162,14 @@ def tag(
     labels = recognizer.categories
     spanish = LABEL_SETS["meddocan"].labels.keys() - LABEL_SETS["i2b2-2014"].labels.keys()
     chosen = get_format(to or ("meddocan" if labels & spanish else "i2b2-2014"), FORMATS)
+    place = into.place(target)
+    if place is None:
+        raise ConfigError("OUT is missing", "name a new file or folder, or of rows of a database a table (--output)")
+    rows = None
     if target is None:
-        place = _place(output)
-        if place is None:
-            raise ConfigError(
-                "OUT is missing", "name a new file or folder, or of rows of a database a table (--output)"
-            )
         rows = run.into_rows(place, told.key(work.key_file), notes=False, spans=True)
         target = rows.shown
-    elif output is not None:
-        raise ConfigError("OUT and --output are two places", "leave out one of them")
     else:
-        rows = None
         run.into(target, chosen)
     fits = not chosen.label_sets or all(any(c in LABEL_SETS[s] for s in chosen.label_sets) for c in labels)
     options = run.found.layout() if run.found.format.name == chosen.name else run.found.options

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from deid.cli import Summary, argument, command, print_csv, tell
-from deid.cli.cube import INTERVALS, tell_release
+from deid.cli.cube import tell_release
 from deid.cli.paying import release_paid
 from deid.dp.domain_options import PrefixQuestion, SequenceOptions
 from deid.dp.options import GaussianPayingOptions, JoinedTableOptions, PaidReleaseOptions, ToldUnitOptions
@@ -47,7 +47,6 @@ def prefixes(
     *,
     release: Path = argument("A release that deid sequences wrote.", metavar="RELEASE"),
     asked: PrefixQuestion,
-    level: float | None = INTERVALS,
 ) -> None:
     """Ask a release of sequences; prints CSV. This costs no budget.
 
@@ -56,5 +55,5 @@ def prefixes(
     from deid.dp.sequence_release import read_sequences
 
     released = read_sequences(release)
-    print_csv(asked.ask(released, level), "%.2f")
-    tell_release(told, released, level, caveat=asked.of_whole)
+    print_csv(asked.ask(released), "%.2f")
+    tell_release(told, released, asked.level, caveat=asked.of_whole)

@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deid.cli import EXIT_LEFT_OUT, OUT, KeyOptions, Summary, again, argument, command, option
+from deid.cli import EXIT_LEFT_OUT, OUT, KeyOptions, Summary, argument, command
 from deid.detection.options import RecognizerOptions
-from deid.io.formats import Options
 from deid.pipeline.facts import model_facts, policy_facts
 from deid.pipeline.options import PipelineOptions
+from deid.streaming.options import RowOptions
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from deid.streaming.spark_tables import ParquetPlaces
 
-_ROWS = "Rows"
 _IN = argument("File or folder of Parquet, on a disk that all machines have.", metavar="IN")
-_MASTER = option(None, "Where Spark runs; by default as it is configured, else local[*].", metavar="URL", panel=_ROWS)
-
-
-@dataclass(frozen=True)
-class RowOptions:
-    """What rows of notes look like."""
-
-    text_field: str | None = again(Options, "text_field", panel=_ROWS)
-    id_field: str | None = again(Options, "id_field", help="Column or field of the id.", panel=_ROWS)
-    max_document: int = again(Options, "max_document", panel=_ROWS)
-    timeout: float = again(Options, "timeout", panel=_ROWS)
-
-    def work(self, frame: DataFrame) -> dict[str, Any]:
-        """Return what the work on batches is told of a table."""
-        from deid.streaming.spark import work_on
-
-        return work_on(frame, self.text_field, self.id_field, self.timeout, self.max_document)
 
 
 @command
@@ -44,7 +23,6 @@ def scrub(
     *,
     source: Path = _IN,
     target: Path = OUT,
-    master: str | None = _MASTER,
     said: PipelineOptions,
     key: KeyOptions,
     rows: RowOptions,
@@ -57,31 +35,18 @@ def scrub(
 
     Example: deid spark scrub in.parquet out.parquet --patient-field person_id
     """
-    from deid.pipeline.batch import telling
     from deid.streaming.arrow import KeyPlace, ScrubBatch
     from deid.streaming.spark import scrub_by
-    from deid.streaming.spark_tables import ParquetPlaces, without_patient, write_counted
+    from deid.streaming.spark_tables import ParquetPlaces, remarks, without_patient, write_counted
 
     places = ParquetPlaces.checked(source, target)
     site = KeyPlace.of(key.key_file)
     told.begin(target, told.key(key.key_file, create=False), inputs=places.files)
-    with places.opened(master) as (frame, part):
+    with places.opened(rows.master) as (frame, part):
         batch = ScrubBatch(key=site, options=said, **rows.work(frame))
         pipeline = batch.make()
         counted = write_counted(scrub_by(frame, batch), batch.columns.id, part, without_patient(said))
-    told.extra = {"ids_twice": counted["twice"], "without_patient": counted["alone"]}
-    if counted["twice"]:
-        told.notes.append(f"{counted['twice']} rows have an id that another has: the surrogates of both are alike")
-    if counted["alone"] and pipeline.policy.per_person and said.method == "policy":
-        told.notes.append(
-            f"{counted['alone']} documents without a patient: their replacements are consistent within each document "
-            "only (--patients, --patient-field, --patient-pattern)"
-        )
-    names = [name for name in batch.names if name not in batch.columns.own()]
-    fields = dict.fromkeys(pipeline.field_names.telling(names), counted["notes"])
-    told.notes += [f"{sum(fields.values())} {telling(fields)}"] if fields else []
-    told.extra["telling_fields"] = {str(number): count for number, count in fields.items()}
-    told.notes += pipeline.notes
+    told.notes, told.extra = remarks(counted, batch, pipeline)
     policy = None if said.method != "policy" else policy_facts(pipeline.policy)
     return _finish(told, places, counted, policy=policy, model=model_facts(pipeline.recognizer))
 
@@ -92,7 +57,6 @@ def tag(
     *,
     source: Path = _IN,
     target: Path = OUT,
-    master: str | None = _MASTER,
     said: RecognizerOptions,
     rows: RowOptions,
 ) -> int | None:
@@ -110,7 +74,7 @@ def tag(
 
     places = ParquetPlaces.checked(source, target)
     told.begin(target, inputs=places.files)
-    with places.opened(master) as (frame, part):
+    with places.opened(rows.master) as (frame, part):
         batch = TagBatch(options=said, **rows.work(frame))
         tagging = batch.make()
         counted = write_counted(tag_by(frame, batch), batch.columns.id, part)

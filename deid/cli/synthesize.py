@@ -8,6 +8,7 @@ from pathlib import Path
 from deid.base.late import pd
 from deid.cli import Summary, TableOutputOptions, argument, command, option, print_csv, tell
 from deid.cli.paying import told_forecast, told_payment
+from deid.dp.domain_options import DrawnRows, parse_slices
 from deid.dp.options import DraftOptions, GaussianPayingOptions, JoinedTableOptions, UnitOptions
 
 
@@ -17,11 +18,7 @@ def synthesize(
     *,
     release: Path = argument("What deid cube or deid sequences wrote.", metavar="RELEASE"),
     place: TableOutputOptions,
-    rows: int | None = option(None, "How many rows; as many as the release says by default."),
-    seed: int = option(0, "Equal seeds give equal rows."),
-    never: tuple[str, ...] = option(
-        (), "Cells that no row may have together; may be given several times.", metavar="COLUMN=CELLS&COLUMN=CELLS"
-    ),
+    asked: DrawnRows,
 ) -> None:
     """Draw made-up rows that have the counts of a release. This costs no budget.
 
@@ -29,26 +26,12 @@ def synthesize(
 
     Example: deid synthesize cube.parquet -o synthetic.csv
     """
-    from deid.dp.domain_options import parse_condition
-    from deid.dp.release import CubeRelease
-    from deid.dp.synthetic import dimensions_of, read_any_release, release_distances, say_distances, synthesize
+    from deid.dp.synthetic import MadeUpRows, read_any_release
 
     out = place.begin(told, inputs=[("release", release)])
-    published = read_any_release(release)
-    impossible = [dict(parse_condition(part.strip()) for part in one.split("&")) for one in never]
-    table = synthesize(published, rows=rows, seed=seed, never=impossible)
-    place.write(table)
-    told.notes = [f"{len(table)} rows of nobody; what the release does not show is not in them"]
-    left_out = [own.name for own in dimensions_of(published) if own.name not in table]
-    if left_out:
-        told.notes.append(f"not in any measured table, so left out: {', '.join(left_out)}")
-    if not published.private:
-        told.notes.append(str(published.metadata["noise"]))
-    told.extra = {"rows": len(table), "columns": list(table), "private": published.private}
-    distances = release_distances(published, table) if isinstance(published, CubeRelease) and len(table) else []
-    if distances:
-        told.notes.append(say_distances(distances))
-        told.extra["distance_to_release"] = [asdict(own) for own in distances]
+    made = MadeUpRows.drawn(read_any_release(release), asked)
+    place.write(made.table)
+    told.notes, told.extra = made.sentences(), made.as_dict()
     told.sign(out)
 
 
@@ -71,7 +54,6 @@ def fidelity(
     Example: deid fidelity cases.csv synthetic.csv --release cube.parquet --slice year,death --epsilon 0.1
     --ledger study.ledger
     """
-    from deid.dp.domain_options import parse_slices
     from deid.dp.forecast import fidelity_sections
     from deid.dp.synthetic import dimensions_of, measure_fidelity, plan_fidelity, read_any_release
     from deid.table.table_files import read_table

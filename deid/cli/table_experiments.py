@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deid.cli import Summary, again, argument, column_names, command, option
-from deid.cli.training_options import OutcomeOptions
+from deid.cli.outcomes import run, show
 from deid.disclosure.options import RoleOptions, SchemaOptions
-from deid.dp.domain_options import LEVEL, DomainOptions, parse_slices
-from deid.experiments.asking import ReleaseRuns, SafeHarborCuts, SequenceRuns, TrajectoryRuns
+from deid.experiments.asking import MethodRuns, ReleaseRuns, SafeHarborCuts, SequenceRuns, TrajectoryRuns
 from deid.experiments.conclusions import StudyOptions
 from deid.experiments.models import ModelOptions
-from deid.experiments.outcome import RUNS, RunOptions
+from deid.experiments.outcome import RUNS, OutcomeOptions, RunOptions
 from deid.table.options import TableOptions
 from deid.trajectories.publishing import DiagnosisColumns
 from deid.transactions.asking import CodesAsked
 
 if TYPE_CHECKING:
-    from deid.experiments.cohorts import TablePair
     from deid.experiments.outcome import Outcome
 
 _RELEASE = argument("The anonymized table, or made-up rows, in any order of rows.", metavar="RELEASE")
@@ -36,7 +33,7 @@ class ComparedCodes(CodesAsked):
 def _compare(told: Summary, places: OutcomeOptions, compare: Callable[[], Outcome]) -> None:
     """Run an experiment that compares with the truth, and say that its figures are not private."""
     told.notes = ["NOT PRIVATE: errors were computed from true counts"]
-    outcome = places.run(told, "comparing", compare)
+    outcome = run(told, places, "comparing", compare)
     told.extra |= {"private": False, "rows": len(outcome.rows)}
 
 
@@ -45,21 +42,7 @@ def dp(
     told: Summary,
     *,
     source: TableOptions,
-    dims: str = option(..., "Columns.", metavar="A,B,..."),
-    slices: tuple[str, ...] = option(
-        ..., "A slice to compare on; may be given several times.", "--slice", metavar="A,B"
-    ),
-    domains: DomainOptions,
-    methods: str = option(
-        "marginals,privtree,forest,cells,cells-clamped,dpcube,dpcube-paper",
-        "Methods of deid cube; even is always compared.",
-        metavar="A,B,...",
-        panel=RUNS,
-    ),
-    thresholds: bool = option(
-        False, "Sweep DPCube's gains and thresholds instead of methods.", "--sweep-thresholds", panel=RUNS
-    ),
-    histogram: bool = option(False, "Show the counts of every bin of the slices, and their slopes.", panel=RUNS),
+    asked: MethodRuns,
     how: RunOptions,
     places: OutcomeOptions,
 ) -> None:
@@ -67,22 +50,9 @@ def dp(
 
     Example: deid experiment dp visits.csv --dims age,year,death --domains domains.toml --slice year,death --plot e.svg
     """
-    from deid.base.reports import frame_records
-    from deid.dp.counting import rows_of
-    from deid.experiments.dp import BINS, COMPARED, SWEPT, compare_methods, histograms, sweep_thresholds
+    from deid.experiments.dp import dp_outcome
 
-    def compare() -> Outcome:
-        read = functools.cache(source.read)
-        dimensions = domains.dimensions(column_names(dims), read)
-        asked = rows_of(read(), dimensions), dimensions, parse_slices(slices)[0]
-        if thresholds:
-            return SWEPT.outcome(sweep_thresholds(*asked, how))
-        if histogram:
-            bins, slopes = histograms(*asked, how, methods=column_names(methods))
-            return BINS.outcome(bins, slopes=frame_records(slopes))
-        return COMPARED.outcome(compare_methods(*asked, how, methods=column_names(methods)))
-
-    _compare(told, places, compare)
+    _compare(told, places, lambda: dp_outcome(source.read(), asked, how))
 
 
 @command
@@ -90,8 +60,6 @@ def sequences(
     told: Summary,
     *,
     source: TableOptions,
-    periods: str = option(..., "Columns of the periods, in their order; declare --domain level=...", metavar="A,B,..."),
-    domains: DomainOptions,
     asked: SequenceRuns,
     how: RunOptions,
     places: OutcomeOptions,
@@ -100,23 +68,9 @@ def sequences(
 
     Example: deid experiment sequences doctors.csv --periods q1,q2,q3 --domain level=0..3 --trends 2,3 --plot e.svg
     """
-
     from deid.experiments.sequences import sequences_outcome
 
-    def compare() -> Outcome:
-        read = functools.cache(source.read)
-        level = domains.dimensions([LEVEL], read)[0]
-        return sequences_outcome(read(), level, column_names(periods), how, asked)
-
-    _compare(told, places, compare)
-
-
-def _pair(source: TableOptions, place: str, roles: SchemaOptions, made_up: bool) -> TablePair:
-    """Return an original and its release, or rows of nobody, ready for questions."""
-    from deid.experiments.cohorts import TablePair, made_up_rows
-
-    truth, release = roles.open(source.table, source), roles.open(place, source, published=True)
-    return TablePair(truth, made_up_rows(truth, release) if made_up else release, made_up)
+    _compare(told, places, lambda: sequences_outcome(source.read(), asked, how))
 
 
 @command
@@ -137,10 +91,11 @@ def conclusions(
 
     Example: deid experiment conclusions patients.csv released.csv --qi age,sex --outcome diagnosis=asthma
     """
-
+    from deid.experiments.cohorts import TablePair
     from deid.experiments.conclusions import conclusions_outcome
 
-    places.show(conclusions_outcome(_pair(source, release, roles, made_up), asked), told)
+    pair = TablePair.opened(source, release, roles, made_up=made_up)
+    show(told, places, conclusions_outcome(pair, asked))
 
 
 @command
@@ -160,12 +115,12 @@ def models(
 
     Example: deid experiment models patients.csv released.csv --qi age,sex,zip --target disease,cost --test later.csv
     """
-
+    from deid.experiments.cohorts import TablePair
     from deid.experiments.models import models_outcome
 
-    pair = _pair(source, release, roles, asked.made_up)
+    pair = TablePair.opened(source, release, roles, made_up=asked.made_up)
     others = None if asked.test is None else roles.open(str(asked.test), source)
-    places.run(told, "training", models_outcome, pair, asked, others)
+    run(told, places, "training", models_outcome, pair, asked, others)
 
 
 @command
@@ -183,7 +138,7 @@ def tables(
     """
     from deid.experiments.tables import tables_outcome
 
-    places.run(told, "making releases", tables_outcome, roles.open(source.table, source), asked)
+    run(told, places, "making releases", tables_outcome, roles.open(source.table, source), asked)
 
 
 @command
@@ -203,7 +158,7 @@ def same_disease(
     from deid.experiments.same_disease import same_disease_outcome
 
     patients, people = (roles.open(place, source) for place in (source.table, population))
-    places.run(told, "comparing", same_disease_outcome, patients, people, cuts)
+    run(told, places, "comparing", same_disease_outcome, patients, people, cuts)
 
 
 @command
@@ -224,7 +179,7 @@ def codes(
 
     frame = source.read()
     linked = persons_linked(source.table, asked.person)
-    places.run(told, "comparing", codes_outcome, frame, asked, column_names(methods), linked=linked)
+    run(told, places, "comparing", codes_outcome, frame, asked, column_names(methods), linked=linked)
 
 
 @command
@@ -242,4 +197,4 @@ def trajectories(
     """
     from deid.experiments.trajectories import trajectories_outcome
 
-    places.run(told, "comparing", trajectories_outcome, source.read(), columns, asked)
+    run(told, places, "comparing", trajectories_outcome, source.read(), columns, asked)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import typer
 
-from deid.base.errors import ConfigError
+from deid.base.files import check_new_folder
 from deid.cli import OutputOptions, Summary, argument, command, in_line, option
-from deid.cli.training_options import CorpusOptions
+from deid.cli.outcomes import read
+from deid.experiments.options import CorpusOptions
 from deid.features.options import FeatureOptions
-from deid.labeling.training import TrainingOptions
+from deid.labeling.training import NewModelOptions, TrainingOptions
 from deid.pipeline.facts import inputs_of
 
 
@@ -20,18 +20,7 @@ def train(
     told: Summary,
     *,
     corpus: CorpusOptions,
-    model: Path = option(..., "New folder for the model.", "--output", "-o", metavar="DIR"),
-    start_from: str | None = option(
-        None,
-        "Start from this model (folder or shipped) and stay near it: for few notes of your own. Features, word lists "
-        "and label scheme are those of that model.",
-        metavar="MODEL",
-    ),
-    rule_languages: str | None = option(
-        None,
-        "Languages whose rules shall work beside the model, commas between; or none. By default none, or those of the "
-        "model to start from.",
-    ),
+    place: NewModelOptions,
     features: FeatureOptions,
     options: TrainingOptions,
 ) -> None:
@@ -42,38 +31,26 @@ def train(
     from deid.io import scan
     from deid.labeling.tagger import load_model, train
 
-    start = None if start_from is None else load_model(start_from)
-    feature_set = features.chosen() if start is None else start.decoder.features
-    if start is not None:
-        options = replace(options, scheme=str(start.description["options"]["scheme"]))
-    if model.exists() and (not model.is_dir() or any(model.iterdir())):
-        raise ConfigError("the model folder exists and is not empty", "name a new folder", str(model))
-    rules = () if rule_languages == "none" else tuple(rule_languages.split(",")) if rule_languages else None
-    if rules is None:
-        rules = start.rules if start else ()
+    start = None if place.start_from is None else load_model(place.start_from)
+    chosen, options = (features.chosen(), options) if start is None else start.going_on(options)
+    check_new_folder(place.model)
 
     def shown(iteration: int, loss: float) -> None:
         done = f"training: iteration {iteration} of {options.rounds}, loss {loss:,.1f}   "
         in_line(done, last=iteration >= options.rounds)
 
     source = scan(corpus.corpus, None)
-    told.begin(model, inputs=inputs_of(source))
+    told.begin(place.model, inputs=inputs_of(source))
     tagger = train(
-        corpus.read(told),
-        feature_set,
-        options,
-        name=model.name,
-        rules=rules,
-        start=start,
-        report=shown,
+        read(told, corpus), chosen, options, name=place.model.name, rules=place.rules(start), start=start, report=shown
     )
-    tagger.save(model)
+    tagger.save(place.model)
     found = tagger.description["corpus"]
     off, spans = found["spans_off_token_borders"], found["spans"]
     told.notes.append(f"{off} of {spans} gold spans ({100 * off / spans:.2f} %) do not lie on token borders")
-    told.places.append(f"model written to {model}")
+    told.places.append(f"model written to {place.model}")
     told.extra["corpus"] = found
-    told.sign(model, root=source.root, results=found)
+    told.sign(place.model, root=source.root, results=found)
 
 
 _MODEL = argument("Model folder.", metavar="MODEL")

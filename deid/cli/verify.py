@@ -6,7 +6,6 @@ import sys
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from deid.base.errors import ConfigError, InputError, OutputError
 from deid.base.files import atomic_files
@@ -16,9 +15,7 @@ from deid.detection.options import RecognizerOptions
 from deid.document import kept
 from deid.io.formats import ReadingOptions
 from deid.pipeline.facts import model_facts, policy_facts
-
-if TYPE_CHECKING:
-    pass
+from deid.pipeline.options import AuditOptions
 
 
 @command
@@ -166,12 +163,7 @@ def audit(
     told: Summary,
     *,
     out: Path = argument("Scrubbed notes: file or folder.", metavar="OUT"),
-    sample: int = option(300, "Notes to draw, at least."),
-    sheet: Path | None = option(None, "Write the notes that are drawn to F, a CSV to fill in."),
-    marks: Path | None = option(None, "The sheet, filled in: state the bound."),
-    strata: str | None = option(None, "Draw by type of note: a column or field, or folder.", metavar="FIELD"),
-    seed: int = option(0, "Another seed draws other notes."),
-    confidence: float = option(0.95, "Confidence of the bound.", metavar="P"),
+    asked: AuditOptions,
     key: KeyOptions,
     reading: ReadingOptions,
 ) -> None:
@@ -186,28 +178,19 @@ def audit(
     from deid.manifest import public_name
     from deid.pipeline.auditing import bound_leaks, draw_notes, read_marks, write_sheet
 
-    if (sheet is None) == (marks is None):
-        raise ConfigError("either --sheet or --marks", "write the sheet first, then give it filled in")
     told.begin(out, key.existing())
     source = replace(reading, any_label=True).scan(out)
-    draw = draw_notes(source, sample, by=strata, seed=seed)
-    told.notes = source.remarks()
-    if draw.unreadable:
-        told.notes.append(f"{draw.unreadable} notes could not be read, so nothing is said of them")
-    drawn = draw.drawn
+    draw = draw_notes(source, asked.sample, by=asked.strata, seed=asked.seed)
+    told.notes = [*source.remarks(), *draw.remarks()]
     types = {kind: kind if public_name(kind) else told.run.name(kind) for kind in draw.sizes}
-    if sheet is not None:
-        write_sheet(sheet, source, draw)
-        told.notes.append(f"{drawn.total()} of {draw.total} notes are drawn, of {len(draw.sizes)} types")
-        told.places.append(f"{sheet}: fill in leaks (and words), then: deid audit {out} --marks {sheet}")
-        told.extra = {"types": {types[kind]: [size, drawn[kind]] for kind, size in draw.sizes.items()}}
-    else:
-        assert marks is not None
-        audit = bound_leaks(source, draw, read_marks(marks), confidence)
+    if asked.sheet is not None:
+        write_sheet(asked.sheet, source, draw)
+        told.notes.append(str(draw))
+        told.places.append(f"{asked.sheet}: fill in leaks (and words), then: deid audit {out} --marks {asked.sheet}")
+        told.extra = {"types": {types[kind]: [size, draw.drawn[kind]] for kind, size in draw.sizes.items()}}
+    elif asked.marks is not None:
+        audit = bound_leaks(source, draw, read_marks(asked.marks), asked.confidence)
         told.notes += audit.sentences()
-        told.extra = {
-            **audit.as_dict(),
-            "types": {types[kind]: list(values) for kind, values in audit.types.items()},
-        }
+        told.extra = {**audit.as_dict(), "types": {types[kind]: list(own) for kind, own in audit.types.items()}}
         print_sections([audit.section()])
     told.sign(out, looked=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -35,7 +34,7 @@ from deid.disclosure.perturbation import microaggregation_groups
 from deid.disclosure.recoding import EVERYTHING
 
 Region = tuple[Ints, Ints]
-_HOW = "How it is done"
+HOW = "How it is done"
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class MethodOptions:
     a hierarchy along it, not at the median. ``jobs`` processes find what one finds.
     """
 
-    PANEL: ClassVar[str] = _HOW
+    PANEL: ClassVar[str] = HOW
     suppression: float = option(0.0, "Share of rows that full-domain methods and --scheme may suppress.", metavar="P")
     rounds: int | None = option(None, "Effort of local recoding: more rounds lose less; by default 1 to 5.")
     seed: int = option(0, "Seed of local recoding.")
@@ -63,29 +62,13 @@ class MethodOptions:
 
 
 @dataclass(frozen=True)
-class MethodChoice:
-    """Which method, and what it is told beside its options."""
-
-    PANEL: ClassVar[str] = _HOW
-    method: str = option(
-        "auto",
-        "auto, local, mondrian, relaxed, optimal, greedy, incognito, bottom-up, top-down, hybrid, r-gather, mdav, kk, "
-        "cells, records or same-disease.",
-    )
-    prefix: str | None = option(None, "For same-disease: columns published as their common beginning.", metavar="A,B")
-    rules_left: int | None = option(None, "Values that mined rules must leave everybody.", metavar="L")
-    target: str | None = option(None, "Outcomes that Mondrian's cuts should tell apart.", metavar="A,B")
-    scheme: Path | None = option(None, "Recode as an earlier release, by its scheme.")
-
-
-@dataclass(frozen=True)
 class MapOptions(MethodOptions):
     """What the map is drawn of."""
 
     ks: Sequence[int] = option((2, 5, 10, 25, 50), "Values of k.", metavar="N,...")
     l: int | None = option(None, "Distinct sensitive values in every class.")  # noqa: E741
-    suppression: float = option(0.05, "Share of rows that full-domain methods may suppress.", metavar="P", panel=_HOW)
-    methods: str = option("local,mondrian,optimal", "Methods, see deid anonymize.", metavar="A,B", panel=_HOW)
+    suppression: float = option(0.05, "Share of rows that full-domain methods may suppress.", metavar="P", panel=HOW)
+    methods: str = option("local,mondrian,optimal", "Methods, see deid anonymize.", metavar="A,B", panel=HOW)
     min_utility: float | None = option(
         None, "Choose the least risk with at least this utility (1 - NCP).", metavar="U", panel="Choices"
     )

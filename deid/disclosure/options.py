@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from deid.base.errors import ConfigError
 from deid.base.options import column_names, named_value, option, refuse_given, size_of
 from deid.table.options import TableOptions
 
 if TYPE_CHECKING:
+    from deid.disclosure.measured_risk import MeasuredRisk
     from deid.disclosure.schema import Schema
     from deid.table.microdata import Microdata
 
@@ -143,6 +145,15 @@ class RoleOptions(PersonsOptions):
 
 
 @dataclass(frozen=True)
+class OtherTables:
+    """What a published table is compared with."""
+
+    PANEL: ClassVar[str] = "Against other tables"
+    population: str | None = option(None, "Table of the population, for --k-map and --presence.", metavar="P")
+    original: str | None = option(None, "Original table, for --kk; also names the kind of recoding.", metavar="O")
+
+
+@dataclass(frozen=True)
 class AttackerOptions:
     """What attackers have beside the table."""
 
@@ -173,6 +184,21 @@ class AttackerOptions:
         None, "Attack this column of diagnosis codes, as deid codes risk does.", metavar="COLUMN"
     )
 
+    def measure(self, release: Microdata, roles: VerifierOptions, table: TableOptions) -> MeasuredRisk:
+        """Read what attackers have, and return what they can do with a release of these roles."""
+        from deid.disclosure.measured_risk import measure_risk
+
+        return measure_risk(
+            release,
+            population=roles.open_beside(self.population, release, table),
+            population_size=self.population_size,
+            earlier=None if self.earlier is None else roles.open(self.earlier, table, published=True),
+            known=roles.open_beside(self.known, release, table),
+            threshold=self.threshold,
+            mined=None if self.mined is None else roles.open(self.mined, table),
+            expected=self.expected,
+        )
+
 
 @dataclass(frozen=True)
 class ExpertOptions:
@@ -184,3 +210,8 @@ class ExpertOptions:
     assume: tuple[str, ...] = option((), "A further assumption (repeatable).", metavar="TEXT")
     policy: str | None = option(None, "Policy of the notes that go along.", metavar="NAME|FILE")
     key_file: Path | None = option(None, "Key in hex; else the variable DEID_KEY, else ~/.config/deid/key.")
+
+    def __post_init__(self) -> None:
+        """Refuse what is said of no report."""
+        if self.check_report is None and self.expert_report is None and (self.assume or self.policy):
+            raise ConfigError("--assume and --policy are for the report", "add --expert-report F")

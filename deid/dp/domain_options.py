@@ -13,13 +13,16 @@ from deid.base.errors import ConfigError, require
 from deid.base.files import read_toml
 from deid.base.late import pd
 from deid.base.options import again, column_names, named_value, option
+from deid.base.plots import write_plot
 from deid.dp.domain import TO_DECLARE, Dimension, declare
+from deid.dp.options import PlotOptions
 from deid.table.microdata import check_columns
 
 if TYPE_CHECKING:
     from deid.dp.events import Events
     from deid.dp.methods import CubePlan
     from deid.dp.options import JoinedTableOptions
+    from deid.dp.release import CubeRelease
     from deid.dp.sequence_release import SequenceRelease
     from deid.dp.sequences import SequencePlan
 
@@ -217,6 +220,77 @@ class CubeOptions(DomainOptions):
         )  # fmt: skip
 
 
+INTERVALS: Any = option(None, "Level of the intervals; the release's by default.", metavar="P")
+
+
+@dataclass(frozen=True)
+class CubeQuestion(PlotOptions):
+    """What a released cube is asked, and the plot of the answer."""
+
+    dims: str = option("", "Columns of the table; none for the total, or for one curve.", metavar="A,B,...")
+    where: tuple[str, ...] = option(
+        (), "Condition: A, A,B or A..B; may be given several times.", metavar="COLUMN=CELLS"
+    )
+    level: float | None = INTERVALS
+    sampling: bool = option(False, "Intervals cover that the rows are a sample of others, not the noise alone.")
+
+    @property
+    def conditions(self) -> dict[str, str]:
+        """The conditions by column."""
+        return dict(map(parse_condition, self.where))
+
+
+@dataclass(frozen=True)
+class SliceQuestion(CubeQuestion):
+    """A slice or a roll-up that a released cube is asked for."""
+
+    share: str | None = option(None, "Tell the cells of this column as shares of their sum.", metavar="COLUMN")
+
+    def ask(self, release: CubeRelease) -> pd.DataFrame:
+        """Return the answer, and write its plot; see `deid.dp.release.CubeRelease.slice`, also for errors."""
+        from deid.dp.plots import plot_bins
+
+        dims = column_names(self.dims)
+        frame = release.slice(dims, self.conditions, self.level, sampling=self.sampling, share=self.share)
+        write_plot(self.plot, lambda: plot_bins(frame, "count" if self.share is None else "share", dims))
+        return frame
+
+
+@dataclass(frozen=True, kw_only=True)
+class SurvivalQuestion(CubeQuestion):
+    """Curves of survival that a released cube is asked for."""
+
+    time: str = option(..., "Column of the time to the event, or to when a patient was last seen.", metavar="COLUMN")
+    event: str = option(
+        ..., "Column that tells which it was, and its cells that are the event.", metavar="COLUMN=CELLS"
+    )
+    sampling: bool = again(CubeQuestion, "sampling", True)
+
+    def ask(self, release: CubeRelease) -> pd.DataFrame:
+        """Return the curves, and write their plot; see `deid.dp.survival.survival`, also for errors."""
+        from deid.dp.plots import plot_survival
+        from deid.dp.survival import survival
+
+        by = column_names(self.dims)
+        frame = survival(
+            release, self.time, *parse_condition(self.event), by=by, where=self.conditions, level=self.level,
+            sampling=self.sampling,
+        )  # fmt: skip
+        write_plot(self.plot, lambda: plot_survival(frame, self.time, by))
+        return frame
+
+
+@dataclass(frozen=True)
+class DrawnRows:
+    """Which made-up rows are drawn from a release."""
+
+    rows: int | None = option(None, "How many rows; as many as the release says by default.")
+    seed: int = option(0, "Equal seeds give equal rows.")
+    never: tuple[str, ...] = option(
+        (), "Cells that no row may have together; may be given several times.", metavar="COLUMN=CELLS&COLUMN=CELLS"
+    )
+
+
 _SLOPES = "For --slopes"
 
 
@@ -244,6 +318,7 @@ class PrefixQuestion:
     )
     step: float = option(0.5, "Slopes of less than X either way are zero.", panel=_SLOPES)
     slope: str = option("average", "average or regression.", panel=_SLOPES)
+    level: float | None = INTERVALS
 
     def __post_init__(self) -> None:
         asked = (self.prefix, self.length, self.ever, self.then, self.slopes)
@@ -257,19 +332,19 @@ class PrefixQuestion:
         """Whether it is about whole sequences, not their beginnings."""
         return any(one is not None for one in (self.slopes, self.ever, self.then))
 
-    def ask(self, release: SequenceRelease, level: float | None) -> pd.DataFrame:
+    def ask(self, release: SequenceRelease) -> pd.DataFrame:
         """Return the answer; see the methods of `deid.dp.sequence_release.SequenceRelease`, also for errors."""
         if self.slopes is not None:
-            return release.slopes(self.slopes, values=self.values, step=self.step, slope=self.slope, level=level)
+            return release.slopes(self.slopes, values=self.values, step=self.step, slope=self.slope, level=self.level)
         if self.length is not None:
-            return release.prefixes(self.length, level, predict=self.predict)
+            return release.prefixes(self.length, self.level, predict=self.predict)
         if self.ever is not None:
-            return release.ever(column_names(self.ever), self.within, level)
+            return release.ever(column_names(self.ever), self.within, self.level)
         if self.then is not None:
             pair = column_names(self.then)
             require(len(pair) == 2, "--then takes two levels", "for example: --then 1,3")
-            return release.then(pair[0], pair[1], self.within, level=level)
-        return release.prefix(column_names(self.prefix), level, predict=self.predict)
+            return release.then(pair[0], pair[1], self.within, level=self.level)
+        return release.prefix(column_names(self.prefix), self.level, predict=self.predict)
 
 
 LEVEL = "level"

@@ -20,7 +20,7 @@ import math
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from deid.dp.boxes import Boxes
 from deid.dp.budget import Ledger
 from deid.dp.costs import Cost, Rho, draw, half_width_of, split, variance_of
 from deid.dp.domain import Dimension, count_cells
+from deid.dp.domain_options import DrawnRows, parse_condition
 from deid.dp.graphical import fit_graphical, narrow
 from deid.dp.marginals import Axes, Marginal
 from deid.dp.mixture import apportion, apportion_groups, fit_mixture
@@ -278,6 +279,40 @@ class ReleaseDistance:
     slice: str
     share: float
     """Half the sum of the absolute differences of shares: the share of rows in other cells than the release says."""
+
+
+@dataclass(frozen=True)
+class MadeUpRows:
+    """Made-up rows, and what is said of them."""
+
+    table: pd.DataFrame = field(repr=False)
+    release: CubeRelease | SequenceRelease = field(repr=False)
+    distances: Sequence[ReleaseDistance] = ()
+    """To a cube, by measured table."""
+
+    @classmethod
+    def drawn(cls, release: CubeRelease | SequenceRelease, asked: DrawnRows) -> MadeUpRows:
+        """Draw the rows that are asked for; errors are those of `synthesize`."""
+        never = [dict(parse_condition(part.strip()) for part in one.split("&")) for one in asked.never]
+        table = synthesize(release, rows=asked.rows, seed=asked.seed, never=never)
+        if isinstance(release, CubeRelease) and len(table):
+            return cls(table, release, release_distances(release, table))
+        return cls(table, release)
+
+    def sentences(self) -> list[str]:
+        """Return what must be said beside them."""
+        told = [f"{len(self.table)} rows of nobody; what the release does not show is not in them"]
+        left_out = [own.name for own in dimensions_of(self.release) if own.name not in self.table]
+        if left_out:
+            told.append(f"not in any measured table, so left out: {', '.join(left_out)}")
+        if not self.release.private:
+            told.append(str(self.release.metadata["noise"]))
+        return [*told, say_distances(self.distances)] if self.distances else told
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        told = {"rows": len(self.table), "columns": list(self.table), "private": self.release.private}
+        return told | ({"distance_to_release": list(map(asdict, self.distances))} if self.distances else {})
 
 
 def release_distances(release: CubeRelease, synthetic: pd.DataFrame) -> list[ReleaseDistance]:

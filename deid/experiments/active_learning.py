@@ -149,9 +149,8 @@ def active_learning(setup: TrialSetup, options: QueueOptions, *, start: str | No
         raise ConfigError("two documents have the same id", "give each document an id of its own")
     require(bool(setup.test), "there is no document to score", "name a test set")
     if start is not None:
-        model = load_model(start)
-        options_ = dataclasses.replace(setup.options, scheme=str(model.description["options"]["scheme"]))
-        setup = dataclasses.replace(setup, features=model.decoder.features, options=options_)
+        features, how = load_model(start).going_on(setup.options)
+        setup = dataclasses.replace(setup, features=features, options=how)
     asked = [(queue, setup.options.seed + i) for i in range(options.seeds) for queue in (RANDOM, *options.queues)]
     playing = partial(_Simulation, dataclasses.replace(setup, report=None), options, start)
     rows: list[dict[str, Any]] = []

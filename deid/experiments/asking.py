@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from deid.base.errors import ConfigError
 from deid.base.options import option
+from deid.dp.domain_options import DomainOptions
 from deid.experiments.outcome import RUNS
 
 
@@ -80,11 +81,32 @@ class SafeHarborCuts:
     zips: str = option("", "Columns that Safe Harbor cuts to three digits.", metavar="A,B")
 
 
-@dataclass(frozen=True)
-class SequenceRuns:
+@dataclass(frozen=True, kw_only=True)
+class MethodRuns(DomainOptions):
+    """Which methods of cubes are compared, and on which slices; `thresholds` and `histogram` ask for other figures."""
+
+    PANEL: ClassVar[str] = RUNS
+    dims: str = option(..., "Columns.", metavar="A,B,...", panel="")
+    slices: tuple[str, ...] = option(
+        ..., "A slice to compare on; may be given several times.", "--slice", metavar="A,B", panel=""
+    )
+    methods: str = option(
+        "marginals,privtree,forest,cells,cells-clamped,dpcube,dpcube-paper",
+        "Methods of deid cube; even is always compared.",
+        metavar="A,B,...",
+    )
+    thresholds: bool = option(False, "Sweep DPCube's gains and thresholds instead of methods.", "--sweep-thresholds")
+    histogram: bool = option(False, "Show the counts of every bin of the slices, and their slopes.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequenceRuns(DomainOptions):
     """What is compared of releases of sequences."""
 
     PANEL: ClassVar[str] = RUNS
+    periods: str = option(
+        ..., "Columns of the periods, in their order; declare --domain level=...", metavar="A,B,...", panel=""
+    )
     methods: str = option("tree,markov,tree-paper", "Methods; even and zero are always compared.", metavar="A,B,...")
     trends: Sequence[int] = option(
         (), "Also count falling, steady and rising sequences over N periods.", metavar="N,..."

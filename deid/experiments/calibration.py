@@ -22,11 +22,13 @@ import numpy as np
 
 from deid.base.errors import ConfigError
 from deid.base.reports import Section
+from deid.detection.dial import Dial
 from deid.detection.recognizers import LazyRecognizer
 from deid.document import Document, Failure, kept
 from deid.evaluation.comparison import LEVEL, intervals, resampled_totals
 from deid.evaluation.proportions import design_effect, effective_words, lower_bound
 from deid.evaluation.scores import touched, word_bounds
+from deid.experiments.gold import CalibrationOptions
 from deid.pipeline.workers import process
 
 DIALS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
@@ -297,6 +299,14 @@ def describe(calibration: Calibration) -> list[str]:
             f"{half.leaks:.2f} PHI words left per note"
         )
     return said
+
+
+def measured_dial(result: Calibration, recognizer: LazyRecognizer, gold: CalibrationOptions) -> Dial:
+    """Return the chosen dial for the model that it was measured with, and what was measured."""
+    chosen = result.chosen
+    told = {"target": result.target, "confidence": result.confidence, "bound": chosen.bound}
+    figures = {"rules": gold.rules, "language": gold.language, "documents": result.documents, **asdict(chosen)}
+    return Dial(chosen.dial, recognizer.fingerprint(), {**told, "gold": figures})
 
 
 def calibration_section(result: Calibration) -> Section:

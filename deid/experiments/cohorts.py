@@ -14,8 +14,10 @@ import numpy as np
 
 from deid.base.errors import ConfigError
 from deid.base.late import pd
+from deid.disclosure.options import SchemaOptions
 from deid.disclosure.queries import PublishedColumn, Query, closed_ends
 from deid.table.microdata import Microdata, check_columns
+from deid.table.options import TableOptions
 
 _SPAN = re.compile(r"^(-?[0-9.]+)-(-?[0-9.]+)$")
 _CONDITION = re.compile(r"\s*(.+?)\s*(<=|>=|=|<|>)\s*(.+?)\s*")
@@ -90,6 +92,12 @@ class TablePair:
     release: Microdata
     made_up: bool = False
     _columns: dict[str, PublishedColumn] = field(default_factory=dict, init=False, repr=False)
+
+    @classmethod
+    def opened(cls, table: TableOptions, release: str, roles: SchemaOptions, *, made_up: bool) -> TablePair:
+        """Read a table, and its release or rows of nobody."""
+        truth, rows = roles.open(table.table, table), roles.open(release, table, published=True)
+        return cls(truth, made_up_rows(truth, rows) if made_up else rows, made_up)
 
     def __post_init__(self) -> None:
         original, release = closed_ends(self.original, self.release)

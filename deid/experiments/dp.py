@@ -16,16 +16,20 @@ import numpy.typing as npt
 
 from deid.base.errors import ConfigError
 from deid.base.late import pd
+from deid.base.options import column_names
 from deid.base.plots import COLOURS, Figure, new_figure
-from deid.base.reports import frame_section
+from deid.base.reports import frame_records, frame_section
+from deid.dp.counting import rows_of
 from deid.dp.cube import plan_cube
 from deid.dp.domain import Dimension
+from deid.dp.domain_options import parse_slices
 from deid.dp.dpcube import dpcube
 from deid.dp.marginals import Axes
 from deid.dp.methods import METHODS, Rows, measure
 from deid.dp.trend import average_slope, regression_slope
 from deid.dp.unit import PrivacyUnit
-from deid.experiments.outcome import Form, RunOptions, frame_of
+from deid.experiments.asking import MethodRuns
+from deid.experiments.outcome import Form, Outcome, RunOptions, frame_of
 
 THRESHOLDS: dict[str, tuple[float, ...]] = {
     "printed": (0.1, 0.5, 1.0, 2.0),
@@ -313,6 +317,18 @@ BINS = Form(
     "Counts over bins, a panel a release",
     "bins",
 )
+
+
+def dp_outcome(frame: pd.DataFrame, asked: MethodRuns, how: RunOptions) -> Outcome:
+    """Compare methods on the rows of a table, sweep thresholds or show bins, and return tables and plot."""
+    dimensions = asked.dimensions(column_names(asked.dims), lambda: frame)
+    given = rows_of(frame, dimensions), dimensions, parse_slices(asked.slices)[0], how
+    if asked.thresholds:
+        return SWEPT.outcome(sweep_thresholds(*given))
+    if asked.histogram:
+        bins, slopes = histograms(*given, methods=column_names(asked.methods))
+        return BINS.outcome(bins, slopes=frame_records(slopes))
+    return COMPARED.outcome(compare_methods(*given, methods=column_names(asked.methods)))
 
 
 def _summed(bins: pd.DataFrame) -> pd.DataFrame:

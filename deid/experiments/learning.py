@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
-
 import numpy as np
 
 from deid.base.errors import ConfigError
 from deid.base.late import pd
+from deid.experiments.options import CurveOptions
 from deid.experiments.trials import Trial, TrialSetup, figures, score
 from deid.labeling.tagger import load_model
 
@@ -16,13 +14,7 @@ STARTS: dict[str, str] = {"scratch": "from scratch", "model": "from a model"}
 """Values of the column ``start``, and what they are called."""
 
 
-def learning_curve(
-    setup: TrialSetup,
-    *,
-    sizes: Sequence[int] = (10, 20, 50, 100, 200, 500),
-    start: str | None = None,
-    repeats: int = 1,
-) -> pd.DataFrame:
+def learning_curve(setup: TrialSetup, asked: CurveOptions) -> pd.DataFrame:
     """Train on more and more documents and score each tagger on the same test documents.
 
     The documents of a size are the first of a random order, so that each size holds the smaller ones.
@@ -31,14 +23,10 @@ def learning_curve(
     ----------
     setup : TrialSetup
         Documents to draw from; without a test set, those that the largest size leaves are scored. Its features are for
-        trainings from scratch; with ``start``, both kinds use the features of that model.
-    sizes : sequence of int
-        Numbers of documents.
-    start : str, optional
-        A shipped model's name or a model folder: each size is trained from scratch and from this model, and the model
-        itself is scored as size 0.
-    repeats : int
-        Random orders; order ``r`` has the setup's seed ``+ r``.
+        trainings from scratch; from a model on, both kinds use the features of that model.
+    asked : CurveOptions
+        With a model to start from each size is trained from scratch and from this model, and the model itself is
+        scored as size 0. Order ``r`` of the random orders has the setup's seed ``+ r``.
 
     Returns
     -------
@@ -52,18 +40,18 @@ def learning_curve(
         When a size cannot be drawn, or nothing is left to score.
     """
     documents, test, features, options = setup.documents, setup.test, setup.features, setup.options
-    wanted = sorted(set(sizes))
-    if not wanted or wanted[0] < 1 or wanted[-1] > len(documents) or repeats < 1:
+    wanted = sorted(set(asked.sizes))
+    if not wanted or wanted[0] < 1 or wanted[-1] > len(documents) or asked.repeats < 1:
         raise ConfigError("the sizes cannot be drawn", f"give numbers from 1 to {len(documents)}")
     if test is None and wanted[-1] == len(documents):
         raise ConfigError("no document is left to score", "name a test set or a smaller largest size")
-    model = None if start is None else load_model(start)
+    model = None if asked.start_from is None else load_model(asked.start_from)
     if model is not None:
-        features = model.decoder.features
-        options = dataclasses.replace(options, scheme=str(model.description["options"]["scheme"]))
+        features, options = model.going_on(options)
+    starts = {"scratch": None} | ({} if model is None else {"model": asked.start_from})
     pool = setup.pool
     plan: list[tuple[dict[str, str | float], Trial | None]] = []
-    for repeat in range(repeats):
+    for repeat in range(asked.repeats):
         order = np.random.default_rng(setup.seed + repeat).permutation(len(documents)).tolist()
         scored = sorted(order[wanted[-1] :]) if test is None else list(range(len(documents), len(pool)))
         if model is not None:
@@ -75,8 +63,8 @@ def learning_curve(
             )
         for size in wanted:
             chosen = tuple(sorted(order[:size]))
-            for name in ("scratch", "model") if start else ("scratch",):
-                trial = Trial(chosen, tuple(scored), features, options, start=start if name == "model" else None)
+            for name, start in starts.items():
+                trial = Trial(chosen, tuple(scored), features, options, start=start)
                 plan.append(({"start": name, "documents": size, "repeat": repeat}, trial))
     outcomes = setup.run([trial for _, trial in plan if trial is not None])
     rows = []

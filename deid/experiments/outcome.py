@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from deid.base.errors import require
+from deid.base.files import check_folder, write_bytes
 from deid.base.late import pd
 from deid.base.options import option
-from deid.base.plots import Figure
+from deid.base.plots import Figure, check_plot, write_plot
 from deid.base.reports import Section, frame_records
 from deid.dp.noise import SeededNoise
 
@@ -56,6 +58,31 @@ class Outcome:
     rows: pd.DataFrame
     values: Mapping[str, Any]
     draw: Callable[[], Figure] | None = None
+
+
+@dataclass(frozen=True)
+class OutcomeOptions:
+    """Where the outcome of an experiment goes beside standard output and ``--json``."""
+
+    output: Path | None = option(None, "Write the rows as CSV.", "--output", "-o")
+    report: Path | None = option(None, "Write tables and plot as a web page.")
+    plot: Path | None = option(None, "Write the plot (.svg or .png).")
+
+    def __post_init__(self) -> None:
+        """Refuse a file that cannot be written before hours of training rather than after them."""
+        check_plot(self.plot)
+        for file in filter(None, (self.output, self.report)):
+            check_folder(file)
+
+    def write(self, outcome: Outcome) -> None:
+        """Write what is asked for."""
+        from deid.base.reports import write_page
+
+        if self.output is not None:
+            write_bytes(self.output, outcome.rows.to_csv(index=False).encode(), private=False, replace=True)
+        if self.report is not None:
+            write_page(self.report, outcome.title, outcome.sections, [outcome.draw()] if outcome.draw else [])
+        write_plot(self.plot, outcome.draw)
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,15 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from deid.base.files import write_bytes
+from deid.base.files import check_new_folder, output_error, try_folder, write_bytes
 from deid.base.late import pd
+from deid.base.private_folder import PrivateFolder
 from deid.base.reports import Section, write_results
 from deid.experiments.reproduce import Command, FindingVerdict, PaperItem
 
@@ -49,6 +51,28 @@ class Reproduced:
         parts = [{"statement": text, "so": bool(good)} for text, good in verdict.parts]
         figures = [{"figure": one.what, "printed": one.printed, "here": one.ours} for one in verdict.figures]
         return {**about, "parts": parts, "figures": figures, "verdict": str(verdict)}
+
+
+@contextmanager
+def working_folder(output: Path | None) -> Iterator[Path]:
+    """Yield the folder to work in, tried before the work: the output, else a temporary one.
+
+    Raises
+    ------
+    OutputError
+        When the output is there and not empty, or nothing can be written.
+    """
+    try:
+        if output is None:
+            with PrivateFolder() as hidden:
+                yield Path(hidden).resolve()
+        else:
+            check_new_folder(output)
+            output.mkdir(parents=True, exist_ok=True)
+            try_folder(output)
+            yield output.resolve()
+    except OSError as error:
+        raise output_error(error).at("the folder of temporary files" if output is None else str(output)) from None
 
 
 class Runs:
@@ -97,6 +121,23 @@ class Runs:
         said = [f"Finding: {item.finding}", str(verdict), *([form] if self.quick else []), *self._said(item)]
         section = Section(title, ("figure", "printed", "here"), rows, "\n".join(said))
         return Reproduced(item, [section], verdict, plots)
+
+    def sentences(self, shown: Sequence[Reproduced]) -> list[str]:
+        """Return what must be said of items that were reproduced."""
+        told = [f"{name}: a command failed, so there is no verdict" for name in self.failed]
+        figures = self.as_dict(shown)
+        hold = f"{figures['hold']} of {figures['judged']} findings hold wholly"
+        return [*told, f"{hold}, {self.cpu_seconds:.0f} CPU s"]
+
+    def as_dict(self, shown: Sequence[Reproduced]) -> dict[str, Any]:
+        """Return items that were reproduced as JSON values."""
+        return {
+            "quick": self.quick,
+            "items": [one.as_dict() for one in shown],
+            "hold": sum(one.holds is True for one in shown),
+            "judged": sum(one.holds is not None for one in shown),
+            "cpu_seconds": round(self.cpu_seconds, 1),
+        }
 
     def _said(self, item: PaperItem) -> list[str]:
         """Return the commands as a user would give them, from the item's folder and with the data's place in short."""

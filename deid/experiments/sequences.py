@@ -19,6 +19,7 @@ from deid.base.options import column_names
 from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import Section, frame_records, frame_section
 from deid.dp.domain import Dimension
+from deid.dp.domain_options import LEVEL
 from deid.dp.noise import Noise
 from deid.dp.prefix_tree import grow
 from deid.dp.sequence_models import TreeModel
@@ -283,25 +284,15 @@ _NOTE = "Means over runs with seeded test noise. These figures compare with true
 _ROWS = "Rows of the table as they are: NOT private. Levels are numbered from 0 in the order of their domain."
 
 
-def sequences_outcome(
-    frame: pd.DataFrame,
-    level: Dimension,
-    periods: Sequence[str],
-    how: RunOptions,
-    asked: SequenceRuns,
-) -> Outcome:
+def sequences_outcome(frame: pd.DataFrame, asked: SequenceRuns, how: RunOptions) -> Outcome:
     """Compare methods on the complete sequences of a table: lengths, and trends and the cost of persons where asked.
 
     Parameters
     ----------
     frame : pandas.DataFrame
         A row a sequence.
-    level : Dimension
-        The declared levels of a period.
-    periods : sequence of str
-        Columns in their order.
-    how : RunOptions
     asked : SequenceRuns
+    how : RunOptions
 
     Returns
     -------
@@ -313,6 +304,7 @@ def sequences_outcome(
     ConfigError
         When a column is missing, or fewer sequences are complete than are to be drawn.
     """
+    level, periods = asked.dimensions([LEVEL], lambda: frame)[0], column_names(asked.periods)
     check_columns(frame, [*periods, *([asked.person] if asked.person else [])])
     codes = np.stack([level.codes(frame[name]) for name in periods], axis=1)
     complete = np.asarray((codes >= 0).all(axis=1))

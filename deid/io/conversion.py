@@ -10,8 +10,8 @@ from typing import Self
 
 from deid.base.errors import ConfigError, LabelError
 from deid.document import Document, Failure, Tally, failure_of
-from deid.io import FORMATS, Writer, check_output, check_suffix, open_writer, scan
-from deid.io.formats import CollectionFormat, Format, Options
+from deid.io import FORMATS, Writer, check_output, check_suffix, open_writer
+from deid.io.formats import CollectionFormat, ConversionOptions, Format, Options, ReadingOptions
 from deid.io.reading import Source, get_format
 from deid.io.span_checks import allowed
 from deid.phi import LABEL_SETS, find_label, map_labels, map_used_labels, shown_label
@@ -60,13 +60,9 @@ class Conversion(Tally):
 def convert(
     in_path: Path | str,
     out_path: Path,
-    format: str,
+    asked: ConversionOptions,
+    options: ReadingOptions | None = None,
     *,
-    from_format: str | None = None,
-    options: Options | None = None,
-    map_to: str | None = None,
-    map_from: str | None = None,
-    drop_unmapped: bool = False,
     watch: Callable[[Items], Iterable[Document | Failure]] = iter,
 ) -> Conversion:
     """Read documents in one format and write them in another, in UTF-8.
@@ -75,16 +71,11 @@ def convert(
     ----------
     in_path, out_path : Path
         ``out_path`` must be new or an empty folder.
-    format, from_format : str
-        Names of formats; the second is sniffed when not given.
-    options : Options, optional
+    asked : ConversionOptions
+        Labels are mapped to no label set only where the target format is not closed to some. Documents fail whose
+        labels have no place in the target, unless those are to be left out.
+    options : ReadingOptions, optional
         How to read; ``any_label`` is for writing too, and ``output_encoding`` (empty: UTF-8) for writing alone.
-    map_to : str, optional
-        Label set to map the labels to. Without it they are mapped only where the target format is closed to some.
-    map_from : str, optional
-        Label set of the input, where its labels alone do not tell it.
-    drop_unmapped : bool
-        Leave out spans whose label has no place in the target; otherwise their documents fail.
     watch : callable
         Wraps the stream of documents, for progress.
 
@@ -98,13 +89,13 @@ def convert(
     DeidError
         Paths, formats, label sets or the encoding cannot be used, or a collection could not be written at all.
     """
-    options = options or Options()
-    target = get_format(format, FORMATS)
+    options = options or ReadingOptions()
+    target = get_format(asked.to, FORMATS)
     check_output(Path(in_path), out_path)
-    source = scan(in_path, from_format, options)
+    source = options.scan(in_path)
     check_suffix(source.single, source.format, out_path, target, FORMATS.values())
     result = Conversion(source=source.format.name, target=target.name, remarks=source.remarks())
-    mapping = _mapping(source, target, options, map_to, map_from, result)
+    mapping = _mapping(source, target, options, asked.map, asked.map_from, result)
     same = source.format.name == target.name
     for place, part, single in _parts(source, target, out_path):
         writing = replace(
@@ -114,7 +105,7 @@ def convert(
         )
         done = result.documents + len(result.failures)
         with open_writer(place, target.name, writing, single=single) as writer:
-            result.write(watch(part.documents(done + 1)), writer, mapping, target, drop_unmapped)
+            result.write(watch(part.documents(done + 1)), writer, mapping, target, asked.drop_unmapped)
     return result.told()
 
 

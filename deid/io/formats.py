@@ -96,6 +96,22 @@ class ReadingOptions(Options):
         return scan(place, self.format, self)
 
 
+@dataclass(frozen=True)
+class TargetOptions:
+    """In which format notes are written, and with which labels."""
+
+    to: str = option(..., "Format to write (docs/formats.md lists them).", metavar="F")
+    map: str | None = option(None, "Map the labels to this label set; the losses are told.", metavar="SET")
+    drop_unmapped: bool = option(False, "Leave out spans whose label has no place in the target.")
+
+
+@dataclass(frozen=True)
+class ConversionOptions(TargetOptions):
+    """Into which format notes are converted, and what becomes of their labels."""
+
+    map_from: str | None = option(None, "Label set of IN, if its labels do not tell it.", metavar="SET")
+
+
 class Sink(Protocol):
     """Takes the documents of one collection in turn."""
 

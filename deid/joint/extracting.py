@@ -16,7 +16,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import ConfigError, require
+from deid.base.errors import ConfigError
 from deid.base.late import pd
 from deid.base.spool import DiskMap, Spool
 from deid.detection import Recognizer
@@ -34,7 +34,7 @@ from deid.linkage.linking import DOUBTFUL, PERSON
 from deid.linkage.look_alikes import LookAlikes, count_look_alikes
 from deid.pipeline.files import Watch, require_annotations, results
 from deid.pipeline.known_people import read_people
-from deid.pipeline.options import NoteOptions
+from deid.pipeline.options import ViewOptions
 from deid.pipeline.patients import Patients
 from deid.reading.languages import DEFAULT_LANGUAGE
 from deid.table.cell_text import text_list
@@ -93,13 +93,17 @@ class Extraction:
     """What found PHI in the last round."""
     joined: Sequence[str] = field(default=(), repr=False)
     """The person of each row of the table that was linked with the notes."""
+    table: pd.DataFrame | None = field(default=None, repr=False)
+    """That table."""
+    on: str = ""
+    """Its key, which the view has too."""
 
     @property
     def view(self) -> IdentifierView:
         """The view in memory."""
         return self.rows.whole()
 
-    def write(self, path: Path, table: pd.DataFrame | None = None, on: str = "") -> WrittenView:
+    def write(self, path: Path) -> WrittenView:
         """Write the view and its provenance beside it, with the columns of the table that was linked, if one was.
 
         Raises
@@ -109,10 +113,10 @@ class Extraction:
         OutputError
             When a file cannot be written.
         """
-        if table is None:
+        if self.table is None:
             self.rows.write(path)
             return WrittenView(self, self.rows.filled, self.rows.nameless, self.rows.look_alikes())
-        view, linked, unmatched = join_table(self.view, table, on, self.joined)
+        view, linked, unmatched = join_table(self.view, self.table, self.on, self.joined)
         view.write(path)
         nameless = int(view.frame.reindex(columns=["name", "mrn"]).isna().all(axis=1).sum())
         filled = {c: int(view.frame[c].notna().sum()) for c in view.frame.columns[2:]}
@@ -201,13 +205,9 @@ class _Reading:
 
 def extract_files(
     source: Source,
-    options: NoteOptions | None = None,
+    options: ViewOptions | None = None,
     *,
-    by: str = "person",
-    rounds: int = 2,
-    link: str = "exact",
     table: pd.DataFrame | None = None,
-    on: str = "",
     jobs: int = 1,
     watch: Watch = iter,
 ) -> Extraction:
@@ -216,16 +216,11 @@ def extract_files(
     Parameters
     ----------
     source : Source
-    options : NoteOptions, optional
-        What finds PHI; with the documents' own annotations one round is all.
-    by : str
-        ``person`` or ``note``: what a row is.
-    rounds : int
-        Most rounds; 1 does without what the view knows.
-    link : str
-        How notes are linked to persons: ``exact`` or ``model`` (`deid.linkage.linking.LinkOptions`).
+    options : ViewOptions, optional
+        What finds PHI, and what a row is; with the documents' own annotations one round is all.
     table : pandas.DataFrame, optional
-        Rows that are linked too; their identifiers are looked for in the notes of their persons. ``on`` is its key.
+        Rows that are linked too, instead of those that the options name; their identifiers are looked for in the notes
+        of their persons.
     jobs, watch
         See `deid.pipeline.scrub_files`.
 
@@ -237,10 +232,10 @@ def extract_files(
     Raises
     ------
     ConfigError
-        When ``rounds`` is less than 1, there are no cues for the language, or notes cannot be linked so.
+        When there are no cues for the language, or notes cannot be linked so.
     """
-    require(rounds >= 1, "the number of rounds must be at least 1", "such as --rounds 2")
-    said = options or NoteOptions()
+    said = options or ViewOptions()
+    table, on = said.joined() if table is None else (table, said.on or "")
     if said.gold:
         require_annotations(source, "extract", "detect")
     people, language = read_people(said), said.language or DEFAULT_LANGUAGE
@@ -257,20 +252,21 @@ def extract_files(
         read = Spool(_written, _read)
         for _, note in kept(watch(results(source, work, jobs)), failures):
             read.add(note)
-        who = link_notes(read.mapped(partial(_weakened, weaker=weaker)), method=link, table=table, on=on)
+        who = link_notes(read.mapped(partial(_weakened, weaker=weaker)), method=said.link, table=table, on=on)
         weaker = _weaker(read, who, weaker)
         notes = read.mapped(partial(_weakened, weaker=weaker))
         counted, same = _round(notes, before, who)
         ran.append(counted)
-        if recognizer is None or len(ran) == rounds or same:
+        if recognizer is None or len(ran) == said.rounds or same:
             break
         before = notes
         identifiers, of = _learnt(notes, who, listed, table)
         known = KnownRecognizer(identifiers, Patients(table=of).of, people.fields, language, alike=similar_names)
         recognizer = build_recognizer(said, known)
     contradicted = Counter(column for own in weaker.values() for column, _ in own)
-    view = ExtractedView(notes, who.notes, by)
-    return Extraction(view, len(notes), tuple(ran), dict(sorted(contradicted.items())), failures, recognizer, who.rows)
+    view = ExtractedView(notes, who.notes, said.by)
+    told = dict(sorted(contradicted.items()))
+    return Extraction(view, len(notes), tuple(ran), told, failures, recognizer, who.rows, table, on)
 
 
 def _written(note: NoteFacts) -> list[object]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from deid.base.draws import draw
 from deid.base.errors import ConfigError, ModelError, OutputError, require
+from deid.base.files import check_new_folder
 from deid.base.resources import resource_folder
 from deid.document import Document, Span
 from deid.features import FeatureSet
@@ -98,6 +99,10 @@ class Tagger:
         """
         weights = rename_labels(self.decoder.weights, categories)
         return dataclasses.replace(self, decoder=Decoder(weights, self.decoder.features), crfsuite=None, rescorer=None)
+
+    def going_on(self, options: TrainingOptions) -> tuple[FeatureSet, TrainingOptions]:
+        """Return features and options of a training that starts from this model: features and scheme are its own."""
+        return self.decoder.features, dataclasses.replace(options, scheme=str(self.description["options"]["scheme"]))
 
     def label(self, text: str) -> tuple[list[str], np.ndarray, np.ndarray]:
         """Return the labels of the labelled tokens, and their starts and ends in ``text``; shape (n_items,)."""
@@ -223,8 +228,7 @@ class Tagger:
         OutputError
             When the folder exists and is not an empty folder, or cannot be written.
         """
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise OutputError("the model folder exists and is not empty", "name a new folder", str(folder))
+        check_new_folder(folder)
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix=".model-", dir=folder.parent) as name:

@@ -6,7 +6,8 @@ import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from deid.labeling.sampling import keep_random_o, keep_window
 from deid.labeling.schemes import misaligned, spans_to_labels
 from deid.labeling.weights import Weights
 from deid.reading.line_ends import unified_document
+
+if TYPE_CHECKING:
+    from deid.labeling.tagger import Tagger
 
 ALGORITHMS = ("sgd", "lbfgs", "memm", "maxent", "svm", "tree", "naive-bayes")
 """What `deid.labeling.learners.LEARNERS` holds."""
@@ -38,6 +42,30 @@ def label_number(option: str, example: str) -> Callable[[str], tuple[str, float]
 
 
 _TRAINING, _SAMPLING, _LBFGS, _BAYES = "Training", "Sampling", "CRF by L-BFGS", "Naive Bayes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewModelOptions:
+    """A model that is trained: where it goes, what it starts from, and which rules work beside it."""
+
+    model: Path = option(..., "New folder for the model.", "--output", "-o", metavar="DIR")
+    start_from: str | None = option(
+        None,
+        "Start from this model (folder or shipped) and stay near it: for few notes of your own. Features, word lists "
+        "and label scheme are those of that model.",
+        metavar="MODEL",
+    )
+    rule_languages: str | None = option(
+        None,
+        "Languages whose rules shall work beside the model, commas between; or none. By default none, or those of the "
+        "model to start from.",
+    )
+
+    def rules(self, start: Tagger | None) -> tuple[str, ...]:
+        """Return the languages of the rules beside the model, which may start from another one."""
+        if self.rule_languages is None:
+            return () if start is None else start.rules
+        return () if self.rule_languages == "none" else tuple(self.rule_languages.split(","))
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,13 @@ class Draw:
         """Notes that there are."""
         return sum(self.sizes.values())
 
+    def __str__(self) -> str:
+        return f"{self.drawn.total()} of {self.total} notes are drawn, of {len(self.sizes)} types"
+
+    def remarks(self) -> list[str]:
+        """Return what whoever reads them must know."""
+        return [f"{self.unreadable} notes could not be read, so nothing is said of them"] if self.unreadable else []
+
 
 @dataclass(frozen=True, slots=True)
 class ReaderMark:

@@ -16,8 +16,9 @@ from deid.document import Document
 from deid.io import CollectionFormat, Source
 from deid.pipeline.batch import Report, write_each
 from deid.pipeline.files import Origin, Output, Watch, require_annotations, require_names
-from deid.pipeline.known_people import NOBODY, People
+from deid.pipeline.known_people import People, read_people
 from deid.pipeline.naming import FieldNames, Naming
+from deid.pipeline.options import GeneralizeOptions
 from deid.replacement.ontology import find_terms
 from deid.replacement.t_plausibility import Generalized, Generalizer, generalize
 
@@ -133,12 +134,9 @@ class Generalizing:
 def generalize_files(
     source: Source,
     target: Path,
-    generalizer: Generalizer,
+    options: GeneralizeOptions,
     key: Key,
     *,
-    keep: frozenset[str] = frozenset(),
-    gold: bool = False,
-    people: People = NOBODY,
     jobs: int = 1,
     watch: Watch = iter,
 ) -> GeneralizingReport:
@@ -148,15 +146,10 @@ def generalize_files(
     ----------
     source, target, jobs, watch
         See `deid.pipeline.batch.scrub_files`.
-    generalizer : Generalizer
+    options : GeneralizeOptions
+        What is sensitive and what stays; what is known of a document's patient is sensitive, too.
     key : Key
         Makes pseudonyms of ids and other fields. Ids that `deid scrub` made stay.
-    keep : frozenset of str
-        ``id``, ``filename`` and fields that are kept as they are.
-    gold : bool
-        The annotations of the documents are the sensitive words; otherwise the ontologies' phrases are searched for.
-    people : People
-        Whom documents are about; what is known of a document's patient is sensitive, too.
 
     Returns
     -------
@@ -166,11 +159,12 @@ def generalize_files(
     Raises
     ------
     ConfigError
-        When annotations are to be generalized and no document carries any.
+        When the options cannot be used, or annotations are to be generalized and no document carries any.
     DeidError
         When nothing can be read or written at all; what fails for single documents is in the report.
     """
-    if gold:
+    generalizer, people, keep = options.generalizer(), read_people(options), options.keep
+    if options.gold:
         require_annotations(source, "generalize", "search")
     patients = people.patients
     files = not isinstance(source.format, CollectionFormat)
@@ -194,6 +188,6 @@ def generalize_files(
         return (edit.category for edit in result.edits)
 
     names = FieldNames(build_recognizer(RecognizerOptions(model="none")))  # rules read names of fields well enough
-    work = Generalizing(generalizer, naming, gold, people, people.recognizer(None), names)
+    work = Generalizing(generalizer, naming, options.gold, people, people.recognizer(None), names)
     write_each(report, output, work, write, patients=patients, jobs=jobs, watch=watch)
     return report

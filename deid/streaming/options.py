@@ -6,17 +6,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from deid.base.errors import ConfigError
 from deid.base.network import CertificateOptions
 from deid.base.options import again, option, size_of
+from deid.io.formats import Options
 from deid.pipeline.options import PipelineOptions
 from deid.records.hl7v2 import BORDER, BORDER_BYTES
 from deid.streaming.framing import Delimited, Framing, Prefixed, delimited, whole
 from deid.streaming.work import Shape
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from deid.base.keys import Key
     from deid.manifest import ManifestRun
     from deid.pipeline import Pipeline
@@ -149,6 +152,24 @@ class RecordOptions:
                 replace(shape, framing=delimited("line"), content="fhir"),
             ),
         )
+
+
+@dataclass(frozen=True)
+class RowOptions:
+    """What rows of notes look like."""
+
+    PANEL: ClassVar[str] = "Rows"
+    text_field: str | None = again(Options, "text_field", panel="Rows")
+    id_field: str | None = again(Options, "id_field", help="Column or field of the id.", panel="Rows")
+    max_document: int = again(Options, "max_document", panel="Rows")
+    timeout: float = again(Options, "timeout", panel="Rows")
+    master: str | None = option(None, "Where Spark runs; by default as it is configured, else local[*].", metavar="URL")
+
+    def work(self, frame: DataFrame) -> dict[str, Any]:
+        """Return what the work on batches is told of a table."""
+        from deid.streaming.spark import work_on
+
+        return work_on(frame, self.text_field, self.id_field, self.timeout, self.max_document)
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from deid.base.errors import ConfigError, InputError, OutputError
 from deid.base.files import FULL, part_folder
+from deid.pipeline import Pipeline
+from deid.pipeline.batch import telling
 from deid.pipeline.options import PipelineOptions
-from deid.streaming.arrow import REJECTED
+from deid.streaming.arrow import REJECTED, ScrubBatch
 from deid.streaming.spark import session, split
 
 if TYPE_CHECKING:
@@ -86,6 +88,25 @@ def without_patient(said: PipelineOptions) -> Column:
     if said.patient_field is not None:
         nobody = nobody & (sql.coalesce(sql.col(said.patient_field), sql.lit("")) == "")
     return nobody
+
+
+def remarks(counted: Mapping[str, int], batch: ScrubBatch, pipeline: Pipeline) -> tuple[list[str], dict[str, Any]]:
+    """Return what whoever scrubbed a table must know (`write_counted`), and the figures."""
+    told = [*pipeline.notes]
+    names = [name for name in batch.names if name not in batch.columns.own()]
+    fields = dict.fromkeys(pipeline.field_names.telling(names), counted["notes"])
+    if fields:
+        told.insert(0, f"{sum(fields.values())} {telling(fields)}")
+    if counted["alone"] and pipeline.policy.per_person and batch.options.method == "policy":
+        told.insert(
+            0,
+            f"{counted['alone']} documents without a patient: their replacements are consistent within each document "
+            "only (--patients, --patient-field, --patient-pattern)",
+        )
+    if counted["twice"]:
+        told.insert(0, f"{counted['twice']} rows have an id that another has: the surrogates of both are alike")
+    figures = {str(number): count for number, count in fields.items()}
+    return told, {"ids_twice": counted["twice"], "without_patient": counted["alone"], "telling_fields": figures}
 
 
 def write_counted(frame: DataFrame, name: str, part: Path, nobody: Column | None = None) -> dict[str, int]:

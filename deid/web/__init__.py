@@ -12,6 +12,8 @@ sessions    maps of masking, in memory or in the vault
 job_store   what jobs are asked for, where they may read and write, and how far they are
 job_worker  what does them
 jobs        folders and tables, asynchronously; they outlive the service
+serving     from what an operator says to a service that listens
 interface   what the service's description (OpenAPI) says of bodies; its page stands in static/
+annotating  from an opened project to the page in a browser
 annotation  the annotation page, over a project; its files stand in static/
 """

@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from deid.base.errors import ConfigError
+from deid.base.network import CertificateOptions
 from deid.base.options import option, size_of, store_of
+from deid.pipeline.options import VaultKeeping
+from deid.streaming.options import DriftOptions, ManifestOptions
 
 if TYPE_CHECKING:
     from deid.web.job_store import JobPlaces
@@ -76,3 +79,51 @@ class JobOptions:
         from deid.web.job_store import JobPlaces
 
         return JobPlaces.said(self.job_folder, self.job_source, self.job_target)
+
+
+@dataclass(frozen=True)
+class ServiceOptions(
+    AskingOptions, CertificateOptions, LimitOptions, VaultKeeping, JobOptions, DriftOptions, ManifestOptions
+):
+    """Where a service listens, and all else that an operator says of it but what finds and replaces.
+
+    Raises
+    ------
+    ConfigError
+        When the options contradict each other.
+    """
+
+    PANEL: ClassVar[str] = ""
+    listen: str = option("127.0.0.1:8765", "Where to listen; port 0 for any free one.", metavar="HOST:PORT")
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        for part in ServiceOptions.__bases__:
+            check = vars(part).get("__post_init__")
+            if check is not None:
+                check(self)
+        if self.vault is not None and self.tokens is None:
+            raise ConfigError(
+                "--vault without --tokens", "its audit trail must tell who asked: give each application a token"
+            )
+        if self.job_store is not None and self.tokens is None:
+            raise ConfigError(
+                "jobs without --tokens", "who may have whole folders and tables scrubbed must have a token for it"
+            )
+
+
+@dataclass(frozen=True)
+class PageOptions:
+    """Whose project the annotation page shows, and how it is opened."""
+
+    project: Path | None = option(None, "File of the project; by default beside IN, with the suffix .annotations.")
+    annotator: str | None = option(None, "Whose marks they are; by default your login name.", metavar="NAME")
+    label: tuple[str, ...] = option(
+        ("i2b2-2014",),
+        "A label of a new project, or a label set (repeatable); =KEY says which key gives it. Notes with annotations "
+        "bring their own.",
+        metavar="NAME[=KEY]",
+    )
+    suggest: bool = option(False, "Suggest at once what the model to start from finds.")
+    port: int = option(0, "Port on this machine; 0 for one that is free.")
+    browser: bool = option(True, "Open the browser; else the link is printed.")

@@ -25,7 +25,7 @@ from deid.io import scan
 from deid.joint.extracting import extract_files
 from deid.linkage.measures import score_clusters
 from deid.pipeline.files import results
-from deid.pipeline.options import NoteOptions
+from deid.pipeline.options import ViewOptions
 from deid.reading.identity import name_key, short_forms
 
 _WORD = re.compile(r"\w+")
@@ -108,7 +108,7 @@ def main() -> None:
         print(f"{len(truth):,} notes of {len(read):,} patients")
         for link, rounds in [("exact", 1), *((link, asked.rounds) for link in asked.link.split(","))]:
             start = time.process_time()
-            made = extract_files(scan(folder), NoteOptions(), by="note", rounds=rounds, link=link)
+            made = extract_files(scan(folder), ViewOptions(by="note", rounds=rounds, link=link))
             seconds = time.process_time() - start
             person = dict(zip(made.view.frame["document"], made.view.frame["person"], strict=True))
             scores = score_clusters([d.id.rpartition("-")[0] for d, _ in truth], [person[d.id] for d, _ in truth])

@@ -14,6 +14,7 @@ from deid.base.errors import ConfigError
 from deid.cli.main import app
 from deid.document import Document
 from deid.experiments.learning import learning_curve
+from deid.experiments.options import CurveOptions
 from deid.experiments.trials import TrialSetup, figures, score
 from deid.features import FeatureSet
 from deid.labeling.tagger import train
@@ -31,7 +32,8 @@ def model(corpus: list[Document], tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 def test_a_row_is_what_training_by_hand_gives(corpus: list[Document]) -> None:
-    frame = learning_curve(TrialSetup(corpus[:12], FEATURES, QUICK, test=corpus[12:], seed=3), sizes=(8, 2))
+    setup = TrialSetup(corpus[:12], FEATURES, QUICK, test=corpus[12:], seed=3)
+    frame = learning_curve(setup, CurveOptions(sizes=(8, 2)))
     assert frame["documents"].tolist() == [2, 8]
     order = np.random.default_rng(3).permutation(12)
     tagger = train([corpus[i] for i in sorted(order[:8])], FEATURES, QUICK)
@@ -43,15 +45,16 @@ def test_a_row_is_what_training_by_hand_gives(corpus: list[Document]) -> None:
 
 
 def test_without_a_test_set_what_the_largest_size_leaves_is_scored(corpus: list[Document]) -> None:
-    frame = learning_curve(TrialSetup(corpus, FEATURES, QUICK), sizes=(4,), repeats=2)
+    frame = learning_curve(TrialSetup(corpus, FEATURES, QUICK), CurveOptions(sizes=(4,), repeats=2))
     assert frame["repeat"].tolist() == [0, 1]
     with pytest.raises(ConfigError, match="no document is left"):
-        learning_curve(TrialSetup(corpus, FEATURES, QUICK), sizes=(len(corpus),))
+        learning_curve(TrialSetup(corpus, FEATURES, QUICK), CurveOptions(sizes=(len(corpus),)))
 
 
 def test_a_model_is_scored_alone_and_as_a_start(corpus: list[Document], model: Path) -> None:
     frame = learning_curve(
-        TrialSetup(corpus[:8], FeatureSet("hide", "r"), QUICK, test=corpus[8:16]), sizes=(1, 4), start=str(model)
+        TrialSetup(corpus[:8], FeatureSet("hide", "r"), QUICK, test=corpus[8:16]),
+        CurveOptions(sizes=(1, 4), start_from=str(model)),
     )
     assert list(zip(frame["start"], frame["documents"], strict=True)) == [
         ("model", 0),
@@ -67,7 +70,7 @@ def test_a_model_is_scored_alone_and_as_a_start(corpus: list[Document], model: P
 @pytest.mark.parametrize("sizes", [(), (0, 2), (3, 99)])
 def test_sizes_that_cannot_be_drawn_are_refused(sizes: tuple[int, ...], corpus: list[Document]) -> None:
     with pytest.raises(ConfigError, match="sizes cannot be drawn"):
-        learning_curve(TrialSetup(corpus, FEATURES, QUICK), sizes=sizes)
+        learning_curve(TrialSetup(corpus, FEATURES, QUICK), CurveOptions(sizes=sizes))
 
 
 def test_the_command_prints_and_writes_the_curve(corpus: list[Document], model: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from deid.cli.main import app
 from deid.io import scan
 from deid.joint import extracting
 from deid.joint.extracting import extract_files
-from deid.pipeline.options import NoteOptions
+from deid.pipeline.options import ViewOptions
 
 NOTES = {
     "a": "Patient: Zelda Quarrymane\nDOB: 3/4/1950   MRN: 5512345\nDate of service: 6/7/2019\n"
@@ -120,15 +121,15 @@ def test_a_second_round_finds_what_the_first_learnt(tmp_path: Path) -> None:
 
 def test_rounds_end_when_nothing_new_is_found(tmp_path: Path) -> None:
     notes = write_notes(tmp_path / "notes")
-    options = NoteOptions(model="none")
-    done = [extract_files(scan(notes), options, rounds=rounds) for rounds in (1, 2, 3, 9)]
+    options = ViewOptions(model="none")
+    done = [extract_files(scan(notes), replace(options, rounds=rounds)) for rounds in (1, 2, 3, 9)]
     # the second finds what the first taught, the third nothing more
     assert [len(one.rounds) for one in done] == [1, 2, 3, 3]
     assert [one.new > 0 for one in done[3].rounds] == [True, True, False]
     assert [one.documents for one in done] == [3] * 4
     assert done[1].view.provenance.equals(done[3].view.provenance)
     with pytest.raises(DeidError, match="at least 1"):
-        extract_files(scan(notes), options, rounds=0)
+        extract_files(scan(notes), replace(options, rounds=0))
 
 
 @pytest.mark.parametrize("calls", [{0}, {4}, {1, 5}], ids=["first", "second", "one-each"])
@@ -145,7 +146,7 @@ def test_a_note_that_fails_in_one_round_is_looked_at_in_the_other(
         return read(*given, **more)
 
     monkeypatch.setattr(extracting, "note_facts", facts)
-    done = extract_files(scan(notes), NoteOptions(model="none"), rounds=2)
+    done = extract_files(scan(notes), ViewOptions(model="none", rounds=2))
     assert len(done.rounds) == 2
     assert done.documents == 3 - (max(calls) > 2)
     assert len(done.failures) == 3 - done.documents

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -17,14 +18,14 @@ from deid.extraction.view import NoteFacts, confidences, link_notes
 from deid.io import scan
 from deid.joint.extracting import extract_files
 from deid.linkage.clustering import similar_names
-from deid.pipeline.options import NoteOptions
+from deid.pipeline.options import ViewOptions
 
 NOTES = {
     "a": "Patient: Zelda Quarrymane\nDOB: 3/4/1950   MRN: 5512345\nShe is well.\n",
     "b": "MRN: 5512345\nIt was Quarymanne, and quarrymane had no pain.\n",
     "c": "MRN: 9987654\nOstrandre and Bobby came; ostrander was well.\n",
 }
-RULES = NoteOptions(model="none")
+RULES = ViewOptions(model="none")
 
 
 @pytest.fixture
@@ -41,8 +42,8 @@ def names(places: pd.DataFrame, document: str) -> set[str]:
 
 
 def test_a_name_of_one_note_is_found_in_another_as_it_is_misspelt_there(notes: Path) -> None:
-    once = extract_files(scan(notes), RULES, rounds=1).view.provenance
-    again = extract_files(scan(notes), RULES, rounds=3)
+    once = extract_files(scan(notes), replace(RULES, rounds=1)).view.provenance
+    again = extract_files(scan(notes), replace(RULES, rounds=3))
     assert names(once, "b") == set()
     assert names(again.view.provenance, "b") == {"Quarymanne", "quarrymane"}
     assert [(one.persons, one.new > 0) for one in again.rounds] == [(2, True), (2, True), (2, False)]
@@ -113,7 +114,7 @@ def test_what_the_other_notes_of_a_person_contradict_is_less_sure(tmp_path: Path
 def test_a_patient_who_is_known_is_no_other_one_whatever_the_notes_say(notes: Path, tmp_path: Path) -> None:
     table = tmp_path / "patients.csv"
     table.write_text("document,patient\na,7\nb,8\n")
-    made = extract_files(scan(notes), NoteOptions(model="none", patients=table), by="note")
+    made = extract_files(scan(notes), ViewOptions(model="none", patients=table, by="note"))
     assert made.view.frame["person"].tolist() == ["P1", "P2", "P3"]
 
 
@@ -123,10 +124,8 @@ def test_the_model_links_notes_that_no_exact_rule_does(tmp_path: Path) -> None:
     for name, who, day in (("a", "Margaret Quarrymane", "3/4/1950"), ("b", "Peggy Quarrymame", "4/3/1950")):
         text = f"Patient: {who}\nDOB: {day}\nPhone: (617) 555-0142\nAddress: 14 Oldmarket Rd, Salem, MA 01970\n"
         (tmp_path / "notes" / f"{name}.txt").write_text(text)
-    persons = [
-        extract_files(scan(tmp_path / "notes"), RULES, by="note", rounds=1, link=link).view.frame["person"].nunique()
-        for link in ("exact", "model")
-    ]
+    asked = (replace(RULES, by="note", rounds=1, link=link) for link in ("exact", "model"))
+    persons = [extract_files(scan(tmp_path / "notes"), own).view.frame["person"].nunique() for own in asked]
     assert persons == [2, 1]
 
 
@@ -151,13 +150,13 @@ def test_what_a_table_says_of_a_patient_is_looked_for_in_what_is_linked_to_a_not
         (tmp_path / "notes" / f"{name}.txt").write_text(content)
     (tmp_path / "patients.csv").write_text("document,patient\na,7\n")
     (tmp_path / "known.csv").write_text("id,maiden\n7,Oddname\n8,Nobody\n")
-    said = NoteOptions(
+    said = ViewOptions(
         model="none",
         patients=tmp_path / "patients.csv",
         known=tmp_path / "known.csv",
         known_column=("maiden=PATIENT",),
     )
-    found = [extract_files(scan(tmp_path / "notes"), said, rounds=n).view.provenance for n in (1, 2)]
+    found = [extract_files(scan(tmp_path / "notes"), replace(said, rounds=n)).view.provenance for n in (1, 2)]
     names = [
         {text["b"][int(a) : int(b)] for a, b in zip(own["start"], own["end"], strict=True)}
         for own in (p[(p["document"] == "b") & (p["column"] == "name")] for p in found)

@@ -20,7 +20,7 @@ from deid.joint.extracting import extract_files
 from deid.joint.forgetting import documents_of, forget_in_view
 from deid.joint.plan import read_plan
 from deid.joint.release import release_jointly
-from deid.pipeline.options import NoteOptions
+from deid.pipeline.options import ViewOptions
 from tests.joint.test_joint_release import KEY, PLAN, write_case
 from tests.pinned import Pinned
 
@@ -127,11 +127,9 @@ def extracted(by: str, rounds: int, link: str, table: bool, gold: bool, said: di
             )
             lines.append(json.dumps({"id": name, "text": text, "day": DAYS.get(name), "who": name, "spans": marks}))
         Path("notes.jsonl").write_text("\n".join([*lines, "no json"]) + "\n")
-        options = NoteOptions(gold=gold, **({} if gold else {"model": "none"}), **said)  # type: ignore[arg-type]
-        more = {"table": ROWS, "on": "mrn"} if table else {}
-        made = extract_files(
-            scan(Path("notes.jsonl"), options=Options()), options, by=by, rounds=rounds, link=link, **more
-        )
+        asked = {"by": by, "rounds": rounds, "link": link, "on": "mrn" if table else None}
+        options = ViewOptions(gold=gold, **({} if gold else {"model": "none"}), **asked, **said)  # type: ignore[arg-type]
+        made = extract_files(scan(Path("notes.jsonl"), options=Options()), options, table=ROWS if table else None)
         made.view.write(Path("view.csv"))
         first = [Path(name).read_text() for name in ("view.csv", "view.provenance.csv")]
         gone = [forget_in_view(Path("view.csv"), person, "person") for person in ("P1", "P9", "a", "nobody")]

@@ -21,7 +21,6 @@ import pytest
 from deid.base.errors import DeidError
 from deid.base.keys import Key
 from deid.detection.known import Known
-from deid.detection.options import PeopleOptions
 from deid.document import Document, Failure, Span
 from deid.io import FORMATS, Options, scan
 from deid.pipeline import Pipeline, Report, Settings, scrub_files, table_output, tag_files, verify_files
@@ -29,15 +28,14 @@ from deid.pipeline.alignment import align_by_annotations, align_by_detection, al
 from deid.pipeline.auditing import ReaderMark, bound_leaks, draw_notes
 from deid.pipeline.edit_log import move_span, move_spans, read_edit_log
 from deid.pipeline.generalizing import generalize_files
-from deid.pipeline.known_people import KnownPeople, People, column_meaning, read_known_people, read_people
+from deid.pipeline.known_people import KnownPeople, column_meaning, read_known_people
 from deid.pipeline.naming import Naming, mapped_id
-from deid.pipeline.options import PipelineOptions
+from deid.pipeline.options import GeneralizeOptions, PipelineOptions
 from deid.pipeline.patients import Patients, read_patients
 from deid.pipeline.resuming import RunNote, select_files
 from deid.pipeline.table_output import TableOutput
 from deid.pipeline.verification import verify_document
 from deid.replacement.policy import load_policy
-from deid.replacement.t_plausibility import make_generalizer
 from deid.replacement.vault import Vault
 from tests.fakes import WordRecognizer
 from tests.pinned import Pinned
@@ -252,12 +250,9 @@ def rows(policy: str, keep: str, batch: int, resume: bool) -> object:
 
 def generalized(source: str, gold: bool, t: int, keep: frozenset[str], patients: bool) -> object:
     with made():
-        people = (
-            read_people(PeopleOptions(patients=Path("patients.csv"), known=Path("known.csv"))) if patients else People()
-        )
-        report = generalize_files(
-            scan(Path(source)), Path(OUT(source)), make_generalizer(t=t), KEY, keep=keep, gold=gold, people=people
-        )
+        people = {"patients": Path("patients.csv"), "known": Path("known.csv")} if patients else {}
+        options = GeneralizeOptions(t=t, keep=keep, gold=gold, **people)
+        report = generalize_files(scan(Path(source)), Path(OUT(source)), options, KEY)
         return [told(report), written(OUT(source))]
 
 
