@@ -230,7 +230,9 @@ class _Note:
         elif kind in self.language.plain:
             self.say(self._filled(self.draw.choice(self.language.plain[kind])))
         elif kind in _NUMBERS:
-            self._add(_NUMBERS[kind], self._digits(self._pool_or_form(kind, slot.form)))
+            before, _, text = self._digits(self._pool_or_form(kind, slot.form)).rpartition("^")
+            self.say(before)
+            self._add(_NUMBERS[kind], text)
         elif kind == "date":
             self._add("DATE", self._date(slot.form))
         elif kind == "age":
