@@ -24,7 +24,7 @@ from deid.pipeline.edit_log import log_line
 from deid.pipeline.files import Origin, Output, R, Watch, require_annotations, require_names, results
 from deid.pipeline.known_people import NOBODY, People
 from deid.pipeline.naming import pseudonym_of_id
-from deid.pipeline.patients import Listed, Patients
+from deid.pipeline.patients import Listed, Patients, Writings
 from deid.pipeline.resuming import RunNote, make_skip
 from deid.reading.languages import foreign, other_language
 from deid.replacement.policy import load_policy
@@ -46,6 +46,8 @@ class Report(Tally):
     residual_documents: int = 0
     without_patient: int = 0
     """Documents whose patient was not known."""
+    written_twice: int = 0
+    """Patients whose ids are written in several ways."""
     unlisted: int = 0
     """Documents whose patient is not in the table of known patients."""
     collisions: int = 0
@@ -100,6 +102,11 @@ class Report(Tally):
                 "documents without a patient: their replacements are consistent within each document only "
                 "(--patients, --patient-field, --patient-pattern)",
             ),
+            (
+                self.written_twice if per_person else 0,
+                "patients have ids that differ in blanks, leading zeros or case alone, with a surrogate each: "
+                "write an id in one way",
+            ),
             (self.unlisted, "documents of patients that the table of known patients does not have, or of none"),
             (
                 self.collisions,
@@ -135,6 +142,7 @@ class Report(Tally):
             "residual",
             "residual_documents",
             "without_patient",
+            "written_twice",
             "unlisted",
             "collisions",
             "shared_names",
@@ -225,6 +233,7 @@ def scrub_files(
     )
     report = Report(map_version=pipeline.key.map)
     collisions = Collisions(pipeline, vault)
+    writings = Writings()
 
     def rename(name: str) -> str:
         return name if "filename" in settings.keep_fields else pseudonym_of_id(pipeline.key, name)
@@ -243,6 +252,8 @@ def scrub_files(
             report.residual += result.residual
             report.residual_documents += result.residual > 0
             report.without_patient += not result.patient_known
+            if result.patient_known:
+                writings.met(result.person_scope.partition(":")[2])
             report.unlisted += not result.patient_listed
             report.unexamined += result.unexamined
             report.telling.update(result.telling)
@@ -259,7 +270,7 @@ def scrub_files(
             report, output, pipeline, write, patients=settings.patients, identify=pipeline.naming.id,
             keep=vault is not None, jobs=jobs, run=run, watch=watch,
         )  # fmt: skip
-    report.collisions, report.shared_names = collisions.words, collisions.names
+    report.collisions, report.shared_names, report.written_twice = collisions.words, collisions.names, len(writings)
     if attached is not None:
         write_bytes(risk_report_beside(place), attached, private=False)
     if run is not None and not report.failures:

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from deid.base.errors import ConfigError
 from deid.base.files import csv_separator
 from deid.document import Document
+from deid.table.column_names import alike
 
 UNTOLD = (
     "--known needs to know whom a document is about, and only records say it themselves",
@@ -79,6 +80,23 @@ class Listed:
     def missing(self) -> int:
         """Return how many documents of the table were not met."""
         return len(self._left)
+
+
+class Writings:
+    """Counts patients whose ids are written in several ways; grows with the number of patients."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, str] = {}
+        self._several: set[str] = set()
+
+    def met(self, patient: str) -> None:
+        """Take note of a patient's id."""
+        same = alike(patient)
+        if self._first.setdefault(same, patient) != patient:
+            self._several.add(same)
+
+    def __len__(self) -> int:
+        return len(self._several)
 
 
 def patient_of(document_id: str, table: Mapping[str, str]) -> str | None:

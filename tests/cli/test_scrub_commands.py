@@ -90,6 +90,21 @@ def test_patients_share_surrogates(tmp_path: Path) -> None:
     assert "3 documents without a patient" in said
 
 
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_patients_whose_ids_are_written_in_several_ways_are_told(tmp_path: Path, jobs: str) -> None:
+    """One person has two surrogates then, which nobody would see."""
+    rows = [{"id": f"n{n}", "text": TEXT, "p": p} for n, p in enumerate(("4711", "04711", "0 4711", "A1", "a1", "A1"))]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    field = ("--patient-field", "p", "--jobs", jobs)
+    said = run("scrub", tmp_path / "in.jsonl", tmp_path / "o.jsonl", *RULES, *field)
+    assert "2 patients have ids that differ in blanks, leading zeros or case alone" in said
+    assert "4711" not in said
+    said = run("scrub", tmp_path / "in.jsonl", tmp_path / "r.jsonl", *RULES, *field, "--policy", "redact")
+    assert "patients have ids" not in said
+    (tmp_path / "one.jsonl").write_text("".join(json.dumps({**row, "p": "4711"}) + "\n" for row in rows))
+    assert "patients have ids" not in run("scrub", tmp_path / "one.jsonl", tmp_path / "p.jsonl", *RULES, *field)
+
+
 def test_gold_and_as_of(tmp_path: Path) -> None:
     spans = [{"start": 5, "end": 13, "label": "DATE"}]
     (tmp_path / "in.jsonl").write_text(json.dumps({"id": "1", "text": "born 3/4/1915 here", "spans": spans}) + "\n")
