@@ -13,7 +13,7 @@ import os
 import select
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -161,10 +161,11 @@ def watch(
     Raises
     ------
     ConfigError
-        When another process watches the inbox, it was watched with another key, or a folder cannot be used.
+        When another process has the inbox or outbox, the inbox was watched with another key, or a folder cannot be
+        used.
     """
     folders.check()
-    with _lock(folders.inbox, key):
+    with _lock(folders.inbox, key), _alone(folders.outbox):
         for leftover in folders.outbox.glob(f"{_PART}*"):
             leftover.unlink(missing_ok=True)
         inbox = _Inbox(folders.inbox, folders.settle)
@@ -290,6 +291,22 @@ def _sleep(seconds: float, stop: Stop) -> None:
     while stop.signal is None and (left := end - time.monotonic()) > 0:
         if poll.poll(1000 * left) and stop.signal is None:
             time.sleep(min(left, 0.05))
+
+
+@contextmanager
+def _alone(outbox: Path) -> Iterator[None]:
+    """Hold an outbox alone: two inboxes would have one hidden name for what is being written."""
+    descriptor = os.open(outbox, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system that locks no folders
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                what = "another process that watches writes to this outbox"
+                raise ConfigError(what, "give each inbox an outbox of its own") from None
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

@@ -172,15 +172,22 @@ def test_what_comes_into_a_file_while_it_is_read_is_not_taken_for_done(
     assert names(folders.inbox / "failed") == ["a.txt"]
 
 
-def test_one_watcher_an_inbox(folders: Folders, crew: Crew) -> None:
+def test_one_watcher_an_inbox_and_an_outbox(folders: Folders, crew: Crew) -> None:
     with Stop() as stop:
         first = watch(folders, crew, SHAPE, KEY, Totals(), stop, once=True)
         (folders.inbox / "a.txt").write_text("x")
         next(first)
-        with pytest.raises(ConfigError, match="another process"):
+        with pytest.raises(ConfigError, match="another process watches this inbox"):
             once(folders, crew)
+        beside = folders.inbox.with_name(
+            "in2"
+        )  # it would clear away what the other is writing, or publish it as its own
+        beside.mkdir()
+        with pytest.raises(ConfigError, match="writes to this outbox"):
+            once(Folders(beside, folders.outbox, settle=0), crew)
         first.close()
     assert once(folders, crew) == []
+    assert once(Folders(beside, folders.outbox, settle=0), crew) == []
 
 
 @pytest.mark.parametrize("other", [Key(b"n" * 32), Key(KEY.secret, 3 - KEY.map)])
