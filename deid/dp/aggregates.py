@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -46,41 +46,61 @@ class Bounded(NamedTuple):
     upper: float
 
 
-def noisy_count(rows: int, cost: Cost, noise: Noise, distance: int, level: float, *, sampling: int = 0) -> Bounded:
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """How a number is drawn, and what its interval covers.
+
+    Parameters
+    ----------
+    cost : Cost
+        What all of an answer costs together.
+    noise : Noise
+        Its source.
+    distance : int
+        Rows between neighbours.
+    level : float
+        Level of each interval, 0 to 1; it covers the noise, not what bounds of values cut off.
+    sampling : int
+        Above 0, intervals cover that the rows are a sample, too, with so many rows a person (`deid.dp.intervals`).
+    """
+
+    cost: Cost
+    noise: Noise
+    distance: int
+    level: float
+    sampling: int = 0
+
+    def paid(self, cost: Cost) -> Drawing:
+        """Return what draws a part of an answer, whose interval covers the noise alone."""
+        return replace(self, cost=cost, sampling=0)
+
+
+def noisy_count(rows: int, how: Drawing) -> Bounded:
     """Return a noisy count of rows; parameters as those of `noisy_counts`."""
-    return noisy_counts(np.array([rows]), cost, noise, distance, level, sampling=sampling)[0]
+    return noisy_counts(np.array([rows]), how)[0]
 
 
-def noisy_counts(
-    counts: IntArray, cost: Cost, noise: Noise, distance: int, level: float, *, sampling: int = 0
-) -> list[Bounded]:
+def noisy_counts(counts: IntArray, how: Drawing) -> list[Bounded]:
     """Count the rows of disjoint cells with discrete Laplace noise (Ghosh, Roughgarden, Sundararajan 2009).
 
     Parameters
     ----------
     counts : int64 array, shape (cells,)
-        True counts.
-    cost : Cost
-        What all cells cost together; each row is in one of them.
-    noise, distance : Noise, int
-        Source of noise, and rows between neighbours.
-    level : float
-        Level of each interval, 0 to 1.
-    sampling : int
-        Above 0, intervals cover that the rows are a sample, too, with so many rows a person (`deid.dp.intervals`).
+        True counts; each row is in one of them.
+    how : Drawing
 
     Returns
     -------
     list of Bounded
         One a cell; values may be negative, the ends of intervals are not.
     """
-    drawn = draw(noise, np.asarray(counts, np.int64), distance, cost)
-    if sampling:
+    drawn = draw(how.noise, np.asarray(counts, np.int64), how.distance, how.cost)
+    if how.sampling:
         values = drawn.astype(float)
-        spread = np.full(len(values), variance_of(distance, cost))
-        ends = sampled(values, spread, np.full(len(values), laplace_draws(cost)), level, rows=sampling)
+        spread = np.full(len(values), variance_of(how.distance, how.cost))
+        ends = sampled(values, spread, np.full(len(values), laplace_draws(how.cost)), how.level, rows=how.sampling)
         return [Bounded(*map(float, own)) for own in zip(values, *ends, strict=True)]
-    half = half_width_of(distance, cost, level)
+    half = half_width_of(how.distance, how.cost, how.level)
     return [Bounded(float(own), max(float(own) - half, 0.0), max(float(own) + half, 0.0)) for own in drawn]
 
 
@@ -90,18 +110,7 @@ def check_bounds(low: float, high: float) -> None:
         raise ConfigError("bounds are two numbers, the smaller first", "for example: SUM(dose, 0, 500)")
 
 
-def noisy_sum(
-    values: FloatArray,
-    low: float,
-    high: float,
-    cost: Cost,
-    noise: Noise,
-    distance: int,
-    level: float,
-    *,
-    sampling: int = 0,
-    whole: bool = False,
-) -> Bounded:
+def noisy_sum(values: FloatArray, low: float, high: float, how: Drawing, *, whole: bool = False) -> Bounded:
     """Add up values, moved into [low, high]; missing ones (nan) count as nothing.
 
     For an interval that covers sampling a quarter of epsilon is spent on the sum of the squares, which is the variance
@@ -113,14 +122,8 @@ def noisy_sum(
         What is added up.
     low, high : float
         Bounds of a value, finite and low < high; the noise grows with the greater absolute one.
-    cost : Cost
-        What it costs.
-    noise, distance : Noise, int
-        Source of noise, and rows between neighbours.
-    level : float
-        Level of the interval, 0 to 1; it covers the noise, not what the bounds cut off.
-    sampling : int
-        As that of `noisy_counts`: of the sum to be expected.
+    how : Drawing
+        An interval that covers sampling is of the sum to be expected.
     whole : bool
         The values and bounds are whole numbers, which need no grid.
 
@@ -136,15 +139,15 @@ def noisy_sum(
     """
     check_bounds(low, high)
     most = max(abs(low), abs(high))
-    if sampling:
+    if how.sampling:
         check_bounds(0.0, most * most)
-        for_sum, for_squares = split(cost, (3.0, 1.0))
-        squares = noisy_sum(np.clip(values, low, high) ** 2, 0.0, most * most, for_squares, noise, distance, level)
-        found = noisy_sum(values, low, high, for_sum, noise, distance, level, whole=whole)
-        of_noise = variance_of(STEPS * distance, for_sum) * (most / STEPS) ** 2
-        half = half_width(sampling * max(squares.upper, 0.0), of_noise, for_sum, level)
+        for_sum, for_squares = split(how.cost, (3.0, 1.0))
+        squares = noisy_sum(np.clip(values, low, high) ** 2, 0.0, most * most, how.paid(for_squares))
+        found = noisy_sum(values, low, high, how.paid(for_sum), whole=whole)
+        of_noise = variance_of(STEPS * how.distance, for_sum) * (most / STEPS) ** 2
+        half = half_width(how.sampling * max(squares.upper, 0.0), of_noise, for_sum, how.level)
         return Bounded(found.value, min(found.lower, found.value - half), max(found.upper, found.value + half))
-    return drawn_sum(values, low, high, cost, noise, distance, whole=whole).at(level)
+    return drawn_sum(values, low, high, how, whole=whole).at(how.level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,21 +173,21 @@ class Drawn:
         return Bounded(self.value, max(self.value - half, self.least), max(self.value + half, self.least))
 
 
-def drawn_sum(
-    values: FloatArray, low: float, high: float, cost: Cost, noise: Noise, distance: int, *, whole: bool = False
-) -> Drawn:
+def drawn_sum(values: FloatArray, low: float, high: float, how: Drawing, *, whole: bool = False) -> Drawn:
     """Draw a sum; parameters and errors as those of `noisy_sum`."""
     check_bounds(low, high)
     most = max(abs(low), abs(high))
     grid = 1.0 if whole and most <= _MOST_WHOLE else most / STEPS
     units = np.rint(np.clip(values[~np.isnan(values)], low, high) / grid).astype(np.int64)
-    sensitivity = math.ceil(most / grid) * distance
-    return Drawn(int(draw(noise, np.array([int(units.sum())]), sensitivity, cost)[0]) * grid, sensitivity, grid, cost)
+    sensitivity = math.ceil(most / grid) * how.distance
+    found = int(draw(how.noise, np.array([int(units.sum())]), sensitivity, how.cost)[0]) * grid
+    return Drawn(found, sensitivity, grid, how.cost)
 
 
-def drawn_count(rows: int, cost: Cost, noise: Noise, distance: int) -> Drawn:
+def drawn_count(rows: int, how: Drawing) -> Drawn:
     """Draw a count of rows; parameters as those of `noisy_counts`."""
-    return Drawn(float(draw(noise, np.array([rows]), distance, cost)[0]), distance, 1.0, cost, 0.0)
+    found = float(draw(how.noise, np.array([rows]), how.distance, how.cost)[0])
+    return Drawn(found, how.distance, 1.0, how.cost, 0.0)
 
 
 def half_width(of_rows: float, of_noise: float, cost: Cost, level: float) -> float:
@@ -193,9 +196,7 @@ def half_width(of_rows: float, of_noise: float, cost: Cost, level: float) -> flo
     return float(deviations(*own, level)[0]) * math.sqrt(of_rows + of_noise)
 
 
-def noisy_distinct(
-    counts: IntArray, cost: Cost, noise: Noise, distance: int, level: float, *, sampling: int = 0
-) -> Bounded:
+def noisy_distinct(counts: IntArray, how: Drawing) -> Bounded:
     """Count the cells in which rows are; a row more is at most one cell more.
 
     An interval that covers sampling is of the number of cells to be expected of as many rows. Of Poisson many
@@ -206,13 +207,13 @@ def noisy_distinct(
     up to at most m - 1 times its variance. Parameters as those of `noisy_counts`.
     """
     cells = len(counts)
-    found = noisy_count(int((np.asarray(counts) > 0).sum()), cost, noise, distance, level)
-    if not sampling:
+    found = noisy_count(int((np.asarray(counts) > 0).sum()), how.paid(how.cost))
+    if not how.sampling:
         return found
     nothing, whole = np.zeros(1), np.full(1, float(cells))
-    spread = np.full(1, variance_of(distance, cost)), nothing, nothing
-    draws = np.full(1, laplace_draws(cost))
-    ends = shares_interval(np.full(1, found.value), whole, spread, draws, level, rows=sampling)
+    spread = np.full(1, variance_of(how.distance, how.cost)), nothing, nothing
+    draws = np.full(1, laplace_draws(how.cost))
+    ends = shares_interval(np.full(1, found.value), whole, spread, draws, how.level, rows=how.sampling)
     lower, upper = (float(own[0]) * cells for own in ends)
     return Bounded(found.value, min(lower, found.lower), max(upper, found.upper))
 
@@ -268,14 +269,10 @@ def noisy_quantiles(
     shares: Sequence[float],
     low: float,
     high: float,
-    cost: Cost,
-    noise: Noise,
-    distance: int,
-    level: float,
+    how: Drawing,
     *,
     whole: bool = False,
     interval: bool = False,
-    sampling: int = 0,
 ) -> list[Estimate]:
     """Choose quantiles of values, moved into [low, high], by noisy scores; missing ones are left out.
 
@@ -307,12 +304,10 @@ def noisy_quantiles(
         The numbers.
     shares : sequence of float
         Which quantiles, ascending, from 0 to 1 (`check_shares`); 0.5 is the median.
-    low, high, cost, noise, distance, level, whole
-        As those of `noisy_sum`; ``cost`` pays for everything.
+    low, high, how, whole
+        As those of `noisy_sum`; its cost pays for everything.
     interval : bool
         Whether to spend half of the cost on intervals.
-    sampling : int
-        Above 0, intervals cover that the rows are a sample, too, with so many rows a person.
 
     Returns
     -------
@@ -332,24 +327,24 @@ def noisy_quantiles(
     below, upto = _ranks(candidates[places], candidates)
 
     def choose(share: float, paid: Cost, shift: float = 0.0) -> float:
-        sensitivity, own = max(share, 1 - share) * distance, choosing(paid)
+        sensitivity, own = max(share, 1 - share) * how.distance, choosing(paid)
         target = share * len(places) + shift * 2 * sensitivity / own
         scores = np.minimum(target - below, upto - target)
         scores[np.isinf(scores)] = 0.0  # of the only candidate
-        return float(candidates[noise.choose(scores, sensitivity, own)])
+        return float(candidates[how.noise.choose(scores, sensitivity, own)])
 
-    rows, away = float("inf"), 0.0
-    if sampling:
-        for_values, for_count, ends = split(cost, (5.0, 1.0, 4.0))
-        rows = max(noisy_count(len(places), for_count, noise, distance, level).lower, 1.0) / sampling
+    rows, away, level = float("inf"), 0.0, how.level
+    if how.sampling:
+        for_values, for_count, ends = split(how.cost, (5.0, 1.0, 4.0))
+        rows = max(noisy_count(len(places), how.paid(for_count)).lower, 1.0) / how.sampling
         level, away = (1 + level) / 2, standard_half_width(math.inf, (1 + level) / 2)
     else:
-        for_values, ends = (cost, cost) if not interval else split(cost, (1.0, 1.0))
+        for_values, ends = (how.cost, how.cost) if not interval else split(how.cost, (1.0, 1.0))
     if len(shares) == 1:
         found = [choose(shares[0], for_values)]
     else:
-        found = candidates[_split(places, len(candidates), shares, for_values, noise, distance)].tolist()
-    if not interval and not sampling:
+        found = candidates[_split(places, len(candidates), shares, how.paid(for_values))].tolist()
+    if not interval and not how.sampling:
         return [Estimate(value, None, None) for value in found]
     parts = iter(split(ends, [1.0] * (2 * len(shares))))
     apart = math.log(len(candidates)) - math.log((1 - level) / 2)
@@ -365,9 +360,7 @@ def noisy_quantiles(
     return result
 
 
-def _split(
-    places: IntArray, number: int, shares: Sequence[float], cost: Cost, noise: Noise, distance: int
-) -> list[int]:
+def _split(places: IntArray, number: int, shares: Sequence[float], how: Drawing) -> list[int]:
     """Return the chosen candidate of each share; see `noisy_quantiles`."""
     counts = np.bincount(places, minlength=number)
     # the slots of the first, second, ... of the rows with one value: bits reversed, so that any number is spread evenly
@@ -376,7 +369,7 @@ def _split(
     for turn, slot in enumerate(order):
         slots[:, slot] = (counts - turn + _SLOTS - 1) // _SLOTS
     ranks = np.concatenate([[0], np.cumsum(slots.ravel())])
-    levels = split(cost, [1.0] * len(shares).bit_length())
+    levels = split(how.cost, [1.0] * len(shares).bit_length())
     chosen = [0] * len(shares)
     # a stretch of shares, the cuts between which they are sought, and what these cuts are shares of
     work = [(0, len(shares), 0, len(ranks) - 1, 0.0, 1.0, 0)]
@@ -387,8 +380,8 @@ def _split(
         middle = (first + last) // 2
         inside = (shares[middle] - from_share) / (to_share - from_share) if to_share > from_share else 0.5
         rows = ranks[start : stop + 1] - ranks[start]
-        place = start + noise.choose(
-            -np.abs(rows - inside * rows[-1]), max(inside, 1 - inside) * distance, choosing(levels[depth])
+        place = start + how.noise.choose(
+            -np.abs(rows - inside * rows[-1]), max(inside, 1 - inside) * how.distance, choosing(levels[depth])
         )
         # a cut between two values belongs to the one on the side of the middle
         chosen[middle] = min(place // _SLOTS if shares[middle] < 0.5 else max(place - 1, 0) // _SLOTS, number - 1)
@@ -397,9 +390,7 @@ def _split(
     return sorted(chosen)
 
 
-def noisy_top(
-    counts: IntArray, number: int, cost: Cost, noise: Noise, distance: int, level: float, *, sampling: int = 0
-) -> list[tuple[int, Bounded]]:
+def noisy_top(counts: IntArray, number: int, how: Drawing) -> list[tuple[int, Bounded]]:
     """Choose the most frequent cells, one by one, by noisy counts with half of epsilon, and count them again.
 
     Neighbours are steps of one row more or less apart (`deid.dp.unit`), and a row more can only raise counts. Scores
@@ -411,8 +402,8 @@ def noisy_top(
         True counts of disjoint cells.
     number : int
         How many to choose, 1 to the number of cells.
-    cost, noise, distance, level, sampling
-        As those of `noisy_counts`; half of ``cost`` pays for the choices, half for the counts.
+    how : Drawing
+        Half of its cost pays for the choices, half for the counts.
 
     Returns
     -------
@@ -426,10 +417,10 @@ def noisy_top(
     """
     if not 1 <= number <= len(counts):
         raise ConfigError(f"there are {len(counts)} values to choose from", "ask for fewer: TOP(3, diagnosis)")
-    choices, counting = split(cost, (1.0, 1.0))
+    choices, counting = split(how.cost, (1.0, 1.0))
     left: list[int] = list(range(len(counts)))
     chosen: list[int] = []
     for own in split(choices, [1.0] * number):
-        chosen.append(left.pop(noise.choose(np.asarray(counts)[left], distance / 2, choosing(own))))
-    estimates = noisy_counts(np.asarray(counts)[chosen], counting, noise, distance, level, sampling=sampling)
+        chosen.append(left.pop(how.noise.choose(np.asarray(counts)[left], how.distance / 2, choosing(own))))
+    estimates = noisy_counts(np.asarray(counts)[chosen], replace(how, cost=counting))
     return list(zip(chosen, estimates, strict=True))

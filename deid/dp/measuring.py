@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.dp.aggregates import (
     Bounded,
+    Drawing,
     Estimate,
     check_shares,
     noisy_count,
@@ -116,30 +117,26 @@ class Asking:
         ConfigError
             When a column, bounds or cells are not declared, or a number is out of its range.
         """
-        cost, noise, distance, level = self.cost, self.noise, self.distance, self.level
-        sampling = self.rows if query.sampling else 0
+        how = self._drawing(query)
         wanted = tuple(own.aggregate for own in (query, *others))
         query = next((own for own in (query, *others) if own.aggregate != "VALUES"), query)  # which has no bounds
         if query.aggregate == "PERSONS":
             apart = self.apart
             if apart is None:
                 raise ConfigError("no column says whose a row is", "name the column: --person COLUMN")
+            of_persons = replace(how, distance=apart, sampling=min(how.sampling, 1))
             return Measure(
                 lambda frame: frame[PERSON].cat.codes.to_numpy() if len(frame) else np.zeros(0, np.int64),
-                lambda persons: [
-                    _row(noisy_count(len(np.unique(persons)), cost, noise, apart, level, sampling=min(sampling, 1)))
-                ],
+                lambda persons: [_row(noisy_count(len(np.unique(persons)), of_persons))],
                 1,
                 even=np.arange,
             )
         if query.aggregate == "COUNT":
             return Measure(
                 lambda frame: np.zeros(len(frame)),
-                lambda rows: [_row(noisy_count(len(rows), cost, noise, distance, level, sampling=sampling))],
+                lambda rows: [_row(noisy_count(len(rows), how))],
                 1,
-                counted=lambda numbers: [
-                    _row(own) for own in noisy_counts(numbers, cost, noise, distance, level, sampling=sampling)
-                ],
+                counted=lambda numbers: [_row(own) for own in noisy_counts(numbers, how)],
             )
         assert query.value is not None
         if query.aggregate in ("HISTOGRAM", "TOP", "DISTINCT"):
@@ -149,20 +146,21 @@ class Asking:
             return self._number_of(query, query.value, empty)
         return self._numeric(query, query.value, empty, wanted)
 
+    def _drawing(self, query: Query) -> Drawing:
+        return Drawing(self.cost, self.noise, self.distance, self.level, self.rows if query.sampling else 0)
+
     def _number_of(self, query: Query, value: Value, empty: pd.DataFrame) -> Measure:
         evaluate_value(value, empty, self.columns)
-        cost, noise, distance, level = self.cost, self.noise, self.distance, self.level
-        sampling = self.rows if query.sampling else 0
+        how = self._drawing(query)
         return Measure(
             lambda frame: ~np.asarray(pd.isna(evaluate_value(value, frame, self.columns)), bool),
-            lambda there: [_row(noisy_count(int(there.sum()), cost, noise, distance, level, sampling=sampling))],
+            lambda there: [_row(noisy_count(int(there.sum()), how))],
             1,
             even=lambda rows: np.ones(rows, bool),
         )
 
     def _cells(self, query: Query, dimension: Dimension) -> Measure:
-        cost, noise, distance, level = self.cost, self.noise, self.distance, self.level
-        sampling = self.rows if query.sampling else 0
+        how = self._drawing(query)
 
         def read(frame: pd.DataFrame) -> npt.NDArray[Any]:
             return dimension.codes(frame[dimension.name])
@@ -179,7 +177,7 @@ class Asking:
         if query.aggregate == "DISTINCT":
 
             def distinct(codes: npt.NDArray[Any]) -> list[dict[str, Any]]:
-                return [_row(noisy_distinct(counts(codes), cost, noise, distance, level, sampling=sampling))]
+                return [_row(noisy_distinct(counts(codes), how))]
 
             return Measure(read, distinct, 1, even=even)
 
@@ -189,20 +187,19 @@ class Asking:
                 raise ConfigError("how many values are chosen is a whole number", "for example: TOP(3, diagnosis)")
 
             def top(codes: npt.NDArray[Any]) -> list[dict[str, Any]]:
-                chosen = noisy_top(counts(codes), number, cost, noise, distance, level, sampling=sampling)
+                chosen = noisy_top(counts(codes), number, how)
                 return [_row(found, label(cell)) for cell, found in chosen]
 
             return Measure(read, top, number, number * len(dimension), True, even=even, by_rows=True)
 
         def histogram(codes: npt.NDArray[Any]) -> list[dict[str, Any]]:
-            found = noisy_counts(counts(codes), cost, noise, distance, level, sampling=sampling)
+            found = noisy_counts(counts(codes), how)
             return [_row(own, label(cell)) for cell, own in enumerate(found)]
 
         return Measure(read, histogram, len(dimension), 0, True, even=even)
 
     def _numeric(self, query: Query, value: Value, empty: pd.DataFrame, wanted: tuple[str, ...]) -> Measure:
-        cost, noise, distance, level = self.cost, self.noise, self.distance, self.level
-        sampling = self.rows if query.sampling else 0
+        how = self._drawing(query)
         declared = value_bounds(value, self.columns)
         low, high, whole = query.low, query.high, declared is not None and declared[2]
         if low is None or high is None:
@@ -225,14 +222,10 @@ class Asking:
 
         def answer(values: npt.NDArray[Any]) -> list[dict[str, Any]]:
             if wanted == ("SUM",):
-                return [_row(noisy_sum(values, *bounds, cost, noise, distance, level, sampling=sampling, whole=whole))]
+                return [_row(noisy_sum(values, *bounds, how, whole=whole))]
             if not choosing:
-                how: Any = {"sampling": sampling, "whole": whole}
-                return [*map(_row, noisy_moments(values, wanted, *bounds, cost, noise, distance, level, **how))]
-            chosen = noisy_quantiles(
-                values, shares, *bounds, cost, noise, distance, level, whole=whole, interval=query.interval,
-                sampling=sampling,
-            )  # fmt: skip
+                return [*map(_row, noisy_moments(values, wanted, *bounds, how, whole=whole))]
+            chosen = noisy_quantiles(values, shares, *bounds, how, whole=whole, interval=query.interval)
             if not query.shares:
                 return [_row(chosen[0])]
             return [_row(own, {"share": f"{share:g}"}) for share, own in zip(shares, chosen, strict=True)]
@@ -242,5 +235,5 @@ class Asking:
             return np.floor(values) if whole else values
 
         scores = quantile_scores(bounds, shares, whole=whole, interval=query.interval) if choosing else 0
-        by_rows = wanted != ("SUM",) or bool(sampling)
+        by_rows = wanted != ("SUM",) or bool(how.sampling)
         return Measure(read, answer, len(shares) if choosing else len(wanted), scores, even=even, by_rows=by_rows)

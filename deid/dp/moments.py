@@ -15,10 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from deid.base.arrays import FloatArray
-from deid.dp.aggregates import Bounded, Drawn, check_bounds, drawn_count, drawn_sum, half_width
+from deid.dp.aggregates import Bounded, Drawing, Drawn, check_bounds, drawn_count, drawn_sum, half_width
 from deid.dp.costs import Cost, laplace_draws, split
 from deid.dp.intervals import mean_interval
-from deid.dp.noise import Noise
 
 
 def noisy_moments(
@@ -26,12 +25,8 @@ def noisy_moments(
     wanted: Sequence[str],
     low: float,
     high: float,
-    cost: Cost,
-    noise: Noise,
-    distance: int,
-    level: float,
+    how: Drawing,
     *,
-    sampling: int = 0,
     whole: bool = False,
 ) -> list[Bounded]:
     """Answer several questions about the values, moved into [low, high]; missing ones (nan) are left out.
@@ -54,10 +49,8 @@ def noisy_moments(
         The numbers.
     wanted : sequence of str
         Some of SUM, MEAN, VARIANCE, SD, and VALUES, which is how many values there are.
-    low, high, cost, noise, distance, level, whole
-        As those of `deid.dp.aggregates.noisy_sum`; ``cost`` pays for everything.
-    sampling : int
-        As that of `deid.dp.aggregates.noisy_counts`.
+    low, high, how, whole
+        As those of `deid.dp.aggregates.noisy_sum`; its cost pays for everything.
 
     Returns
     -------
@@ -76,13 +69,13 @@ def noisy_moments(
     if varied:
         check_bounds(0.0, reach * reach)
     if varied:
-        order = ["sums", "squares", "count"] + ["fourth"] * bool(sampling)
+        order = ["sums", "squares", "count"] + ["fourth"] * bool(how.sampling)
     else:
         known = whole and high - low == 1 and {*wanted} <= {"MEAN", "VALUES"}
-        order = ["sums", "count"] + ["squares"] * (bool(sampling) and not known)
-    costs = dict(zip(order, split(cost, [1.0] * len(order)), strict=True))
+        order = ["sums", "count"] + ["squares"] * (bool(how.sampling) and not known)
+    costs = dict(zip(order, split(how.cost, [1.0] * len(order)), strict=True))
     present = np.clip(values[~np.isnan(values)], low, high)
-    return _Moments.drawn(present, (low, high), costs, noise, distance, level, sampling).answers(wanted)
+    return _Moments.drawn(present, (low, high), costs, how).answers(wanted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,30 +93,28 @@ class _Moments:
     sampling: int
 
     @staticmethod
-    def drawn(
-        present: FloatArray, bounds: tuple[float, float], costs: dict[str, Cost], noise: Noise, distance: int,
-        level: float, sampling: int,
-    ) -> _Moments:  # fmt: skip
+    def drawn(present: FloatArray, bounds: tuple[float, float], costs: dict[str, Cost], how: Drawing) -> _Moments:
         """Draw the numbers that are paid for, in the order of their costs."""
-        low, high = bounds
+        (low, high), level = bounds, how.level
         reach = (high - low) / 2
         most = reach * reach
         away = present - (low + high) / 2
         found: dict[str, Drawn] = {}
         for name, own in costs.items():
+            paid = how.paid(own)
             if name == "sums":
-                found[name] = drawn_sum(away, -reach, reach, own, noise, distance)
+                found[name] = drawn_sum(away, -reach, reach, paid)
             elif name == "squares":
-                found[name] = drawn_sum(away * away - most / 2, -most / 2, most / 2, own, noise, distance)
+                found[name] = drawn_sum(away * away - most / 2, -most / 2, most / 2, paid)
             elif name == "count":
-                found[name] = drawn_count(len(present), own, noise, distance)
+                found[name] = drawn_count(len(present), paid)
         fourth, count = 0.0, found["count"]
         if "fourth" in costs:
             mean = _ratio(found["sums"].at(level), count.at(level), 0.0, reach).value
             top = (reach + abs(mean)) ** 4 / 2
-            powers = drawn_sum((away - mean) ** 4 - top, -top, top, costs["fourth"], noise, distance).at(level)
+            powers = drawn_sum((away - mean) ** 4 - top, -top, top, how.paid(costs["fourth"])).at(level)
             fourth = _ratio(powers, count.at(1 - (1 - level) / 3), top, top).upper
-        return _Moments(bounds, found["sums"], found.get("squares"), count, fourth, level, sampling)
+        return _Moments(bounds, found["sums"], found.get("squares"), count, fourth, level, how.sampling)
 
     @property
     def middle(self) -> float:

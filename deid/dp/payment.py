@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 from deid.base.errors import ConfigError, DeidError, OutputError
 from deid.base.files import check_folder
 from deid.base.late import pd
-from deid.dp.budget import Ledger, Part
+from deid.dp.accounts import Part
+from deid.dp.budget import Ledger
 from deid.dp.domain import Dimension
 from deid.dp.noise import Noise
 from deid.dp.release_files import check_suffix, release_paths

@@ -11,7 +11,8 @@ import numpy as np
 
 from deid.base.arrays import IntArray
 from deid.base.errors import require
-from deid.dp.budget import Ledger, Part
+from deid.dp.accounts import Part
+from deid.dp.budget import Ledger
 from deid.dp.costs import Cost, Rho, choosing, split
 from deid.dp.epsilon import payable, split_epsilon
 from deid.dp.intervals import check_level, discrete_half_width

@@ -17,7 +17,8 @@ import numpy as np
 from deid.base.arrays import IntArray
 from deid.base.errors import ConfigError, require
 from deid.base.late import pd
-from deid.dp.budget import Ledger, Part
+from deid.dp.accounts import Part
+from deid.dp.budget import Ledger
 from deid.dp.costs import Cost, split
 from deid.dp.domain import Dimension
 from deid.dp.measuring import PERSON, Asking, Measure

@@ -20,7 +20,7 @@ import numpy as np
 import opendp.prelude as dp
 import pandas as pd
 
-from deid.dp.aggregates import noisy_quantiles
+from deid.dp.aggregates import Drawing, noisy_quantiles
 from deid.dp.noise import OpenDPNoise
 
 LOW, HIGH = 0, 120
@@ -42,7 +42,9 @@ def theirs(share: float, epsilon: float) -> Callable[[list[int]], int]:
 
 def ours(values: np.ndarray, shares: tuple[float, ...], epsilon: float, noise: OpenDPNoise) -> list[float]:
     """Return our quantiles of the same."""
-    return [own.value for own in noisy_quantiles(values, shares, LOW, HIGH, epsilon, noise, 1, 0.95, whole=True)]
+    return [
+        own.value for own in noisy_quantiles(values, shares, LOW, HIGH, Drawing(epsilon, noise, 1, 0.95), whole=True)
+    ]
 
 
 def main() -> None:

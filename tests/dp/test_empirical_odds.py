@@ -19,14 +19,7 @@ import pytest
 from odds import upper_log_ratio
 from scipy.stats import beta
 
-from deid.dp.aggregates import (
-    noisy_count,
-    noisy_counts,
-    noisy_distinct,
-    noisy_quantiles,
-    noisy_sum,
-    noisy_top,
-)
+from deid.dp.aggregates import Drawing, noisy_count, noisy_counts, noisy_distinct, noisy_quantiles, noisy_sum, noisy_top
 from deid.dp.cube import plan_cube, release_cube
 from deid.dp.domain import declare
 from deid.dp.join import joining
@@ -45,21 +38,21 @@ Floats = npt.NDArray[np.float64]
 
 
 def quartiles(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
-    found = noisy_quantiles(values, [0.25, 0.5, 0.75], 0, 3, epsilon, noise, 1, 0.95, whole=True)
+    found = noisy_quantiles(values, [0.25, 0.5, 0.75], 0, 3, Drawing(epsilon, noise, 1, 0.95), whole=True)
     return tuple(int(own.value) for own in found)
 
 
 def extreme(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
-    return noisy_quantiles(values, [1.0], 0, 6, epsilon, noise, 1, 0.95, whole=True, interval=True)[0].value
+    return noisy_quantiles(values, [1.0], 0, 6, Drawing(epsilon, noise, 1, 0.95), whole=True, interval=True)[0].value
 
 
 def variance(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
-    return round(noisy_moments(values, ["VARIANCE"], 0, 6, epsilon, noise, 1, 0.95)[0].value)
+    return round(noisy_moments(values, ["VARIANCE"], 0, 6, Drawing(epsilon, noise, 1, 0.95))[0].value)
 
 
 def top(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
     counts = np.array([int((values == 3).sum()), int((values == 6).sum()) + 1])
-    ((cell, count),) = noisy_top(counts, 1, epsilon, noise, 1, 0.95)
+    ((cell, count),) = noisy_top(counts, 1, Drawing(epsilon, noise, 1, 0.95))
     return cell, int(np.clip(count.value, 0, 4))
 
 
@@ -83,41 +76,41 @@ def gaussian(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
 
 
 def number(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
-    return int(np.clip(noisy_count(len(values), epsilon, noise, 1, 0.95).value, 1, 8))
+    return int(np.clip(noisy_count(len(values), Drawing(epsilon, noise, 1, 0.95)).value, 1, 8))
 
 
 def cells(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
     counts = np.bincount(values.astype(int) // 3, minlength=3)
-    return tuple(int(np.clip(own.value, 0, 3)) for own in noisy_counts(counts, epsilon, noise, 1, 0.95))
+    return tuple(int(np.clip(own.value, 0, 3)) for own in noisy_counts(counts, Drawing(epsilon, noise, 1, 0.95)))
 
 
 def different(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
     counts = np.array([1, int((values == 6).sum()) - 1])
-    return int(np.clip(noisy_distinct(counts, epsilon, noise, 1, 0.95, sampling=1).value, -2, 5))
+    return int(np.clip(noisy_distinct(counts, Drawing(epsilon, noise, 1, 0.95, sampling=1)).value, -2, 5))
 
 
 def total(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
-    return int(np.clip(noisy_sum(values, 0, 6, epsilon, noise, 1, 0.95, whole=True).value // 6, -2, 6))
+    return int(np.clip(noisy_sum(values, 0, 6, Drawing(epsilon, noise, 1, 0.95), whole=True).value // 6, -2, 6))
 
 
 def sampled_total(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
     """By both numbers that are drawn: the sum, and in the width of the interval that of the squares."""
-    found = noisy_sum(values, 0, 6, epsilon, noise, 1, 0.95, sampling=1, whole=True)
+    found = noisy_sum(values, 0, 6, Drawing(epsilon, noise, 1, 0.95, sampling=1), whole=True)
     wide = found.upper - found.value > 40
     return int(np.clip(found.value // 6, -1, 5)), wide
 
 
 def average(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
-    return round(noisy_moments(values, ["MEAN"], 0, 6, epsilon, noise, 1, 0.95)[0].value)
+    return round(noisy_moments(values, ["MEAN"], 0, 6, Drawing(epsilon, noise, 1, 0.95))[0].value)
 
 
 def sampled_spread(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
-    found = noisy_moments(values, ["VARIANCE"], 0, 6, epsilon, noise, 1, 0.95, sampling=1)[0]
+    found = noisy_moments(values, ["VARIANCE"], 0, 6, Drawing(epsilon, noise, 1, 0.95, sampling=1))[0]
     return round(found.value / 3), found.upper < 9
 
 
 def middle(values: Floats, epsilon: float, noise: SeededNoise) -> Any:
-    return noisy_quantiles(values, [0.5], 0, 6, epsilon, noise, 1, 0.95, whole=True)[0].value
+    return noisy_quantiles(values, [0.5], 0, 6, Drawing(epsilon, noise, 1, 0.95), whole=True)[0].value
 
 
 def distance(values: Floats, epsilon: float, noise: SeededNoise) -> Any:

@@ -15,12 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deid.base.errors import ConfigError
-from deid.dp.aggregates import (
-    noisy_quantiles,
-    noisy_sum,
-    noisy_top,
-    quantile_candidates,
-)
+from deid.dp.aggregates import Drawing, noisy_quantiles, noisy_sum, noisy_top, quantile_candidates
 from deid.dp.budget import Ledger
 from deid.dp.cube import plan_cube, release_cube
 from deid.dp.domain import declare
@@ -68,7 +63,7 @@ def test_a_quantile_has_all_of_epsilon_and_an_interval_takes_half(share: float, 
     noise: Any = Exact()
     values = np.array([1.0, 4.0, 4.0, 7.0, np.nan, 99.0, -3.0])
     inside = [1, 4, 4, 7, 9, 0]
-    (found,) = noisy_quantiles(values, [share], 0, 9, 2.0, noise, distance, 0.9, whole=True, interval=interval)
+    (found,) = noisy_quantiles(values, [share], 0, 9, Drawing(2.0, noise, distance, 0.9), whole=True, interval=interval)
     sensitivity = max(share, 1 - share) * distance
     costs = (1.0, 0.5, 0.5) if interval else (2.0,)
     assert [(own, epsilon) for _, own, epsilon in noise.asked] == [(sensitivity, near(cost)) for cost in costs]
@@ -99,8 +94,8 @@ def test_a_row_more_moves_no_score_of_a_quantile_by_more_than_its_sensitivity(
     asked = []
     for rows in (values, [*values, other]):
         noise: Any = Alike()
-        how: Any = {"whole": True, "interval": interval, "sampling": sampling}
-        noisy_quantiles(np.array(rows, float), [share], 0, 6, 1.0, noise, 1, 0.9, **how)
+        how = Drawing(1.0, noise, 1, 0.9, sampling)
+        noisy_quantiles(np.array(rows, float), [share], 0, 6, how, whole=True, interval=interval)
         asked.append(noise.asked)
     for (one, sensitivity, _), (two, _, _) in zip(*asked, strict=True):
         moved = np.abs(np.subtract(one, two, where=np.array(one) != np.array(two), out=np.zeros(len(one))))
@@ -112,12 +107,16 @@ def test_a_median_of_values_that_many_have_is_nearly_always_right() -> None:
     values = np.clip(np.rint(np.random.default_rng(1).normal(62, 16, 2_000)), 0, 120)
     true = np.quantile(values, 0.5, method="inverted_cdf")
     noise = SeededNoise(0)
-    found = [noisy_quantiles(values, [0.5], 0, 120, 0.1, noise, 1, 0.95, whole=True)[0].value for _ in range(400)]
+    found = [
+        noisy_quantiles(values, [0.5], 0, 120, Drawing(0.1, noise, 1, 0.95), whole=True)[0].value for _ in range(400)
+    ]
     assert np.mean(np.abs(np.array(found) - true)) < 0.15
 
 
 def test_a_quantile_among_one_candidate_is_that_one() -> None:
-    (found,) = noisy_quantiles(np.zeros(9), [0.5], 0.6, 1.5, 1.0, SeededNoise(0), 1, 0.95, whole=True, interval=True)
+    (found,) = noisy_quantiles(
+        np.zeros(9), [0.5], 0.6, 1.5, Drawing(1.0, SeededNoise(0), 1, 0.95), whole=True, interval=True
+    )
     assert found.value == 1.0
 
 
@@ -146,9 +145,9 @@ def test_of_each_level_of_a_split_a_row_moves_one_part_by_its_sensitivity(
             return place
 
     first = Following([])
-    told = noisy_quantiles(np.array(values, float), shares, 0, 9, 1.5, first, 1, 0.9, whole=True)
+    told = noisy_quantiles(np.array(values, float), shares, 0, 9, Drawing(1.5, first, 1, 0.9), whole=True)
     second = Following(first.drawn)
-    noisy_quantiles(np.array([*values, other], float), shares, 0, 9, 1.5, second, 1, 0.9, whole=True)
+    noisy_quantiles(np.array([*values, other], float), shares, 0, 9, Drawing(1.5, second, 1, 0.9), whole=True)
     assert [own.value for own in told] == sorted(own.value for own in told)
     spent: dict[float, float] = {}
     for (one, sensitivity, epsilon), (two, _, _) in zip(first.asked, second.asked, strict=True):
@@ -162,10 +161,10 @@ def test_of_each_level_of_a_split_a_row_moves_one_part_by_its_sensitivity(
 def test_quartiles_are_found_where_values_repeat() -> None:
     """Six in ten are 0: dividing the rows at the median must not move the quartile above it."""
     values = np.concatenate([np.zeros(6000), np.arange(4000) % 100])
-    found = noisy_quantiles(values, [0.5, 0.75, 0.95], 0, 100, 5.0, SeededNoise(0), 1, 0.95, whole=True)
+    found = noisy_quantiles(values, [0.5, 0.75, 0.95], 0, 100, Drawing(5.0, SeededNoise(0), 1, 0.95), whole=True)
     true = np.quantile(values, [0.5, 0.75, 0.95])
     assert [own.value for own in found] == pytest.approx(true.tolist(), abs=2)
-    assert [own.value for own in noisy_quantiles(np.zeros(0), [0.2, 0.8], 3, 9, 1.0, SeededNoise(1), 1, 0.95)]
+    assert [own.value for own in noisy_quantiles(np.zeros(0), [0.2, 0.8], 3, 9, Drawing(1.0, SeededNoise(1), 1, 0.95))]
 
 
 def test_several_quantiles_at_once_are_nearer_than_one_by_one() -> None:
@@ -175,8 +174,8 @@ def test_several_quantiles_at_once_are_nearer_than_one_by_one() -> None:
     errors = np.zeros(2)
     for seed in range(60):
         noise = SeededNoise(seed)
-        together = noisy_quantiles(values, shares, 0, 120, 0.2, noise, 1, 0.95, whole=True)
-        alone = [noisy_quantiles(values, [own], 0, 120, 0.04, noise, 1, 0.95, whole=True)[0] for own in shares]
+        together = noisy_quantiles(values, shares, 0, 120, Drawing(0.2, noise, 1, 0.95), whole=True)
+        alone = [noisy_quantiles(values, [own], 0, 120, Drawing(0.04, noise, 1, 0.95), whole=True)[0] for own in shares]
         for place, found in enumerate((together, alone)):
             errors[place] += float(np.abs(np.array([own.value for own in found]) - true).mean())
     assert errors[0] < 0.8 * errors[1]
@@ -199,7 +198,7 @@ def test_odds_of_the_most_frequent_are_within_epsilon_with_half_the_noise(counts
         return result
 
     noise: Any = Exact()
-    noisy_top(np.array(counts), 1, 2.0, noise, rows, 0.95)
+    noisy_top(np.array(counts), 1, Drawing(2.0, noise, rows, 0.95))
     (_, sensitivity, epsilon), _ = noise.asked
     assert epsilon == near(1.0)
     worst = 0.0
@@ -213,7 +212,7 @@ def test_odds_of_the_most_frequent_are_within_epsilon_with_half_the_noise(counts
 def test_a_variance_adds_up_distances_and_squares_and_counts_by_thirds() -> None:
     noise: Any = Exact()
     values = np.array([2.0, 4.0, 100.0, np.nan])
-    found = noisy_moments(values, ["VARIANCE"], 2, 10, 3.0, noise, 1, 0.9)[0]
+    found = noisy_moments(values, ["VARIANCE"], 2, 10, Drawing(3.0, noise, 1, 0.9))[0]
     (sums, reach, a), (squares, half, b), (count, one, c) = noise.asked
     assert (a, b, c) == (near(1.0), near(1.0), near(1.0))
     assert (sums[0] / 2**20 * 4, reach / 2**20 * 4) == (near(-4 - 2 + 4), near(4))
@@ -224,12 +223,12 @@ def test_a_variance_adds_up_distances_and_squares_and_counts_by_thirds() -> None
     draw = np.random.default_rng(1).gamma(2, 2, 3000).clip(0, 20)
     inside = 0
     for seed in range(100):
-        variance = noisy_moments(draw, ["VARIANCE"], 0, 20, 1.0, SeededNoise(seed), 1, 0.95)[0]
-        root = noisy_moments(draw, ["SD"], 0, 20, 1.0, SeededNoise(seed), 1, 0.95)[0]
+        variance = noisy_moments(draw, ["VARIANCE"], 0, 20, Drawing(1.0, SeededNoise(seed), 1, 0.95))[0]
+        root = noisy_moments(draw, ["SD"], 0, 20, Drawing(1.0, SeededNoise(seed), 1, 0.95))[0]
         assert [own**2 for own in root] == pytest.approx(list(variance))
         inside += variance.lower <= draw.var() <= variance.upper
     assert inside >= 95
-    assert noisy_moments(np.zeros(0), ["VARIANCE"], 0, 4, 1.0, SeededNoise(0), 1, 0.95)[0].upper <= 4
+    assert noisy_moments(np.zeros(0), ["VARIANCE"], 0, 4, Drawing(1.0, SeededNoise(0), 1, 0.95))[0].upper <= 4
 
 
 def test_candidates_of_a_quantile() -> None:
@@ -246,7 +245,7 @@ def test_candidates_of_a_quantile() -> None:
 
 def test_the_most_frequent_cost_half_for_the_choice_and_half_for_the_counts() -> None:
     noise: Any = Exact()
-    found = noisy_top(np.array([5, 900, 3, 700]), 2, 3.0, noise, 2, 0.95)
+    found = noisy_top(np.array([5, 900, 3, 700]), 2, Drawing(3.0, noise, 2, 0.95))
     assert [(cell, estimate.value) for cell, estimate in found] == [(1, 900), (3, 700)]
     first, second, counts = noise.asked
     assert (first[0].tolist(), first[1], first[2]) == ([5, 900, 3, 700], 1, near(0.75))
@@ -254,7 +253,7 @@ def test_the_most_frequent_cost_half_for_the_choice_and_half_for_the_counts() ->
     assert (counts[0].tolist(), counts[1], counts[2]) == ([900, 700], 2, near(1.5))
     for number in (0, 5):
         with pytest.raises(ConfigError, match="4 values to choose from"):
-            noisy_top(np.array([5, 900, 3, 700]), number, 1.0, noise, 1, 0.95)
+            noisy_top(np.array([5, 900, 3, 700]), number, Drawing(1.0, noise, 1, 0.95))
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 10), (-20, 10), (-5, 3)])
@@ -263,7 +262,7 @@ def test_a_sum_moves_by_the_greater_bound(low: float, high: float, whole: bool) 
     noise: Any = Exact()
     values = np.array([1.0, 8.0, 50.0, -70.0, np.nan])
     most = max(abs(low), abs(high))
-    found = noisy_sum(values, low, high, 0.5, noise, 3, 0.95, whole=whole)
+    found = noisy_sum(values, low, high, Drawing(0.5, noise, 3, 0.95), whole=whole)
     ((units, sensitivity, epsilon),) = noise.asked
     grid = 1.0 if whole else most / 2**20
     assert (sensitivity * grid, epsilon) == (near(3 * most), 0.5)
@@ -274,13 +273,13 @@ def test_a_sum_moves_by_the_greater_bound(low: float, high: float, whole: bool) 
 
 def test_a_mean_adds_up_distances_from_the_middle_with_half_and_counts_with_half() -> None:
     noise: Any = Exact()
-    found = noisy_moments(np.array([2.0, 4.0, 100.0, np.nan]), ["MEAN"], 2, 10, 2.0, noise, 1, 0.9)[0]
+    found = noisy_moments(np.array([2.0, 4.0, 100.0, np.nan]), ["MEAN"], 2, 10, Drawing(2.0, noise, 1, 0.9))[0]
     (sums, sensitivity, half), (count, one, rest) = noise.asked
     assert (sums[0] / 2**20 * 4, sensitivity / 2**20 * 4, half) == (near(-4 - 2 + 4), near(4), near(1.0))
     assert (count.tolist(), one, rest) == ([3], 1, near(1.0))
     assert found.value == near(6 - 2 / 3)
     assert (found.lower, found.upper) == (2, 10)  # three rows may be none
-    many = noisy_moments(np.full(10_000, 7.0), ["MEAN"], 2, 10, 2.0, Exact(), 1, 0.9)[0]  # type: ignore[arg-type]
+    many = noisy_moments(np.full(10_000, 7.0), ["MEAN"], 2, 10, Drawing(2.0, Exact(), 1, 0.9))[0]  # type: ignore[arg-type]
     each = discrete_half_width(1, 1.0, 1, 0.95)
     away = discrete_half_width(2**20, 1.0, 1, 0.95) * 4 / 2**20
     ends = [6 + (10_000 + total) / (10_000 + rows) for total in (-away, away) for rows in (-each, each)]
@@ -436,7 +435,7 @@ def test_which_rows_of_a_person_are_kept_is_the_ledgers_own(tmp_path: Path) -> N
 def test_bounds_of_a_sum_are_two_numbers_of_which_a_grid_can_be_made() -> None:
     noise: Any = Exact()
     for low, high in ((0.0, 9.5e289), (0.0, 1.1e-290), (-1.0, 1.0)):
-        noisy_sum(np.array([0.5]), low, high, 1.0, noise, 1, 0.9)
+        noisy_sum(np.array([0.5]), low, high, Drawing(1.0, noise, 1, 0.9))
     for low, high in ((0.0, 1.1e290), (0.0, 0.9e-290), (1.0, 1.0), (2.0, 1.0), (0.0, math.inf), (math.nan, 1.0)):
         with pytest.raises(ConfigError, match="bounds are two numbers"):
-            noisy_sum(np.array([0.5]), low, high, 1.0, noise, 1, 0.9)
+            noisy_sum(np.array([0.5]), low, high, Drawing(1.0, noise, 1, 0.9))

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from deid.base.errors import ConfigError
 from deid.cli.main import app
 from deid.dp import QuerySession
+from deid.dp.aggregates import Drawing
 from deid.dp.cube import plan_cube, release_cube
 from deid.dp.domain import declare
 from deid.dp.intervals import mean_interval, sampled, shares_interval
@@ -226,7 +227,7 @@ def test_without_noise_spreads_have_the_intervals_of_the_textbook() -> None:
 @pytest.mark.parametrize("centre", [30.0, 50.0, 70.0])
 def test_the_interval_of_a_mean_goes_by_the_spread_of_its_values_not_of_their_bounds(centre: float) -> None:
     values = np.random.default_rng(2).normal(centre, 4.0, 4000)
-    found = noisy_moments(values, ["MEAN"], 0.0, 100.0, 100.0, SeededNoise(3), 1, 0.95, sampling=1)[0]
+    found = noisy_moments(values, ["MEAN"], 0.0, 100.0, Drawing(100.0, SeededNoise(3), 1, 0.95, sampling=1))[0]
     classical = 2 * norm.isf(0.025) * 4.0 / math.sqrt(len(values))
     assert found.lower <= values.mean() <= found.upper
     assert classical * 0.9 < found.upper - found.lower < classical * 1.5

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from deid.base.errors import ConfigError, DeidError
 from deid.cli.main import app
 from deid.dp import QuerySession
-from deid.dp.aggregates import noisy_quantiles, noisy_sum, noisy_top
+from deid.dp.aggregates import Drawing, noisy_quantiles, noisy_sum, noisy_top
 from deid.dp.budget import BudgetExceeded, Ledger
 from deid.dp.domain import declare
 from deid.dp.epsilon import NANO
@@ -209,12 +209,12 @@ def test_intervals_cover_their_level(kind: str) -> None:
     for seed in range(300):
         noise = SeededNoise(seed)
         if kind == "sum":
-            found, true = noisy_sum(values, 0, 10, 0.5, noise, 1, 0.95), values.sum()
+            found, true = noisy_sum(values, 0, 10, Drawing(0.5, noise, 1, 0.95)), values.sum()
         elif kind == "mean":
-            found, true = noisy_moments(values, ["MEAN"], 0, 10, 0.5, noise, 1, 0.95)[0], values.mean()
+            found, true = noisy_moments(values, ["MEAN"], 0, 10, Drawing(0.5, noise, 1, 0.95))[0], values.mean()
         else:
             share = 0.5 if kind == "median" else 0.9
-            found = noisy_quantiles(values, [share], 0, 10, 1.0, noise, 1, 0.95, interval=True)[0]
+            found = noisy_quantiles(values, [share], 0, 10, Drawing(1.0, noise, 1, 0.95), interval=True)[0]
             true = float(np.quantile(values, share, method="inverted_cdf"))
         inside += found.lower <= true <= found.upper
         assert found.lower <= found.value <= found.upper
@@ -223,7 +223,7 @@ def test_intervals_cover_their_level(kind: str) -> None:
 
 def test_sums_of_huge_whole_numbers_do_not_overflow() -> None:
     values = np.full(50_000, 1e15)
-    found = noisy_sum(values, 0, 1e15, 10.0, SeededNoise(0), 1, 0.95, whole=True)
+    found = noisy_sum(values, 0, 1e15, Drawing(10.0, SeededNoise(0), 1, 0.95), whole=True)
     assert found.value == pytest.approx(5e19, rel=1e-3)
 
 
@@ -308,13 +308,13 @@ def test_a_number_of_values_is_counted_without_bounds_and_of_texts_too() -> None
 
 
 def test_quantiles_of_nothing_stay_in_bounds() -> None:
-    (found,) = noisy_quantiles(np.array([np.nan]), [0.5], 2, 8, 1.0, SeededNoise(0), 1, 0.95, interval=True)
+    (found,) = noisy_quantiles(np.array([np.nan]), [0.5], 2, 8, Drawing(1.0, SeededNoise(0), 1, 0.95), interval=True)
     assert 2 <= found.lower <= found.value <= found.upper <= 8
-    assert noisy_moments(np.zeros(0), ["MEAN"], 2, 8, 1.0, SeededNoise(0), 1, 0.95)[0].upper <= 8
+    assert noisy_moments(np.zeros(0), ["MEAN"], 2, 8, Drawing(1.0, SeededNoise(0), 1, 0.95))[0].upper <= 8
 
 
 def test_the_most_frequent_are_chosen_without_repetition() -> None:
-    chosen = [cell for cell, _ in noisy_top(np.array([5, 900, 3, 700]), 4, 1.0, SeededNoise(0), 1, 0.95)]
+    chosen = [cell for cell, _ in noisy_top(np.array([5, 900, 3, 700]), 4, Drawing(1.0, SeededNoise(0), 1, 0.95))]
     assert chosen[:2] == [1, 3]
     assert sorted(chosen) == [0, 1, 2, 3]
 
@@ -328,7 +328,7 @@ def test_odds_of_choices_and_counts_of_neighbours_stay_within_epsilon() -> None:
     for which, values in enumerate((one, two)):
         noise = SeededNoise(7 + which)
         for _ in range(runs):
-            found = noisy_quantiles(values, [0.5], 0, 10, epsilon, noise, 1, 0.95, whole=True)[0].value
+            found = noisy_quantiles(values, [0.5], 0, 10, Drawing(epsilon, noise, 1, 0.95), whole=True)[0].value
             seen[which][found] = seen[which].get(found, 0) + 1
     for key in seen[0].keys() | seen[1].keys():
         hits = [own.get(key, 0) for own in seen]
@@ -437,5 +437,5 @@ def test_a_quantile_of_values_that_stand_apart_from_nought_is_where_they_are() -
     """The steps between candidates count from the lower bound, whatever that is."""
     values = np.array([103.0] * 60 + [107.0] * 40)
     for whole, near in ((True, 0.0), (False, 0.2)):
-        found = noisy_quantiles(values, [0.1, 0.5, 0.9], 100, 110, 300.0, SeededNoise(3), 1, 0.95, whole=whole)
+        found = noisy_quantiles(values, [0.1, 0.5, 0.9], 100, 110, Drawing(300.0, SeededNoise(3), 1, 0.95), whole=whole)
         assert [one.value for one in found] == pytest.approx([103, 103, 107], abs=near)
