@@ -22,7 +22,6 @@ from deid.document import Document, Span
 from deid.extraction.cues import Cues, load_cues
 from deid.extraction.values import (
     city_state,
-    day_first,
     iso_date,
     read_age,
     read_number,
@@ -32,6 +31,7 @@ from deid.extraction.values import (
 )
 from deid.linkage.linking import DOUBTFUL
 from deid.phi import canonical
+from deid.reading.day_order import days_first
 from deid.reading.dictionaries import Dictionary, fold
 from deid.reading.identity import link, parse_name
 from deid.reading.line_ends import unified_document
@@ -132,7 +132,7 @@ def note_facts(
     cues, text, spans = load_cues(language), document.text, sorted(document.spans)
     spanish = language == "es"
     dates = [text[s.start : s.end] for s in spans if canonical(s.category) == "DATE"]
-    days_first = day_first(dates, spanish=spanish)
+    day_before = days_first(dates, spanish)
     facts: list[Fact] = []
 
     def add(column: str, value: str, weight: int = 1) -> None:
@@ -147,7 +147,7 @@ def note_facts(
         if category == "DATE":
             column = next((c for c in _DATES if cues.before[c].search(ahead)), None)
             born = column == "birth_date"
-            value = iso_date(said, days_first=days_first, reference=note_date, past=born, spanish=spanish)
+            value = iso_date(said, days_first=day_before, reference=note_date, past=born, spanish=spanish)
             if value and column:
                 add(column, value, _LABELLED)
         elif category == "AGE":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from deid.reading.centuries import full_year
 from deid.reading.identity import parse_name
@@ -16,18 +16,7 @@ from deid.replacement.date_forms import Token, tokenize_date
 from deid.replacement.numerals import read_numeral
 from deid.replacement.pools import city_index, expression, phrase_key, state_index, states
 
-_NUMERIC = re.compile(r"(?<!\d)(\d{1,2})\s?[-/.]\s?(\d{1,2})\s?[-/.]\s?\d{2,4}(?!\d)")
 _ZIP = re.compile(r"(?<!\d)\d{5}(?!\d)")
-
-
-def day_first(texts: Iterable[str], *, spanish: bool = False) -> bool:
-    """Tell from the unambiguous dates of a note whether days come before months."""
-    votes = 0
-    for text in texts:
-        for match in _NUMERIC.finditer(text):
-            a, b = int(match[1]), int(match[2])
-            votes += (a > 12 >= b) - (b > 12 >= a)
-    return votes > 0 or (votes == 0 and spanish)
 
 
 def iso_date(

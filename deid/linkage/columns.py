@@ -18,6 +18,7 @@ from deid.base.nearest import nearest
 from deid.base.plain_letters import without_accents
 from deid.base.resources import shipped_table
 from deid.reading.centuries import full_year
+from deid.reading.day_order import days_first
 from deid.reading.identity import canonical_given, name_key, parse_name
 from deid.reading.vocabulary import languages, load_vocabulary
 from deid.table.cell_text import text_list
@@ -167,12 +168,6 @@ def _year(digits: str) -> str:
     return str(full_year(int(digits), _LATEST_BIRTH, past=True)) if len(digits) < 3 else digits
 
 
-def _day_first(texts: Iterable[str]) -> bool:
-    """Tell whether a column writes days before months: some of its dates can be read in no other way."""
-    first = [int(match[4]) > 12 for text in texts if (match := _DATE.fullmatch(text.strip())) and match[4]]
-    return sum(first) * 50 > len(first)
-
-
 @functools.lru_cache(maxsize=1 << 14)
 def name_fields(text: str) -> dict[str, str | tuple[str, ...]]:
     """Return what a written name says: given name, its full form, middle names, family names and suffix, as keys."""
@@ -269,7 +264,7 @@ def read_records(
             found["suffix"] = [name_key(own) or row["suffix"] or None for own, row in pairs]
     if "birth" in of:
         texts = of["birth"][0]
-        first = _day_first(texts)
+        first = days_first(texts)
         births = [birth_digits(text, day_first=first) for text in texts]
         found["birth"] = [birth or None for birth in births]
         found["birth_year"] = [

@@ -14,6 +14,7 @@ casing        what letter case tells in a text
 misreading    letters that a scanner mistook
 passages      a long text in pieces
 centuries     years that are written with two digits
+day_order     whether days stand before months
 identity      the forms of a person's names, dates and numbers
 """
 

@@ -29,6 +29,7 @@ from deid.base.compiled import quick
 from deid.base.errors import ConfigError
 from deid.document import Document, Span
 from deid.reading.centuries import full_year
+from deid.reading.day_order import days_first
 from deid.replacement.choices import require_inside, tag
 from deid.replacement.containment import Finder, finder, is_whole
 from deid.replacement.date_forms import Token, tokenize_date
@@ -48,7 +49,6 @@ _TRIES = 40
 _MANY = 300
 """Distinct dates from which on no offset will keep all originals away, so that looking for one is vain."""
 _LONG = 5
-_NUMERIC_ORDER = re.compile(r"(?<!\d)(\d{1,2})([-/.])(\d{1,2})\2(?:\d{4}|\d{2})(?!\d)")
 # what belongs together, over the tokens' kinds; commas and words between them do not count. Bounds on days and months
 # that are listed keep the time linear
 _UNITS = re.compile(
@@ -370,7 +370,7 @@ class DateShift:
         source = document.text
         texts = [source[s.start : s.end] for s in spans]
         parsed = {text: tokenize_date(text, language=scope.language) for text in dict.fromkeys(texts)}
-        day_first = _day_first(texts, not scope.language.startswith("en")) if self.day_first is None else self.day_first
+        day_first = days_first(texts, not scope.language.startswith("en")) if self.day_first is None else self.day_first
 
         @cache
         def originals() -> Finder:  # most documents need none
@@ -395,15 +395,6 @@ class DateShift:
                 return [shifted[text] for text in texts]
             usual = usual or shifted
         return [usual[text] for text in texts]
-
-
-def _day_first(texts: Sequence[str], usual: bool) -> bool:
-    """Tell from the document's unambiguous dates whether days come first, ``usual`` where they do not tell."""
-    votes = 0
-    for match in _NUMERIC_ORDER.finditer("\n".join(texts)):
-        a, b = int(match[1]), int(match[3])
-        votes += (a > 12 >= b) - (b > 12 >= a)
-    return votes > 0 or (votes == 0 and usual)
 
 
 def _latest(dates: Iterable[Sequence[Token] | None], day_first: bool) -> datetime.date | None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deid.extraction.values import city_state, day_first, iso_date, read_age, read_number, read_state, whole_name
+from deid.extraction.values import city_state, iso_date, read_age, read_number, read_state, whole_name
 
 
 @pytest.mark.parametrize(
@@ -47,12 +47,6 @@ def test_short_years_end_with_the_year_after_the_note() -> None:
     assert iso_date("1/6/19", reference=note, past=True) == "2019-01-06"
     assert iso_date("1/2/47", reference=datetime.date(2020, 1, 1)) == "1947-01-02"
     assert iso_date("1/2/19", reference=datetime.date(2020, 1, 1)) == "2019-01-02"
-
-
-def test_unambiguous_dates_of_a_note_tell_the_order() -> None:
-    assert day_first(["14/3/2019", "2/3/2019"])
-    assert not day_first(["3/14/2019", "2/3/2019"])
-    assert day_first(["2/3/2019"], spanish=True)
 
 
 @pytest.mark.parametrize(

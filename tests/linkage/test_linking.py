@@ -181,6 +181,13 @@ def test_cells_are_brought_to_one_form() -> None:
     assert sound("rupert") == sound("robert") != sound("rubin")
 
 
+def test_one_odd_date_does_not_turn_a_column_round() -> None:
+    """A column of months before days with a slip keeps its births: no month is 14."""
+    births = ["3/14/1950"] * 9 + ["14/3/1951", "3/4/1952"]
+    rows = pd.DataFrame({"name": [f"Ann Berg{chr(97 + n)}" for n in range(11)], "birth_date": births})
+    assert read_records(rows, kinds_of(rows))["birth"].tolist() == ["19500314"] * 9 + ["19510314", "19520304"]
+
+
 def test_one_slip() -> None:
     for a, b in (("4711203", "4711263"), ("4711203", "4712103"), ("4711203", "471203"), ("abc", "abcd")):
         assert near(a, b)

@@ -1,0 +1,32 @@
+"""Whether days stand before months: one rule for whatever reads dates, told by those that can be read in one way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_NUMBERS = re.compile(r"(?<!\d)(\d{1,2})\s?[-/.]\s?(\d{1,2})\s?[-/.]\s?\d{2,4}(?!\d)")
+
+
+def days_first(texts: Iterable[str], usual: bool = False) -> bool:
+    """Tell whether texts of one writer write days before months.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        The dates of a note, or the cells of a column. A date of which one number is above 12 has a vote; where as many
+        dates say one as the other, some are mistakes, and nothing is told.
+    usual : bool
+        What is so in the language, where the dates do not tell.
+
+    Examples
+    --------
+    >>> days_first(["14/3/2019", "2/3/2019"]), days_first(["3/14/2019", "2/3/2019"]), days_first(["2. 3. 19"], True)
+    (True, False, True)
+    """
+    votes = 0
+    for text in texts:
+        for match in _NUMBERS.finditer(text):
+            a, b = int(match[1]), int(match[2])
+            votes += (a > 12 >= b) - (b > 12 >= a)
+    return votes > 0 or (votes == 0 and usual)
