@@ -62,8 +62,6 @@ _CELL_BEFORE: Final = regex.compile(r"(?:\n|\t|\||[ ]{2})[ ]*\Z")
 _CELL_BEHIND: Final = regex.compile(r"[ ]*(?:\Z|\n|\t|\||:)|[ ]{2}")
 _PART: Final = regex.compile(r"[0-9][.,]\Z|[$\u00a3\u20ac][ ]?\Z")
 """Before the digits behind a decimal point, or an amount."""
-_REGISTERED: Final = regex.compile(r"\((?:ASCP|AMT|NCA|NBCOT|ARRT|R|S|T|N)\)")
-"""Behind a credential: *MT(ASCP)*, *RT(R)*."""
 _STAFF: Final = CREDENTIAL | ROLE | TITLES
 _FULL_DATE: Final = regex.compile(r"[0-9]{1,4}[/.-][0-9]{1,2}[/.-][0-9]{2,4}")
 _FRACTION: Final = regex.compile(r"[0-9]{1,2}/(?:5|6|7|8|10|12|52)")
@@ -236,7 +234,7 @@ def within(scene: Scene, span: Span) -> Span:
         odd = odd or (scene.has(index, _CALENDAR) and _FULL_DATE.fullmatch(scene.text, behind, span.end) is not None)
         return span.moved(behind, span.end) if odd else _dated(scene, span, words)
     first, last = 0, len(words) - 1
-    if last > 0 and _REGISTERED.match(scene.text, span.end):
+    if last > 0 and scene.vocabulary.expressions["registry"].match(scene.text, span.end):
         last -= 1
     if category == "PROFESSION":
         while first < last and (scene.has(words[first], _FUNCTION) or _is_told_apart(scene, words[first])):

@@ -17,6 +17,7 @@ from deid.detection.things import LEADERS
 from deid.document import Span
 from deid.phi import GROUP
 from deid.reading.lexicon import classes_of
+from deid.reading.vocabulary import Vocabulary
 from deid.rules.person_words import PERSON
 from deid.rules.scene import Scene
 from deid.rules.word_classes import TITLES
@@ -37,10 +38,8 @@ _OPENERS: Final = frozenset("(#+'\u2018\u2019@*[")
 """Signs that a span may begin with."""
 _CLOSERS: Final = frozenset(".)]'\u2019\"\u201d*")
 """Signs that a name may end with."""
-_STOP: Final = regex.compile(
-    r"(?<![A-Za-z.])(?!(?:jr|sr|esq|st|mt|ft|co|inc|corp|ltd|bros|mass)\.)\p{L}{2,}\.\Z", regex.I
-)
-"""A word and the full stop of a sentence; that of *Jr.* and of an initial stays."""
+_STOP: Final = regex.compile(r"(?<![A-Za-z.])\p{L}{2,}\.\Z")
+"""A word and the full stop of a sentence; that of an abbreviation and of an initial stays."""
 _MISREAD: Final = regex.compile(r"[0-9]{1,2}(?![0-9])\p{L}{0,12}(?![\w/-])")
 """What a scanner made of the letters that a word goes on with: *Adebay0*, *Blumentha1*."""
 _HYPHENED: Final = regex.compile(r"-\p{Lu}\p{Ll}{1,15}(?![\w-])")
@@ -62,15 +61,12 @@ _BOUND: Final = regex.compile(
 """What may part the columns of a line, passages, rows, sentences."""
 _MAY_PART: Final = re.compile(r"[\t\n\u00a0]|  |\. |__|\.\.\.")
 """What all of it has; found sooner."""
-_ABBREVIATED: Final = regex.compile(
-    r"(?<![A-Za-z])(?:[Pp]rof|[Cc]apt|[Ss]gt|[Mm]rs|[Ss]rta|[Dd]ept|[Uu]niv|[Hh]osp|[Bb]ros|[Jj]ohs|[Cc]hr|[Aa]lex)\Z"
-)
 _TABULAR: Final = regex.compile(r"\t|\||[^\s][ ]{3}")
 _DOUBLE: Final = regex.compile(r"[^\s.?!:][ ]{2,}(?=\S)")
 """A gap of a line in columns; behind a full stop typists leave two blanks."""
 _DASHED: Final = regex.compile(r"(?<=[\w)])[ ]+[-\u2013]\Z")
 """The dash behind which something else follows: *Salem -*."""
-_CUT: Final = regex.compile(r"/[a-z]|['\u2019](?:ve|m|ll|re|d)\b", regex.IGNORECASE)
+_CUT: Final = regex.compile(r"/[A-Za-z]")
 _OR: Final = regex.compile(r"[ ]*(?:/|;|,[ ]|[|])[ ]*")
 _DIGITS: Final = 7
 """Digits of the shortest telephone number that stands for itself."""
@@ -84,12 +80,12 @@ _SHORT: Final = 50
 """Characters of a line that is shorter than lines that are wrapped."""
 
 
-def pieces(text: str, span: Span) -> list[Span]:
+def pieces(scene: Scene, span: Span) -> list[Span]:
     """Return what a model found in one column, one row and one sentence: what stands in the next is something else.
 
     Parameters
     ----------
-    text : str
+    scene : Scene
     span : Span
         A name, a place or an occupation.
 
@@ -98,12 +94,13 @@ def pieces(text: str, span: Span) -> list[Span]:
     list of Span
         The span itself, where nothing parts it.
     """
+    text = scene.text
     if not _MAY_PART.search(text, span.start, span.end):
         return [span]
     found = []
     start = span.start
     for gap in _BOUND.finditer(text, span.start, span.end):
-        if gap.start() > start and _parts(text, gap.start(), gap.end(), span.category in PEOPLE):
+        if gap.start() > start and _parts(scene, gap.start(), gap.end(), span.category in PEOPLE):
             found.append(span.moved(start, gap.start()))
             start = gap.end()
     if start >= span.end:
@@ -111,12 +108,13 @@ def pieces(text: str, span: Span) -> list[Span]:
     return [*found, span if start == span.start else span.moved(start, span.end)]
 
 
-def _parts(text: str, start: int, end: int, person: bool) -> bool:
+def _parts(scene: Scene, start: int, end: int, person: bool) -> bool:
     """Tell whether what stands between two words parts them."""
+    text = scene.text
     if LEADERS.fullmatch(text, start, end):
         return True
     if text[start] == ".":
-        return person and _ABBREVIATED.search(text, max(0, start - 8), start) is None
+        return person and scene.vocabulary.expressions["abbreviated"].search(text, max(0, start - 8), start) is None
     if "\n" not in text[start:end] and end - start == _TWO:
         first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
         gaps = _DOUBLE.finditer(text, first, len(text) if last < 0 else last)
@@ -174,7 +172,9 @@ def in_one_row(scene: Scene, span: Span) -> Span:
     """
     text = scene.text
     behind = text[span.end : span.end + 1]
-    cut = behind in _CUTS and _CUT.match(text, span.end)
+    cut = behind in _CUTS and (
+        _CUT.match(text, span.end) or scene.vocabulary.expressions["contraction"].match(text, span.end)
+    )
     if cut and (comma := _COMMA.search(text, span.start, span.end)):
         return span.moved(span.start, comma.start())
     if behind in _FIGURES and (letter := _LETTER.search(text, span.start, span.end)):
@@ -186,7 +186,7 @@ def in_one_row(scene: Scene, span: Span) -> Span:
     return span.moved(at, span.end) if "|" in text[first:at] and at < span.end else span
 
 
-def joined(text: str, spans: Sequence[Span]) -> list[Span]:
+def joined(text: str, spans: Sequence[Span], vocabulary: Vocabulary) -> list[Span]:
     """Trim spans to their words, and join adjacent pieces of one name, date or address.
 
     Parameters
@@ -194,6 +194,8 @@ def joined(text: str, spans: Sequence[Span]) -> list[Span]:
     text : str
     spans : sequence of Span
         Sorted, not overlapping.
+    vocabulary : Vocabulary
+        Tells the full stops of abbreviations.
 
     Returns
     -------
@@ -203,7 +205,7 @@ def joined(text: str, spans: Sequence[Span]) -> list[Span]:
     dated = False  # whether the last one has a year, however many pieces it is made of
     for number, span in enumerate(spans):
         until = spans[number + 1].start if number + 1 < len(spans) else len(text)
-        start, end = _trimmed(text, span, until)
+        start, end = _trimmed(text, span, until, vocabulary)
         if start >= end or not (text[start].isalnum() or any(c.isalnum() for c in text[start:end])):
             continue
         span = span.moved(start, end)
@@ -221,7 +223,13 @@ def joined(text: str, spans: Sequence[Span]) -> list[Span]:
     return found
 
 
-def _trimmed(text: str, span: Span, until: int) -> tuple[int, int]:
+def _ends(text: str, start: int, end: int, vocabulary: Vocabulary) -> bool:
+    """Tell whether a full stop is that of a sentence."""
+    found = _STOP.search(text, start, end)
+    return found is not None and vocabulary.expressions["kept_stop"].search(text, start, end) is None
+
+
+def _trimmed(text: str, span: Span, until: int, vocabulary: Vocabulary) -> tuple[int, int]:
     """Return the edges of a span; where the next one begins it ends at the latest."""
     start, end, category = span.start, span.end, span.category
     while start < end and not text[start].isalnum() and text[start] not in _OPENERS:
@@ -233,7 +241,7 @@ def _trimmed(text: str, span: Span, until: int) -> tuple[int, int]:
         end = dash.start()
     if worded and text[end - 1 : end] in (",", ";") and end - start > 1:
         end -= 1
-    if text[end - 1 : end] == "." and (category in _CALLED or (worded and _STOP.search(text, start, end))):
+    if text[end - 1 : end] == "." and (category in _CALLED or (worded and _ends(text, start, end, vocabulary))):
         end -= 1
     if text[end - 1 : end] == ")" and "(" not in text[start:end]:
         end -= 1

@@ -415,7 +415,8 @@ class Ensemble:
         settled = settle_categories(accepted, words_of, known)
         if labelled:
             settled = [*settled, *first_of_all(labelled, accepted)]
-        spans = told_apart(joined(text, [in_its_place(s) for s in decide(settled)]), accepted)
+        vocabulary = load_lexicon(self.language, self.folders).vocabulary
+        spans = told_apart(joined(text, [in_its_place(s) for s in decide(settled)], vocabulary), accepted)
         spans = beside_names(text, spans)
         return [s.named(CANONICAL[s.category]) for s in spans] if self.to_canonical else spans
 
@@ -511,7 +512,7 @@ class Ensemble:
         if not named or GROUP[span.category] not in GRAMMATICAL:
             # digits with wide gaps are one number
             return numbers.read(within(scene, span) if proposed else span)
-        cells = pieces(scene.text, span)
+        cells = pieces(scene, span)
         if proposed:
             cells = [part for cell in cells for part in in_capitals(scene, cell)]
         if len(cells) > 1:

@@ -95,9 +95,8 @@ _LOOSE_DATE: Final = re.compile(
     r"|(?:18|19|20)[0-9]{2}(?:'?s)?(?: ?[-/\u2013] ?(?:[0-9]{2}|(?:18|19|20)[0-9]{2}))?|[0-9]{8}(?:[0-9]{4}|[0-9]{6})?"
     r"|[0-9]{6}"
 )
-_DAY: Final = re.compile(r"(?:3[01]|[12][0-9]|0?[1-9])(?:st|nd|rd|th)", re.I)
 _TO_DAY: Final = re.compile(r"([0-9]{1,2}/[0-9]{1,2}) ?[-\u2013] ?(?:3[01]|[12][0-9])")
-"""A day of the month; days of one month."""
+"""Days of one month."""
 _CHAIN: Final = re.compile(r"(?<![0-9])[0-9]{1,4}([-/])[0-9]{1,4}\1[0-9]{1,4}\1[0-9]")
 """More numbers between equal signs than a date has."""
 _SOME_DATE: Final = re.compile(r"(?<![0-9])[0-9]{1,2}[/-][0-9]{1,2}(?![0-9])|(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
@@ -369,8 +368,8 @@ def _date(scene: Scene, span: Span, text: str, level: int) -> bool:
         return False
     if level >= _CLINICAL and "-" in text and scene.says(scene.at(span.start) - 1, "measure"):
         return False  # "CPAP 5-15"
-    days = _TO_DAY.fullmatch(text)
-    if level < _CLINICAL and ((days and checks.month_day(days[1])) or (level == _ALONE and _DAY.fullmatch(text))):
+    days, ordinal = _TO_DAY.fullmatch(text), scene.vocabulary.expressions["ordinal_day"]
+    if level < _CLINICAL and ((days and checks.month_day(days[1])) or (level == _ALONE and ordinal.fullmatch(text))):
         return True
     pieces = _DATED.findall(text)
     forms = [_LOOSE_DATE.fullmatch(p) is not None and _possible(p) for p in pieces]

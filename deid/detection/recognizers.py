@@ -374,7 +374,7 @@ class _Alone:
                 fate = "unreadable"
                 if self.trims and scene is not None and (kind := canonical(span.category)) in _WORDED:
                     fate = "vetoed" if parts else fate
-                    parts = tuple(cell for part in parts for cell in pieces(scene.text, part))
+                    parts = tuple(cell for part in parts for cell in pieces(scene, part))
                     if kind in PEOPLE:
                         parts = tuple(within(scene, name) for name in parts)
                     parts = tuple(part for part in parts if stands_alone(scene, part))

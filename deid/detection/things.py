@@ -35,17 +35,10 @@ _SHIFT: Final = regex.compile(
 )
 """From when to when somebody is on duty: *7P-7A*."""
 _TOTAL: Final = regex.compile(r"(?<=['\u2019]s)[ ]?[:=]?[ ]?[0-9]{1,3}/[0-9]{1,3}(?![0-9/])")
-_NUMBERED: Final = regex.compile(r"[ ](?:(?:no|nr)\b\.?|\#)[ ]?:?[ ]?[A-Z]{0,3}[-/]?[0-9]", regex.IGNORECASE)
 _GUESSED: Final = ("model:", "rule:place.", "rule:name.word")
 _ACUITY: Final = regex.compile(r"6/(?:4|5|6|9|12|18|24|36|60)")
-_SEEN: Final = regex.compile(
-    r"(?<![A-Za-z])(?:VA|V/A|VAR|VAL|PH|[Aa]cuity|[Ss]nellen|LogMAR|[Uu]naided|[Aa]ided)(?![A-Za-z])"
-)
 _CLOCK: Final = regex.compile(r"(?:[01][0-9]|2[0-3])[0-5][0-9]")
 _BEHIND_DATE: Final = regex.compile(r"[0-9][/.-][0-9]{1,2}[/.-](?:[0-9]{2}){1,2},?[ ]{1,3}\Z")
-_NODES: Final = regex.compile(
-    r"(?<![A-Za-z])(?:[ypc]{0,2}N[0-3][a-c]?|(?i:nodes?|bottles|cores?)|LNs?|SLNs?)[ ]?[(:]?[ ]{0,4}\Z"
-)
 _COMPARED: Final = frozenset("<>=\u2264\u2265")
 _VERY_OLD: Final = 90
 """Age from which it identifies whoever is older."""
@@ -102,7 +95,7 @@ def is_nobodys(scene: Scene, span: Span) -> bool:
         return False
     if _is_demographic(scene, first) or _is_matter(scene, span, first):
         return True
-    if _NUMBERED.match(scene.text, span.end) and scene.has(first, _ORDINARY):
+    if scene.vocabulary.expressions["numbered"].match(scene.text, span.end) and scene.has(first, _ORDINARY):
         return True
     if category in _PEOPLE and _is_animal(scene, first):
         return True
@@ -195,9 +188,10 @@ def _counted(scene: Scene, span: Span) -> bool:
         return True
     if text.startswith("6/", span.start) and _ACUITY.fullmatch(text, span.start, span.end):
         line = max(text.rfind("\n", 0, span.start), span.start - _LINE, 0)
-        if _SEEN.search(text, line, span.start):
+        if scene.vocabulary.expressions["acuity"].search(text, line, span.start):
             return True
-    return _NODES.search(text, max(0, span.start - _BEFORE), span.start) is not None
+    counted = scene.vocabulary.expressions["fraction_of"]
+    return counted.search(text, max(0, span.start - _BEFORE), span.start) is not None
 
 
 def _is_scored(scene: Scene, span: Span) -> bool:

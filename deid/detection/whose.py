@@ -44,11 +44,6 @@ _DOCTOR: Final = cues_of("doctor")
 _CARE: Final = cues_of("hospital_verb")
 _WORK: Final = cues_of("work_at")
 _HEADS: Final = HOSPITAL_HEAD | STRONG_ORGANIZATION_HEAD | classes_of("org_head_weak", "street_suffix")
-_AGED: Final = regex.compile(
-    r",? ?\(?[0-9]{1,3} ?(?:-?(?:years?|yr?s?|months?|mo)(?:[ -]old)?|[yY][./]?[oO]|[MFmf])(?![A-Za-z0-9])"
-    r"|, [1-9][0-9]?(?=, (?!(?:mg|units))[A-Za-z])"
-)
-"""An age behind a name."""
 _STATE: Final = regex.compile(r",? [A-Z]{2}(?![A-Za-z])")
 
 
@@ -138,7 +133,7 @@ def _of_person(scene: Scene, words: list[int], span: Span) -> str:
     behind = words[-1] + 1
     if scene.line_ends(behind):
         return ""
-    if _AGED.match(scene.text, span.end):
+    if scene.vocabulary.expressions["aged"].match(scene.text, span.end):
         return "PATIENT"
     if scene.word(behind) == "(":
         if scene.has(behind + 1, RELATION):

@@ -40,7 +40,11 @@ _WORDS = frozenset(
     )
 )
 _EXPRESSIONS = frozenset(
-    ("age_end", "stated_age", "grouped_number", "postcode", "zip", "date_form", "phone_form", "zip_form", "last_digits")
+    (
+        *("age_end", "stated_age", "aged", "grouped_number", "postcode", "zip", "date_form", "phone_form", "zip_form"),
+        *("last_digits", "ordinal_day", "fraction_of", "acuity", "numbered", "registry"),
+        *("abbreviated", "kept_stop", "contraction"),
+    )
 )
 _NEVER = r"(?!)"
 TABLES = frozenset(("labels", "words", "dates", "expressions"))

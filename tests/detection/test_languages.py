@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
+import regex
 
 import deid.detection
 from deid.base.errors import ConfigError
@@ -81,6 +82,33 @@ def test_no_word_of_a_language_stands_in_the_grammars() -> None:
             if isinstance(node, ast.Compare) and "scene.word(" in ast.unparse(node.left):
                 constants = [c for side in node.comparators for c in ast.walk(side) if isinstance(c, ast.Constant)]
                 assert not [c.value for c in constants if any(map(str.isalpha, str(c.value)))], path.name
+
+
+_SYNTAX = regex.compile(
+    r"\\[pP]\{[^}]*\}|\\[NuUx](?:\{[^}]*\}|[0-9a-fA-F]{2,8})|\\.|\(\?P?<[A-Za-z_]\w*>|\(\?[a-zA-Z01-]+[:)]"
+    r"|\(\?P=\w+\)|\[\^?\]?[^\]]*\]|\{[^}]*\}|\s\#[^\n]*"
+)
+"""What is no letter of a text in a regular expression: escapes, groups, flags, classes, repetitions, remarks."""
+_OF_ALL = {"ext", "ISO"}
+"""What stands before the extension of a telephone in any language, and before the code of a bed in isolation."""
+_CONTRACTED = {"re", "ve", "ll"}
+"""How words are cut out of a text, before anybody knows its language."""
+
+
+def test_no_word_of_a_language_stands_in_a_regular_expression() -> None:
+    """Such words belong to the expressions of the vocabulary."""
+    rooms = Path(deid.detection.__file__).parents[1]
+    found = {}
+    for path in (path for room in ("detection", "rules", "reading") for path in (rooms / room).glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or ast.unparse(node.func) not in ("re.compile", "regex.compile"):
+                continue
+            written = [c.value for c in ast.walk(node.args[0]) if isinstance(c, ast.Constant)]
+            words = set(regex.findall(r"\p{L}{2,}", _SYNTAX.sub(" ", "".join(map(str, written)))))
+            words -= _OF_ALL | (_CONTRACTED if path.name == "view.py" else set())
+            if words:
+                found[f"{path.name}:{node.lineno}"] = words
+    assert found == {}
 
 
 def test_spanish_notes() -> None:

@@ -91,7 +91,7 @@ def test_a_label_keeps_its_category_and_a_language_without_the_words_tells_nothi
 def test_a_name_ends_where_its_row_its_line_or_its_sentence_does(text: str, parts: list[str]) -> None:
     start = text.index(parts[0])
     span = Span(start, text.index(parts[-1], start) + len(parts[-1]), "DOCTOR")
-    assert [text[s.start : s.end] for s in pieces(text, span)] == parts
+    assert [text[s.start : s.end] for s in pieces(plain_scene(text, load_lexicon("en")), span)] == parts
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_span_takes_its_initial_and_its_misread_letters_and_no_full_stop(
     text: str, taken: str, category: str, kept: str
 ) -> None:
     start = text.index(taken)
-    (span,) = joined(text, [Span(start, start + len(taken), category)])
+    (span,) = joined(text, [Span(start, start + len(taken), category)], load_lexicon("en").vocabulary)
     assert text[span.start : span.end] == kept
 
 
