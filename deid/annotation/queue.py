@@ -23,6 +23,10 @@ SKETCH = 512
 """Numbers in a sketch; unlike texts then have a similarity of 0 with a standard deviation of 1 / sqrt(512) = .04."""
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _RESAMPLES = 1000
+_FLAT, _TARGET = 0.01, 0.5
+"""F1 below which doubling the notes adds nothing; PHI words a note that may be left."""
+_POINTS = 4
+"""Points of a curve that are looked at, the last ones; more where these are too near to each other."""
 _RANGE = 1.5
 """A slope is told from points of which the last has so many times the notes of the first: nearer ones show noise."""
 
@@ -142,11 +146,6 @@ def stop_advice(
     curve: Sequence[tuple[int, float]],
     expected: Sequence[float] = (),
     held_out: Sequence[tuple[float, float]] = (),
-    *,
-    flat: float = 0.01,
-    target: float = 0.5,
-    points: int = 4,
-    seed: int = 0,
 ) -> StopAdvice:
     """Say whether more annotation is worth it.
 
@@ -164,38 +163,24 @@ def stop_advice(
         Of each note with gold that was not trained on: the same, and the PHI words that were left
         (`deid.evaluation.leaks.Leaks.words_left`, what ``deid calibrate`` calls left per note). Without such notes the
         probabilities are taken as they are.
-    flat : float
-        A curve is flat when doubling the notes would add less F1.
-    target : float
-        PHI words a note that may be left.
-    points : int
-        Points of the curve that are looked at, the last ones; more where these are too near to each other.
-    seed : int
-        Of the bootstrap.
 
     Returns
     -------
     StopAdvice
         With reasons that name the notes they rest on.
-
-    Raises
-    ------
-    ConfigError
-        When fewer than two points are to be looked at.
     """
-    require(points >= 2, "a curve has at least two points", "4 is usual")
     reasons: list[str] = []
     gain = None
-    last = _last_points(curve, points)
+    last = _last_points(curve)
     if last is None:
         reasons.append(
-            f"the learning curve has {len(curve)} points, and shows whether it is flat when it has {points} over "
+            f"the learning curve has {len(curve)} points, and shows whether it is flat when it has {_POINTS} over "
             f"{_RANGE:g} times as many notes"
         )
     else:
         notes, f1 = last
         gain = float(np.polyfit(np.log2(notes), f1, 1)[0])
-        verdict = "is flat" if gain < flat else "still climbs"
+        verdict = "is flat" if gain < _FLAT else "still climbs"
         reasons.append(
             f"the learning curve {verdict}: twice as many notes would add {gain:.3f} F1, by its last {len(notes)} "
             f"points, to {notes[-1]:.0f} annotated notes"
@@ -204,19 +189,19 @@ def stop_advice(
     if not len(expected):
         reasons.append("no unread note was tagged, so nothing is known about what would leak")
     else:
-        leaks, bound = _expected_leaks(np.array(expected, dtype=float), np.array(held_out, dtype=float), seed)
+        leaks, bound = _expected_leaks(np.array(expected, dtype=float), np.array(held_out, dtype=float))
         rests = f"{len(held_out)} notes with gold" if len(held_out) else "the model's word alone"
-        verdict = "below" if bound <= target else "not surely below"
+        verdict = "below" if bound <= _TARGET else "not surely below"
         reasons.append(
             f"{leaks:.2f} PHI words a note are expected to be left, at most {bound:.2f} with 95 % confidence: "
-            f"{verdict} the target of {target:g}, by {len(expected)} unread notes and {rests}"
+            f"{verdict} the target of {_TARGET:g}, by {len(expected)} unread notes and {rests}"
         )
     return StopAdvice(
-        gain is not None and gain < flat and bound is not None and bound <= target, gain, leaks, bound, tuple(reasons)
+        gain is not None and gain < _FLAT and bound is not None and bound <= _TARGET, gain, leaks, bound, tuple(reasons)
     )
 
 
-def _last_points(curve: Sequence[tuple[int, float]], points: int) -> tuple[np.ndarray, np.ndarray] | None:
+def _last_points(curve: Sequence[tuple[int, float]]) -> tuple[np.ndarray, np.ndarray] | None:
     """Return the last points that show a slope: so many sizes at least, far enough apart; None where there are none.
 
     Of trainings on equally many notes the last counts.
@@ -224,18 +209,18 @@ def _last_points(curve: Sequence[tuple[int, float]], points: int) -> tuple[np.nd
     sizes = sorted({notes: f1 for notes, f1 in curve if notes > 0}.items())
     notes, f1 = np.array(sizes, dtype=float).reshape(-1, 2).T
     far = np.flatnonzero(notes[-1:] >= _RANGE * notes)
-    far = far[far <= len(notes) - points]
+    far = far[far <= len(notes) - _POINTS]
     return (notes[far[-1] :], f1[far[-1] :]) if far.size else None
 
 
-def _expected_leaks(expected: np.ndarray, held_out: np.ndarray, seed: int) -> tuple[float, float]:
+def _expected_leaks(expected: np.ndarray, held_out: np.ndarray) -> tuple[float, float]:
     """Return the expected leaks a note, and the 95th percentile over means of the one kind of notes (normal) and
     bootstrap samples of the other.
 
     One word is added to what was left and to what was expected to be left, so that a few notes without a leak are no
     proof that nothing leaks.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     means = expected.mean() + rng.standard_normal(_RESAMPLES) * expected.std() / np.sqrt(len(expected))
     factor, factors = 1.0, np.ones(_RESAMPLES)
     if len(held_out):

@@ -14,7 +14,7 @@ from deid.base.keys import load_key
 from deid.cli import EXIT_LEFT_OUT, Summary, argument, command, growing, option, size_of, tell
 from deid.cli.option_groups import WorkOptions
 from deid.pipeline.options import PipelineOptions
-from deid.streaming.options import FeedOptions, LineOptions, MessageOptions, RecordOptions
+from deid.streaming.options import FeedOptions, LineOptions, MessageOptions, RecordOptions, StreamOptions, WatchOptions
 
 if TYPE_CHECKING:
     from deid.base.keys import Key
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from deid.streaming.stopping import Stop
     from deid.streaming.totals import Totals
     from deid.streaming.work import Shape
-
-_KEEPING = "Watching over the feed"
 
 
 @dataclass
@@ -57,13 +55,7 @@ def filter(
     output: Path | None = option(None, "Write a new file F instead of standard output.", "--output", "-o", dash=True),
     said: PipelineOptions,
     work: WorkOptions,
-    dead_letters: Path | None = option(
-        None, "Note records that were left out in F: offset, length, keyed hash, error.", panel=_KEEPING
-    ),
-    journal: Path | None = option(
-        None, "Note progress in F, so that the same command goes on after a crash.", panel=_KEEPING
-    ),
-    feed: FeedOptions,
+    feed: StreamOptions,
     records: RecordOptions,
 ) -> int:
     """Replace the PHI in a stream of records.
@@ -83,17 +75,17 @@ def filter(
         raise ConfigError("the summary and the records cannot both go to standard output", "name a file")
     source = None if str(source) == "-" else source
     files = source is not None and source.is_file() and is_file(output)
-    shape = records.shape("plain", said, add_id=journal is not None and not files)
+    shape = records.shape("plain", said, add_id=feed.journal is not None and not files)
     with feeding(told, said, work, feed, shape) as run:
         options = PipelineRecipe(run.key, said).fingerprint()
-        flow = Feed(source, output, dead_letters, journal, options, run.proof)
+        flow = Feed(source, output, feed.dead_letters, feed.journal, options, run.proof)
         size = source.stat().st_size if files and source is not None else None
         with growing("filtering", size, lambda: run.totals.read, shown=files):
             complete = filter_feed(flow, run.crew, shape, run.key, run.totals, run.stop)
     if run.proof is not None:
         run.proof.finish(source, output, complete=complete)
     if not complete:
-        told.notes.append(_stopped(journal is not None, output))
+        told.notes.append(_stopped(feed.journal is not None, output))
     return run.finish(told, 0 if complete else run.stop.status)
 
 
@@ -103,14 +95,9 @@ def watch(
     *,
     inbox: Path = argument("Folder that files come into.", metavar="INBOX"),
     outbox: Path = argument("Folder for the results; made if missing.", metavar="OUTBOX"),
-    once: bool = option(False, "Take the files that are there, then end."),
     said: PipelineOptions,
     work: WorkOptions,
-    poll: float = option(1.0, "Seconds between looks at the inbox.", metavar="S", panel=_KEEPING),
-    settle: float = option(
-        2.0, "A file is complete when it has not changed for S seconds.", metavar="S", panel=_KEEPING
-    ),
-    feed: FeedOptions,
+    feed: WatchOptions,
     records: RecordOptions,
 ) -> int:
     """Replace the PHI in files as they come into a folder.
@@ -123,16 +110,14 @@ def watch(
     from deid.streaming.watching import Folders
     from deid.streaming.watching import watch as watch_folders
 
-    if poll <= 0 or settle < 0:
-        raise ConfigError("--poll must be above 0, --settle not below", "they are seconds")
-    folders = Folders(inbox, outbox, "filename" in said.keep, settle)
+    folders = Folders(inbox, outbox, "filename" in said.keep, feed.settle)
     folders.check()
     shape = records.shape("whole", said)
     failed = 0
     with feeding(told, said, work, feed, shape) as run:
         run.crew.wait_ready()  # what cannot be loaded is told now, not when the first file comes
         seen_files = watch_folders(
-            folders, run.crew, shape, run.key, run.totals, run.stop, poll=poll, once=once, proof=run.proof
+            folders, run.crew, shape, run.key, run.totals, run.stop, poll=feed.poll, once=feed.once, proof=run.proof
         )
         for seen in seen_files:
             failed += seen.failed
@@ -141,7 +126,7 @@ def watch(
             elif seen.failed or not told.said.quiet:
                 tell(f"{'failed in part' if seen.failed else 'done'}: {seen.name}")
     if run.proof is not None:
-        run.proof.finish(None, None, complete=once)
+        run.proof.finish(None, None, complete=feed.once)
     told.extra = {"failed_files": failed}
     return run.finish(told, EXIT_LEFT_OUT if failed else 0)
 

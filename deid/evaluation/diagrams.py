@@ -58,16 +58,10 @@ class ReliabilityBin:
     """Which share of them is right: start, end and category."""
 
 
-def reliability(cases: Sequence[Case], bins: int = 10) -> list[ReliabilityBin]:
-    """Compare the scores of a system's spans with how often spans of such scores are right.
+def reliability(cases: Sequence[Case]) -> list[ReliabilityBin]:
+    """Compare the scores of a system's spans, by tenths, with how often spans of such scores are right.
 
     Reliability diagrams: DeGroot and Fienberg, The Statistician 32, 1983.
-
-    Parameters
-    ----------
-    cases : sequence of Case
-    bins : int
-        Equal parts of 0 to 1; those without a span are left out.
 
     Returns
     -------
@@ -84,11 +78,11 @@ def reliability(cases: Sequence[Case], bins: int = 10) -> list[ReliabilityBin]:
     if not told:
         return []
     scores, right = np.array(told, dtype=float).T
-    place = np.clip(np.ceil(scores * bins).astype(int) - 1, 0, bins - 1)
+    place = np.clip(np.ceil(scores * 10).astype(int) - 1, 0, 9)
     return [
         ReliabilityBin(
-            int(i) / bins,
-            (int(i) + 1) / bins,
+            int(i) / 10,
+            (int(i) + 1) / 10,
             int((place == i).sum()),
             float(scores[place == i].mean()),
             float(right[place == i].mean()),

@@ -28,7 +28,7 @@ SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.25)
 """Shares of the records up to which a code counts as rare."""
 
 
-def support_curves(data: CodedRecords, *, m: int = 2, seed: int = 0) -> pd.DataFrame:
+def support_curves(data: CodedRecords, m: int = 2) -> pd.DataFrame:
     """Return for each attacker which share of the persons at most so many records fit.
 
     Returns
@@ -38,7 +38,7 @@ def support_curves(data: CodedRecords, *, m: int = 2, seed: int = 0) -> pd.DataF
     """
     rows = []
     for records in SUPPORTS:
-        for attack in attack_codes(data, data.transactions, m=m, most=records, seed=seed):
+        for attack in attack_codes(data, data.transactions, m=m, most=records):
             rows.append({"attacker": attack.attacker, "records": records, "share": attack.few})
     return pd.DataFrame(rows).sort_values(["attacker", "records"], kind="stable", ignore_index=True)
 

@@ -60,12 +60,12 @@ class Scored:
         """The standard error of the score."""
         return float(np.sqrt((self.parts**2).sum())) / max(len(self.parts), 1)
 
-    def change_to(self, other: Scored, level: float = 0.95) -> tuple[float, float, float]:
-        """Return by how much another model's score on the same rows differs, and the ends of its interval."""
+    def change_to(self, other: Scored) -> tuple[float, float, float]:
+        """Return by how much another model's score on the same rows differs, and the ends of its 95 % interval."""
         from scipy.stats import norm
 
         change = other.value - self.value
-        far = float(norm.ppf((1 + level) / 2)) * float(np.sqrt(((other.parts - self.parts) ** 2).sum()))
+        far = float(norm.ppf(0.975)) * float(np.sqrt(((other.parts - self.parts) ** 2).sum()))
         half = far / max(len(self.parts), 1)
         return change, change - half, change + half
 

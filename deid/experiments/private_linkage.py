@@ -37,9 +37,9 @@ FIELDS: Mapping[str, Mapping[str, Any]] = {
 """What is encoded; names alone are attacked, since dates make nearly every filter the only one of its kind."""
 
 
-def two_sites(persons: int, seed: int, rates: Rates = REGISTER) -> tuple[pd.DataFrame, pd.DataFrame]:
+def two_sites(persons: int, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the tables of two sites: all persons at one, those with a second record at the other."""
-    mentions = make_mentions(round(persons * rates.mentions), rates, seed)
+    mentions = make_mentions(round(persons * REGISTER.mentions), REGISTER, seed)
     visit = mentions.groupby("person").cumcount()
     first, second = (mentions[visit == n].drop(columns="mention").reset_index(drop=True) for n in (0, 1))
     return first, second

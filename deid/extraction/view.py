@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -103,10 +103,8 @@ def view_beside(path: str, frame: pd.DataFrame) -> IdentifierView | None:
     return IdentifierView(frame, read_view(file).provenance) if provenance_path(file).is_file() else None
 
 
-def build_view(
-    notes: Iterable[NoteFacts], *, by: str = "person", persons: Sequence[str] | None = None
-) -> IdentifierView:
-    """Return the identifier view of notes, with the place of every value.
+def build_view(notes: Iterable[NoteFacts], *, by: str = "person") -> IdentifierView:
+    """Return the identifier view of notes, with the place of every value; exact rules find their persons.
 
     Parameters
     ----------
@@ -114,8 +112,6 @@ def build_view(
         The facts of each note.
     by : str
         ``person`` or ``note``: what a row is.
-    persons : sequence of str, optional
-        The person of each note; by default those that exact rules find (`link_notes`).
 
     Raises
     ------
@@ -123,11 +119,7 @@ def build_view(
         When ``by`` is neither.
     """
     held = list(notes)
-    if persons is None:
-        return ExtractedView(held, link_notes(held).notes, by).whole()
-    numbers: dict[str, int] = {}
-    of = [numbers.setdefault(own, len(numbers)) for own in persons]
-    return ExtractedView(held, of, by, list(numbers).__getitem__).whole()
+    return ExtractedView(held, link_notes(held).notes, by).whole()
 
 
 class ExtractedView:
@@ -141,8 +133,6 @@ class ExtractedView:
         Number of each note's person: 0, 1, ... in the order of their first notes.
     by : str
         ``person`` or ``note``: what a row is.
-    name : callable
-        Returns what a person is called.
 
     Raises
     ------
@@ -150,11 +140,9 @@ class ExtractedView:
         When ``by`` is neither.
     """
 
-    def __init__(
-        self, notes: Sequence[NoteFacts], persons: Sequence[int], by: str, name: Callable[[int], str] = person_name
-    ) -> None:
+    def __init__(self, notes: Sequence[NoteFacts], persons: Sequence[int], by: str) -> None:
         require(by in ("person", "note"), "a row is a note or a person", "for example: --by person")
-        self._notes, self._of, self._by, self._name = notes, persons, by, name
+        self._notes, self._of, self._by = notes, persons, by
         self.persons = max(persons, default=-1) + 1
         self.rows = self.persons if by == "person" else len(notes)
         self._told: Spool[dict[str, object]] = Spool(dict, dict)
@@ -176,11 +164,11 @@ class ExtractedView:
         if self._by == "note":
             for note, person in zip(self._notes, self._of, strict=True):
                 values, disagree = _settle_note(note)
-                yield {"person": self._name(person), "document": note.document, **values}, disagree
+                yield {"person": person_name(person), "document": note.document, **values}, disagree
             return
         for person, members in grouped(self._of, self.persons):
             joined, disagree = _settle_person([_settle_note(self._notes[n])[0] for n in members])
-            yield {"person": self._name(person), "notes": len(members), **joined}, disagree
+            yield {"person": person_name(person), "notes": len(members), **joined}, disagree
 
     def _places(self) -> Iterator[tuple[object, ...]]:
         rows = itertools.count() if self._by == "note" else self._of

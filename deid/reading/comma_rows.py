@@ -68,11 +68,7 @@ def parted(text: str) -> str:
         return text
     lines = _lines(text)
     every, commas = zip(*[_parting(line) if line.count(",") >= _FEW else ((), ()) for line in lines], strict=True)
-    changed = False
-    for first, stop in _runs(every):
-        if _is_table(lines[first:stop]):
-            lines[first:stop] = [_with_tabs(lines[at], every[at], True) for at in range(first, stop)]
-            changed = True
+    changed = _mark_tables(lines, every)
     for first, stop in _runs(commas):
         rows = [at for at in range(first, stop) if _is_row(lines[at], len(commas[first]))]
         whole = stop - first > 1
@@ -148,12 +144,17 @@ def _under_heads(text: str) -> str:
         [sign.start() for sign in _SEMICOLON.finditer(_unquoted(line))] if ";" in line and "&" not in line else []
         for line in lines
     ]
+    return "\n".join(lines) if _mark_tables(lines, signs) else text
+
+
+def _mark_tables(lines: list[str], signs: Sequence[Sequence[int]]) -> bool:
+    """Put tabs for the signs of tables with a head; tell whether there are any."""
     changed = False
     for first, stop in _runs(signs):
         if _is_table(lines[first:stop]):
             lines[first:stop] = [_with_tabs(lines[at], signs[at], True) for at in range(first, stop)]
             changed = True
-    return "\n".join(lines) if changed else text
+    return changed
 
 
 def _is_table(lines: Sequence[str]) -> bool:

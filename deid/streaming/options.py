@@ -238,6 +238,37 @@ class FeedOptions(DriftOptions, ManifestOptions):
 
 
 @dataclass(frozen=True)
+class StreamOptions(FeedOptions):
+    """How a stream is watched over, and where its progress is noted."""
+
+    PANEL: ClassVar[str] = _KEEPING
+    dead_letters: Path | None = option(None, "Note records that were left out in F: offset, length, keyed hash, error.")
+    journal: Path | None = option(None, "Note progress in F, so that the same command goes on after a crash.")
+
+
+@dataclass(frozen=True)
+class WatchOptions(FeedOptions):
+    """How a folder is watched.
+
+    Raises
+    ------
+    ConfigError
+        When a time is none.
+    """
+
+    PANEL: ClassVar[str] = _KEEPING
+    once: bool = option(False, "Take the files that are there, then end.", panel="")
+    poll: float = option(1.0, "Seconds between looks at the inbox.", metavar="S")
+    settle: float = option(2.0, "A file is complete when it has not changed for S seconds.", metavar="S")
+
+    def __post_init__(self) -> None:
+        """Refuse times that are none."""
+        super().__post_init__()
+        if self.poll <= 0 or self.settle < 0:
+            raise ConfigError("--poll must be above 0, --settle not below", "they are seconds")
+
+
+@dataclass(frozen=True)
 class LineOptions(CertificateOptions):
     """How senders and the receiver are connected."""
 

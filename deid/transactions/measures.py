@@ -39,15 +39,15 @@ def log2_of_subsets(size: int) -> float:
     return math.log2(2**size - 1) if size < 60 else float(size)
 
 
-def log_item_loss(size: int, domain: int, support: int, records: int, weight: float = 1.0) -> float:
+def log_item_loss(size: int, domain: int, support: int, records: int) -> float:
     """Return log2 of the utility loss of one generalized item (Loukides et al., PNAS 2010).
 
-    UL = (2^size - 1) / (2^domain - 1) * weight * support / records; with thousands of codes only its logarithm is a
+    UL = (2^size - 1) / (2^domain - 1) * support / records; with thousands of codes only its logarithm is a
     number that can be held.
     """
-    if not support or not weight:
+    if not support:
         return -math.inf
-    return log2_of_subsets(size) - log2_of_subsets(domain) + math.log2(weight * support / records)
+    return log2_of_subsets(size) - log2_of_subsets(domain) + math.log2(support / records)
 
 
 def utility_loss(original: Transactions, published: Transactions) -> float:

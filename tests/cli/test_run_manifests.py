@@ -196,7 +196,8 @@ def test_every_command_that_writes_is_one_of_these() -> None:
     outputs = {"out", "output", "target", "outbox", "page", "public"}
     for name, command in COMMANDS.items():
         code = inspect.getsource(command.callback)
-        proved = any(word in code for word in ("begin(", ": FeedOptions", ": ServiceOptions", "release_paid("))
+        kinds = (": FeedOptions", ": StreamOptions", ": WatchOptions", ": ServiceOptions")
+        proved = any(word in code for word in ("begin(", "release_paid(", *kinds))
         assert proved == (name in WRITERS), name
         places = {p.name for p in command.params if p.name in outputs and p.type.name == "path"}
         assert proved or not places or name in OTHERS, (name, places)
