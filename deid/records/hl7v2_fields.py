@@ -29,6 +29,7 @@ from deid.records.tables import (
     KEEP,
     LISTED,
     NUMBER,
+    RANGE,
     Parts,
     Rule,
     Table,
@@ -120,7 +121,7 @@ class FieldReader:
         return self._by_shape(raw) if found == _SHAPE else found
 
     def _field(self, places: list[Place], rule: Rule, raw: str) -> None:
-        if rule in (TEXT, NUMBER):
+        if rule in (TEXT, NUMBER, RANGE):
             assert isinstance(rule, str)
             self._leaf(places, rule, raw, 0, "")  # a repetition in a text is a line of it
             return
@@ -262,7 +263,7 @@ class FieldReader:
 
     def _leaf(self, places: list[Place], kind: str, raw: str, at: int, path: str, sep: str = "^") -> None:
         end = at + len(raw)
-        if kind in (CODE, NUMBER):
+        if kind in (CODE, NUMBER, RANGE):
             if self.component in raw and self._is_misplaced(raw):
                 self._misplaced(places, raw, at, path)
                 return

@@ -28,12 +28,14 @@ from deid.phi import CATEGORIES
 from deid.records.readings import SHAPES
 from deid.records.record import BLOCKED, TEXT
 
-KEEP, CODE, NUMBER, DATA = "keep", "code", "number", "data"
-KINDS = (KEEP, CODE, NUMBER, TEXT, DATA, BLOCKED)
+KEEP, CODE, NUMBER, RANGE, DATA = "keep", "code", "number", "range", "data"
+KINDS = (KEEP, CODE, NUMBER, RANGE, TEXT, DATA, BLOCKED)
 """What a place can be, beside a category, a data type and ``by N``."""
+_AMOUNT = r"(?:[0-9]{1,3}|[0-9]{1,4}\.[0-9]{1,3})"
 _FORMS = {
     CODE: re.compile(r"[^\s\x00-\x1f]{1,40}\Z"),
     NUMBER: re.compile(r"[0-9<>=.,:+\-/^&% *eE]+\Z"),
+    RANGE: re.compile(rf"(?:[<>]=? ?)?{_AMOUNT}(?: ?- ?{_AMOUNT})?\Z"),  # no telephone, no day with its year
 }
 """What places of codes and of measurements may hold; all else in them is text."""
 DISPLAY = "display"
@@ -260,7 +262,7 @@ def kept_as(kind: str, text: str) -> str:
     Parameters
     ----------
     kind : str
-        `CODE`, `NUMBER`; any other is returned as it is.
+        `CODE`, `NUMBER`, `RANGE`; any other is returned as it is.
     text : str
 
     Returns

@@ -211,6 +211,19 @@ def test_kinds_of_values() -> None:
     assert found["PID-3.1"] == ("MEDICALRECORD", "123456")
 
 
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        *((said, True) for said in ("7-22", "12.0-16.0", "135 - 145", ">= 3.5", "<100")),
+        *((said, False) for said in ("6/22/2024", "2024-06-22", "19470619", "555-1234", "0012-3456")),
+        *((said, False) for said in ("12.0-16.0 (Dr. Smith)", "7-22-45", "negative")),
+    ],
+)
+def test_amounts_of_a_reference_range_are_kept_and_all_else_is_read(said: str, kept: bool) -> None:
+    record = one(message(PID, f"OBX|1|NM|3094-0^Urea nitrogen^LN||19|mg/dL|{said}|N|||F"))
+    assert kept == ("OBX-7" not in [place.path for place in record.places])
+
+
 def test_what_no_line_names_is_emptied_and_counted(surrogates: Pipeline) -> None:
     record = one(message(PID, "ZPI|1||Gold^card", "OBX|1|RP|x||pointer||||||F"))
     assert record.unexamined == 3
