@@ -11,7 +11,7 @@ import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
+from operator import attrgetter, le, lt
 from typing import Any, Protocol, TypeVar
 
 from deid.base.compiled import changed, quick
@@ -91,7 +91,7 @@ class Span:
 
 
 _ALSO = "also"
-_by_start = attrgetter("start")
+_by_start, _by_end = attrgetter("start"), attrgetter("end")
 by_position = attrgetter("start", "end", "category", "id", "attributes")
 """Key by which spans sort as they do by themselves, only faster."""
 
@@ -145,8 +145,8 @@ class Carrier(Protocol):
     def spans(self) -> list[Span]:
         """Return the identifiers in the record's fields."""
 
-    def path(self, offset: int) -> tuple[str, int]:
-        """Return where a character of the text stands: the path of its place, and the offset there."""
+    def paths(self, spans: Iterable[Span | Edit]) -> list[tuple[str, int]]:
+        """Return where each span or edit of the text begins: the path of the place, and the offset there."""
 
     def inside(self, spans: Iterable[Span]) -> list[Span]:
         """Return spans, cut where one place of the record ends."""
@@ -293,7 +293,11 @@ def check_spans(text_length: int, spans: Iterable[Span], where: str = "", positi
 
     ``where`` is the document's name, ``position`` where the span stands in a file, else its offset is told.
     """
-    for span in spans:
+    made = spans if isinstance(spans, list | tuple) else [*spans]
+    starts, ends = [*map(_by_start, made)], [*map(_by_end, made)]
+    if not made or (min(starts) >= 0 and max(ends) <= text_length and all(map(lt, starts, ends))):
+        return
+    for span in made:
         if not 0 <= span.start < span.end <= text_length:
             raise OffsetError(
                 f"span {span.start}:{span.end} of category {shown_label(span.category)} does not lie in the text "
@@ -312,12 +316,8 @@ def resolve_overlaps(spans: Iterable[Span]) -> tuple[Span, ...]:
     by position.
     """
     ordered = sorted(spans, key=_by_start)
-    last = -1
-    for span in ordered:
-        if span.start < last:
-            break
-        last = max(span.end, span.start + 1)
-    else:
+    starts, ends = [*map(_by_start, ordered)], [*map(_by_end, ordered)]
+    if all(map(lt, starts, ends)) and all(map(le, ends, starts[1:])):
         return tuple(ordered)
     ordered.sort(key=lambda s: (s.start, -s.end, s.category))
     united: list[Span] = []
@@ -369,17 +369,15 @@ def apply_edits(document: Document, replacements: Iterable[tuple[Span, str]]) ->
     read = written = 0
     for span, new in ordered:
         start, end = span.start, span.end
-        if not 0 <= start < end <= size:
+        if not read <= start < end <= size:
             check_spans(size, (span,), document.name)
-        if start < read:
             raise OffsetError(
                 "two spans overlap where text is to be replaced",
                 "resolve overlaps first (deid.document.resolve_overlaps)",
                 document.name,
                 f"offset {span.start}",
             )
-        write(text[read:start])
-        write(new)
+        write(text[read:start] + new)
         at = written + start - read
         written = at + len(new)
         category = span.category

@@ -335,7 +335,7 @@ class Pipeline:
             # who finds by other means than a language's, or takes annotations, misses nothing by it
             other_language(_free_text(document), language) if isinstance(self.recognizer, LazyRecognizer) else "",
             0 if record is None else record.unexamined,
-            () if record is None else tuple([record.path(edit.start) for edit in replaced.edits]),
+            () if record is None else tuple(record.paths(replaced.edits)),
             () if scope_at is None else tuple([scope_at(edit.start, edit.end).person_scope for edit in replaced.edits]),
             self.field_names.telling(document.metadata),
         )

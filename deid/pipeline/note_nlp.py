@@ -72,8 +72,7 @@ class NoteNlp(TableOutput):
         """Return a row for each span of the note's text; those of other columns have no offset there."""
         note, day = document.metadata[self._source.plan.key], record.date.isoformat() if record.date else None
         found: list[tuple[int, dict[str, Any]]] = []
-        for span in document.spans:
-            column, offset = record.path(span.start)
+        for span, (column, offset) in zip(document.spans, record.paths(document.spans), strict=True):
             if column == self._source.plan.text:
                 text = document.text[span.start : span.end]
                 self._size += len(text)

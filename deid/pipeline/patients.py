@@ -101,6 +101,8 @@ class Writings:
 
 def patient_of(document_id: str, table: Mapping[str, str]) -> str | None:
     """Return the patient of a document in a table (`read_patients`), None when it does not stand there."""
+    if not table:
+        return None
     found = table.get(document_id)
     return table.get(_stem(document_id)) if found is None else found
 

@@ -172,13 +172,11 @@ class _Message:
     def _segment(self, name: str, path: str, fields: list[str], at: int) -> None:
         rules, read, places = _rules(self.table, name, path == name), self.fields.read, self.places
         starts = [*accumulate(map(len, fields), initial=at)]
-        first = 1 if name in _NAMING else 0  # the first separator of these is a field of its own
-        number = 0
+        number = begin = 1 if name in _NAMING else 0  # the first separator of these is a field of its own
         try:
-            for place, raw in enumerate(fields):
-                if not raw or raw == NULL or not place:
+            for number, raw in enumerate(fields, begin):
+                if not raw or number == begin or raw == NULL:
                     continue
-                number = place + first
                 rule, dated, asked, coded = rules.get(number, _UNNAMED)
                 if coded and len(raw) <= LONGEST_CODE and raw.isalnum():
                     continue
@@ -186,7 +184,7 @@ class _Message:
                     rule = self.fields.said(fields[rule.field] if len(fields) > rule.field else "", raw)
                 found, known = read(rule, raw, dated)
                 if found:
-                    here, start = f"{path}-{number}", starts[place] + place
+                    here, start = f"{path}-{number}", starts[number - begin] + number - begin
                     placed = [one.within(here, start) for one in found]
                     places += placed
                     if known:

@@ -142,6 +142,8 @@ class Codec:
         if place.starts is None and len(changes) == 1:
             ((start, end, new),) = changes
             if start == 0 and end == len(raw):
+                if raw.isalnum() and new.isascii() and new.isalnum():  # separators are no letters
+                    return new
                 return self._written(new, raw, place.kind)
         return splice(raw, place, changes, lambda new, old, _: self._written(new, old, place.kind))
 

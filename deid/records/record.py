@@ -17,8 +17,9 @@ import uuid
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
+from deid.base.compiled import changed as remade
 from deid.base.compiled import quick
 from deid.base.errors import OutputError
 from deid.base.keys import Key
@@ -83,20 +84,11 @@ class Place:
 
     def within(self, path: str, at: int) -> Place:
         """Return the same place, of which path and stretches were counted from another one's, from the record's."""
-        stretches = tuple([(start + at, end + at) for start, end in self.stretches]) if self.stretches else ()
-        return Place(
-            path + self.path,
-            self.start + at,
-            self.end + at,
-            self.kind,
-            self.text,
-            self.encode,
-            self.starts,
-            self.examined,
-            self.behind,
-            self.joins,
-            stretches,
-        )
+        path, start, end = path + self.path, self.start + at, self.end + at
+        if self.stretches:
+            stretches = tuple([(start + at, end + at) for start, end in self.stretches])
+            return remade(self, "path", path, "start", start, "end", end, "stretches", stretches)
+        return remade(self, "path", path, "start", start, "end", end)
 
     @property
     def where(self) -> tuple[tuple[int, int], ...]:
@@ -177,25 +169,27 @@ class Record:
         """Return the identifiers behind the free text, as spans of the text."""
         found = []
         named: dict[str, str] | None = None
-        first: tuple[int, str] | None = None
-        for at, place in zip(self.offsets, self.places, strict=True):
+        first = None
+        for start, place in zip(self.offsets, self.places, strict=True):
             kind = place.kind
-            if kind != TEXT:
-                start, path = first or (at, place.path)
-                if place.joins:
-                    first = start, path
-                    continue
-                end = at + len(place.text)
-                span = Span(start, end, kind, "", f"field:{path}", 1.0)
-                if kind in _DOUBTED:
-                    text = self.text[start:end]
-                    also = [*doubts(kind, text)]
-                    if kind in _TOWNS:  # where the patient's own name stands, a town's field may hold it and no town
-                        if named is None:
-                            named = {w: k for k, value in self.known if k in NAMES for w in map(small, forms(k, value))}
-                        also += [named[word] for word in _words(text) if word in named]
-                    span = span.read_as(also)
-                found.append(span)
+            if kind == TEXT:
+                first = None
+                continue
+            if first is None:
+                first, path = start, place.path
+            if place.joins:
+                continue
+            end = start + len(place.text)
+            span = Span(first, end, kind, "", f"field:{path}", 1.0)
+            if kind in _DOUBTED:
+                text = self.text[first:end]
+                also = [*doubts(kind, text)]
+                if kind in _TOWNS:  # where the patient's own name stands, a town's field may hold it and no town
+                    if named is None:
+                        named = {w: k for k, value in self.known if k in NAMES for w in map(small, forms(k, value))}
+                    also += [named[word] for word in _words(text) if word in named]
+                span = span.read_as(also)
+            found.append(span)
             first = None
         return found
 
@@ -228,13 +222,13 @@ class Record:
             owner = told.pop() if len(told) == 1 else None
         return self.patient if owner is None else owner
 
-    def path(self, offset: int) -> tuple[str, int]:
-        """Return the place of a character of the text: its path, and the offset there."""
-        offsets = self.offsets
+    def paths(self, spans: Iterable[Span | Edit]) -> list[tuple[str, int]]:
+        """Return of each span or edit of the text the path of the place where it begins, and the offset there."""
+        offsets, places = self.offsets, self.places
         if not offsets:
-            return "", offset
-        at = bisect_right(offsets, offset) - 1
-        return self.places[at].path, offset - offsets[at]
+            return [("", span.start) for span in spans]
+        begun = [(span.start, bisect_right(offsets, span.start) - 1) for span in spans]
+        return [(places[at].path, start - offsets[at]) for start, at in begun]
 
     def replaced(
         self, text: str, edits: Iterable[Edit], *, keep_blocked: bool, renamed: Callable[[str], str] | None = None
@@ -260,14 +254,11 @@ class Record:
         source, places, offsets = self.source, self.places, self.offsets
         changes: dict[int, list[Change]] = {}
         for edit in edits:
-            at = bisect_right(offsets, edit.start) - 1
+            start, end = edit.start, edit.end
+            at = bisect_right(offsets, start) - 1
             begin = offsets[at]
-            if edit.end <= begin + len(places[at].text):
-                here = edit.start - begin, edit.end - begin, text[edit.new_start : edit.new_end]
-                if at in changes:
-                    changes[at].append(here)
-                else:
-                    changes[at] = [here]
+            if end <= begin + len(places[at].text):
+                changes.setdefault(at, []).append((start - begin, end - begin, text[edit.new_start : edit.new_end]))
                 continue
             touched: list[tuple[int, int, int]] = []
             while True:
@@ -290,9 +281,11 @@ class Record:
         for at, changed in changes.items():
             place = places[at]
             assert place.encode is not None
-            written = place.encode(source[place.start : place.end], place, changed)
+            start, end = place.start, place.end
+            written = place.encode(source[start:end], place, changed)
             if isinstance(written, str):
-                start, end = place.stretches[0] if place.stretches else (place.start, place.end)
+                if place.stretches:
+                    start, end = place.stretches[0]
                 pieces.append((start, end, written))
             else:
                 pieces += [(start, end, new) for (start, end), new in zip(place.where, written, strict=True)]
@@ -512,20 +505,17 @@ def assemble(
     blocked = tuple([p for p in places if p.kind == BLOCKED])
     several = bool(whose) and len({patient, *(owner for _, owner in whose)} - {None}) > 1
     owners = _owners(ordered, whose) if several else None
-    offsets: list[int] = []
-    texts: list[str] = []
-    at = 0
-    for place in ordered:
-        offsets.append(at)
-        texts += (place.text, place.behind)
-        at += len(place.text) + len(place.behind)
+    texts = [place.text + place.behind for place in ordered]
+    offsets = [*accumulate(map(len, texts), initial=0)][:-1]
+    if ordered:
+        texts[-1] = ordered[-1].text  # nothing stands behind the last one
     return Record(
         data,
         source,
         charset,
         ordered,
         blocked,
-        "".join(texts[:-1]),
+        "".join(texts),
         tuple(offsets),
         offsets[len(free) - 1] + len(free[-1].text) if free else 0,
         tuple(known),

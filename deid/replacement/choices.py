@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
+from deid.base.errors import OffsetError
 from deid.document import Document, Span, check_spans
 from deid.reading.identity import name_key
 from deid.replacement.names import NameMap
@@ -21,10 +22,10 @@ every original would else try all of them."""
 
 def require_inside(document: Document, spans: Sequence[Span]) -> None:
     """Raise `deid.base.errors.OffsetError` when a span is empty or lies outside the document."""
-    length = len(document.text)
-    for span in spans:
-        if not 0 <= span.start < span.end <= length:
-            check_spans(length, (span,), document.name)
+    try:
+        check_spans(len(document.text), spans)
+    except OffsetError as error:
+        raise error.at(document.name) from None
 
 
 def tag(category: str, original: str) -> str:

@@ -22,7 +22,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import chain
 
 from deid.base.compiled import quick
@@ -98,8 +97,11 @@ def offset_of(scope: Scope, *, preserve_weekday: bool = False, attempt: int = 0,
 
 def _date(year: int, month: int, day: int) -> datetime.date:
     """Return a date; a month or day that does not exist becomes the last one that does."""
-    month = min(max(month, 1), 12)
-    return datetime.date(year, month, min(max(day, 1), calendar.monthrange(year, month)[1]))
+    try:
+        return datetime.date(year, month, day)
+    except ValueError:
+        month = min(max(month, 1), 12)
+        return datetime.date(year, month, min(max(day, 1), calendar.monthrange(year, month)[1]))
 
 
 def _full_year(year: int, context: _Context) -> int:
@@ -359,7 +361,8 @@ class DateShift:
 
     def __call__(self, document: Document, spans: Sequence[Span], scope: Scope) -> list[str]:
         """Return one shifted date a span."""
-        require_inside(document, (*spans, *document.spans))
+        require_inside(document, spans)
+        require_inside(document, document.spans)
         return self.shift(document, spans, scope, keyed_for(scope.key, scope.person_scope))
 
     def shift(self, document: Document, spans: Sequence[Span], scope: Scope, keyed: Keyed) -> list[str]:
@@ -372,10 +375,13 @@ class DateShift:
         parsed = {text: tokenize_date(text, language=scope.language) for text in dict.fromkeys(texts)}
         day_first = days_first(texts, not scope.language.startswith("en")) if self.day_first is None else self.day_first
 
-        @cache
+        made: list[Finder] = []
+
         def originals() -> Finder:  # most documents need none
-            known = chain(parsed, (source[s.start : s.end] for s in document.spans))
-            return finder({text.casefold() for text in known if len(text) >= _LONG})
+            if not made:
+                known = chain(parsed, (source[s.start : s.end] for s in document.spans))
+                made.append(finder({text.casefold() for text in known if len(text) >= _LONG}))
+            return made[0]
 
         near = scope.reference_date or _latest(parsed.values(), day_first) or _PLAIN_DAY
         usual: dict[str, str] = {}

@@ -55,22 +55,41 @@ def pieces(alphabets: Sequence[str]) -> list[tuple[int, int]]:
 
 def rank_of(text: str, alphabets: Sequence[str]) -> tuple[int, int]:
     """Return the number of a text among the strings of its alphabets, and how many there are."""
+    begin = _digits_from(alphabets)
+    tail = text[begin:]
+    if not (tail.isdecimal() and tail.isascii()):
+        begin, tail = len(text), ""
     size, rank = 1, 0
-    for char, alphabet in zip(text, alphabets, strict=True):
+    for char, alphabet in zip(text[:begin], alphabets[:begin], strict=True):
         count = len(alphabet)
         size *= count
         place = alphabet.find(char)
         rank = rank * count + (place if place > 0 else 0)
+    if tail:
+        count = 10 ** len(tail)
+        return rank * count + int(tail), size * count
     return rank, size
+
+
+def _digits_from(alphabets: Sequence[str]) -> int:
+    """Return from which place on all have digits, if no other has: what stands there is read as one number."""
+    begin = len(alphabets) - alphabets.count(DIGITS)
+    return begin if DIGITS not in alphabets[:begin] else len(alphabets)
 
 
 def of_rank(rank: int, alphabets: Sequence[str]) -> str:
     """Return the string with this number among those whose characters come from ``alphabets``, one each."""
+    begin = _digits_from(alphabets)
+    tail = ""
+    if count := len(alphabets) - begin:
+        rank, number = divmod(rank, 10**count)
+        tail = f"{number:0{count}}"
     out = []
-    for alphabet in reversed(alphabets):
+    for alphabet in reversed(alphabets[:begin]):
         rank, digit = divmod(rank, len(alphabet))
         out.append(alphabet[digit])
-    return "".join(reversed(out))
+    out.reverse()
+    return "".join(out) + tail
 
 
 def encipher(keyed: Keyed, what: str, text: str, alphabets: Sequence[str], step: int = 1) -> str:
@@ -262,7 +281,8 @@ def scheme_of(code: str) -> tuple[str, CodeScheme] | None:
     """Return the first scheme, by name, that a code (capitals and digits alone) obeys."""
     if code.isascii():
         for found in _by_length(len(code)):
-            if found[1].valid(code):
+            scheme = found[1]  # as it says itself whether a code is valid, without the call
+            if scheme.form.fullmatch(code) is not None and scheme.check(code) == code:
                 return found
     return None
 

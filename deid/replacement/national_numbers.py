@@ -258,14 +258,17 @@ def national_kinds(code: str) -> tuple[str, ...]:
     """Return the kinds of national number, by name, that a normal form is."""
     if not 7 <= len(code) <= 34 or not code.isascii():
         return ()
-    return tuple([name for name, kind in _as_long(len(code), code.isdecimal()) if kind.valid(code)])
+    kinds = _as_long(len(code), code.isdecimal())
+    return tuple([name for width, fits, name, kind in kinds if fits(code.zfill(width)) and kind.valid(code)])
 
 
 @functools.cache
-def _as_long(length: int, decimal: bool) -> tuple[tuple[str, NationalNumber], ...]:
-    """Return the kinds that a normal form of a length may be, by name: most numbers are as long as few of them."""
+def _as_long(length: int, decimal: bool) -> tuple[tuple[int, Callable[[str], object], str, NationalNumber], ...]:
+    """Return the kinds that a normal form of a length may be, each behind the width, what tells the form (most numbers
+    have none) and the name: most numbers are as long as few of them.
+    """
     return tuple(
-        (name, kind)
+        (kind.width if decimal else 0, kind.form.fullmatch, name, kind)
         for name, kind in NATIONAL.items()
         if kind.length in (0, max(length, kind.width) if decimal else length)
     )

@@ -147,9 +147,12 @@ def _leads(code: str) -> bool:
 
 
 def _written(text: str, places: Sequence[int], new: str) -> str:
+    capitals = text.isupper() or text.isdecimal()
+    if capitals and len(places) == len(text):
+        return new
     chars = list(text)
     for place, char in zip(places, new, strict=True):
-        chars[place] = char.lower() if char.isascii() and text[place].islower() else char
+        chars[place] = char if capitals or not (char.isascii() and text[place].islower()) else char.lower()
     return "".join(chars)
 
 

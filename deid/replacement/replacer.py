@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from deid.base.compiled import quick
+from deid.base.compiled import changed, quick
 from deid.base.errors import ConfigError, DeidError, LabelError
 from deid.document import Document, Edit, Span, apply_edits, resolve_overlaps
 from deid.phi import CATEGORIES, find_label, group
@@ -131,7 +131,7 @@ class Replacer:
                     by_rule[rule] = [p for p in places if p not in stay]
                     for place in stay:
                         texts[place] = document.text[known[place].start : known[place].end]
-                        known[place] = replace(known[place], source=STAYS)
+                        known[place] = changed(known[place], "source", STAYS)
         collisions = 0
         people: dict[str, str] = {}
         for whose, members in _by_scope(document.with_spans(known), scope, scope_at):
@@ -141,7 +141,8 @@ class Replacer:
             for rule, places in by_rule.items():
                 seen = plain if self._operators[rule][1].composed else given
                 own = places if scope_at is None else [p for p in places if p in members]
-                written = self._write(rule, seen, [seen.spans[members[p]] for p in own], whose) if own else ()
+                its = [seen.spans[p] for p in own] if scope_at is None else [seen.spans[members[p]] for p in own]
+                written = self._write(rule, seen, its, whose) if own else ()
                 for place, text in zip(own, written, strict=True):
                     texts[place] = text
                 if isinstance(written, Written):
@@ -155,14 +156,14 @@ class Replacer:
                     pairs[p] = agreeing[p]
         scrubbed, edits = apply_edits(document, pairs)
         source = document.text
-        changed = [
+        applied = [
             edit
             if span.category == edit.category
             else Edit(edit.start, edit.end, edit.new_start, edit.new_end, span.category)
             for edit, span, (_, text) in zip(edits, known, pairs, strict=True)
             if source[edit.start : edit.end] != text
         ]
-        return Replaced(scrubbed, united, tuple(changed), collisions, people)
+        return Replaced(scrubbed, united, tuple(applied), collisions, people)
 
     def _decide(self, label: str, also: tuple[str, ...], metadata: Mapping[str, Any]) -> tuple[str, int]:
         category = self.policy.applied(label, also, metadata)

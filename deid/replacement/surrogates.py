@@ -9,10 +9,9 @@ and none holds another original of the document as a word.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
-from itertools import chain
 
 from deid.base.errors import ConfigError, DeidError
 from deid.document import Document, Span
@@ -55,6 +54,8 @@ class _Page:
     """Choices of all patients, for the numbers that identify one; None where each patient has a map of his own."""
     originals: frozenset[str]
     """Normal forms of the document's numbers, as far as they are long enough to identify."""
+    lengths: frozenset[int]
+    """How long these are."""
     acronyms: dict[str, str] = field(default_factory=dict)
 
 
@@ -80,7 +81,7 @@ def _number(page: _Page, category: str, text: str, step: int) -> str:
         return ""
     new = (replace_social_security if social else replace_number)(page.numbers, text)
     written = "".join(filter(str.isalnum, new)).upper() if new.isascii() else ""
-    if written and page.originals.isdisjoint([written[at:] for at in range(len(written) - _LONG + 1)]):
+    if written and page.originals.isdisjoint([written[-length:] for length in page.lengths]):
         return new  # a normal form is the end of what is written, and as long as an original's
     return "" if new and normal_form(new) in page.originals else new
 
@@ -131,22 +132,25 @@ class SurrogateOperator:
     def __call__(self, document: Document, spans: Sequence[Span], scope: Scope) -> Written:
         """Return one surrogate a span, with the collisions and the full names that were replaced."""
         text = document.text
-        require_inside(document, (*spans, *document.spans))
+        require_inside(document, document.spans)
+        require_inside(document, spans)
         person = keyed_for(scope.key, scope.person_scope)
         keyed = keyed_for(scope.key, "corpus") if self.corpus else person
         found = [(_canonical(s.category), text[s.start : s.end]) for s in spans]
         known = _original_words(scope.known_names) if scope.known_names else frozenset()
-        written = chain((text[s.start : s.end] for s in document.spans), (text for _, text in found), scope.beside)
+        written = {text[s.start : s.end] for s in document.spans}
+        written.update([text for _, text in found], scope.beside)
         originals = known | _original_words(written)
         names = NameMap(keyed, scope.language, originals, known, scope.people, scope.sexes)
         choices = Choices(keyed, names, originals, scope.language)
         address = [
-            AddressSpan(spans[i].start, spans[i].end, category, text)
-            for i, (category, text) in enumerate(found)
-            if category in ADDRESS
+            AddressSpan(span.start, span.end, *what)
+            for span, what in zip(spans, found, strict=True)
+            if what[0] in ADDRESS
         ]
         numbers = numbers_of(scope.key) if scope.key.map > 1 else None
-        page = _Page(choices, PlaceMap(choices, text, address), numbers, _forms(found) if numbers else frozenset())
+        forms = _forms(found) if numbers else frozenset()
+        page = _Page(choices, PlaceMap(choices, text, address), numbers, forms, frozenset(map(len, forms)))
         for span in document.spans:
             if span.source == STAYS:
                 page.places.stay(text[span.start : span.end])
@@ -169,9 +173,9 @@ def _forms(found: Sequence[tuple[str, str]]) -> frozenset[str]:
     return frozenset(form for form in forms if len(form) >= _LONG)
 
 
-def _original_words(texts: Iterable[str]) -> frozenset[str]:
+def _original_words(texts: Collection[str]) -> frozenset[str]:
     """Return the keys of the words of originals that no surrogate may be; generic words and short ones may."""
-    joined = "\n".join(set(texts))
+    joined = "\n".join(texts)
     if joined.isascii() and "'" not in joined:
         words = {word for word in joined.lower().translate(_BLANKS).split() if len(word) > 2}
     else:
@@ -201,14 +205,14 @@ def _fill(page: _Page, spans: Sequence[Span], found: Sequence[tuple[str, str]], 
             out[i] = new
         elif category != "DATE":
             (several if " " in text else later).append(i)
-    acronyms = any(category in TEMPLATES and " " not in text and text.isupper() for category, text in found)
+    acronyms = any(found[i][0] in TEMPLATES and found[i][1].isupper() for i in later)
     for i in several + later:
         category, text = found[i]
-        named = category in TEMPLATES
-        if named:
-            learn_states(page.choices, text, page.places.known)
         new = done.get(found[i])
         if new is None:
+            named = category in TEMPLATES
+            if named:
+                learn_states(page.choices, text, page.places.known)
             done[found[i]] = new = _until_new(page, category, text, _REPLACERS.get(category, _other))
             if acronyms and named and (short := initials_of(text)):
                 page.acronyms.setdefault(short, initials_of(new))
