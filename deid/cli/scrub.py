@@ -15,7 +15,7 @@ from deid.cli.option_groups import IN, IN_OR_STDIN
 from deid.detection.options import RecognizerOptions
 from deid.document import Failure
 from deid.io.formats import ReadingOptions
-from deid.pipeline.facts import model_facts, policy_facts
+from deid.pipeline.facts import facts_of, model_facts
 from deid.pipeline.options import PipelineOptions, ScrubTarget, TableTarget, VaultKeeping
 
 if TYPE_CHECKING:
@@ -85,11 +85,11 @@ def scrub(
             watch=run.watch("scrubbing"),
         )
     site = getattr(pipeline.recognizer, "site", None)
-    whole = said.method != "policy"
+    policy = pipeline.applied
     told.take(report)
-    told.notes += [*report.remarks(site, per_person=pipeline.policy.per_person and not whole), *pipeline.notes]
+    told.notes += [*report.remarks(site, per_person=policy is not None and policy.per_person), *pipeline.notes]
     told.extra = {
-        "policy": "" if whole else pipeline.policy.name,
+        "policy": "" if policy is None else policy.name,
         "method": said.method,
         "format": run.found.format.name,
     }
@@ -103,9 +103,8 @@ def scrub(
     run.finish(
         [name for name in told.extra if name != "policy"],
         {"edit log": into.edits, "risk report": beside},
-        policy=None if whole else policy_facts(pipeline.policy),
-        model=model_facts(pipeline.recognizer),
         notes=[note for note in told.notes if note not in pipeline.policy.notes()],
+        **facts_of(pipeline),
     )
     return run.status
 

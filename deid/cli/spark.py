@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from deid.cli import EXIT_LEFT_OUT, OUT, KeyOptions, Summary, argument, command
 from deid.detection.options import RecognizerOptions
-from deid.pipeline.facts import model_facts, policy_facts
+from deid.pipeline.facts import facts_of, model_facts
 from deid.pipeline.options import PipelineOptions
 from deid.streaming.options import RowOptions
 
@@ -47,8 +47,7 @@ def scrub(
         pipeline = batch.make()
         counted = write_counted(scrub_by(frame, batch), batch.columns.id, part, without_patient(said))
     told.notes, told.extra = remarks(counted, batch, pipeline)
-    policy = None if said.method != "policy" else policy_facts(pipeline.policy)
-    return _finish(told, places, counted, policy=policy, model=model_facts(pipeline.recognizer))
+    return _finish(told, places, counted, **facts_of(pipeline))
 
 
 @command

@@ -238,9 +238,14 @@ class Pipeline:
         return self.language
 
     @property
+    def applied(self) -> Policy | None:
+        """The policy that decides; None for the method concept-match, which has none."""
+        return None if self.settings.method == "concept-match" else self.policy
+
+    @property
     def notes(self) -> list[str]:
         """What whoever releases the output must know."""
-        return [] if self.settings.method == "concept-match" else [*self.policy.notes(), *self._undetected]
+        return [] if self.applied is None else [*self.applied.notes(), *self._undetected]
 
     def __call__(self, document: Document | str) -> Scrubbed:
         """Scrub one document, or a text that belongs to none.
@@ -253,7 +258,7 @@ class Pipeline:
         if isinstance(document, str):
             require(not self.settings.gold, "a text of its own carries no annotations", "leave out gold")
         document = as_document(document)
-        if self.settings.method == "concept-match":
+        if self.applied is None:
             return self.replace(document, ())
         spans, effect = self._spans(document)
         return self._scrub(document, spans, frozenset(), effect)
@@ -299,7 +304,7 @@ class Pipeline:
             {} if record is None else record.sexes,
         )
         scope_at = None
-        if self.settings.method == "concept-match":
+        if self.applied is None:
             if record is not None:
                 raise ConfigError("the method concept-match is for notes", "leave out --method", document.name)
             replaced = _block(document)
@@ -324,7 +329,7 @@ class Pipeline:
             anonymous,
             replaced.edits,
             replaced.spans,
-            0 if self.settings.method == "concept-match" else _residual(document, replaced),
+            0 if self.applied is None else _residual(document, replaced),
             replaced.collisions,
             replaced.people,
             patient is not None,

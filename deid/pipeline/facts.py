@@ -39,8 +39,9 @@ def model_facts(recognizer: Recognizer | None) -> dict[str, str] | None:
 
 
 def facts_of(pipeline: Pipeline) -> dict[str, Any]:
-    """Return what a manifest says of policy and model of a pipeline."""
-    return {"policy": policy_facts(pipeline.policy), "model": model_facts(pipeline.recognizer)}
+    """Return what a manifest says of policy and model of a pipeline: of none where none decides."""
+    policy = None if pipeline.applied is None else policy_facts(pipeline.applied)
+    return {"policy": policy, "model": model_facts(pipeline.recognizer)}
 
 
 def models_of(recognizer: Recognizer | None) -> list[dict[str, Any]]:

@@ -97,7 +97,7 @@ def remarks(counted: Mapping[str, int], batch: ScrubBatch, pipeline: Pipeline) -
     fields = dict.fromkeys(pipeline.field_names.telling(names), counted["notes"])
     if fields:
         told.insert(0, f"{sum(fields.values())} {telling(fields)}")
-    if counted["alone"] and pipeline.policy.per_person and batch.options.method == "policy":
+    if counted["alone"] and pipeline.applied is not None and pipeline.applied.per_person:
         told.insert(
             0,
             f"{counted['alone']} documents without a patient: their replacements are consistent within each document "

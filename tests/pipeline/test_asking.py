@@ -16,6 +16,7 @@ from deid.document import Document, Span
 from deid.io import scan, write
 from deid.pipeline import Pipeline, PipelineOptions, Scrubbed, Settings, build_pipeline, scrub_files
 from deid.pipeline.batch import risk_report_beside
+from deid.pipeline.facts import facts_of
 from deid.pipeline.known_people import KnownPeople
 from deid.replacement.policy import load_policy
 from deid.streaming.work import PipelineRecipe
@@ -144,3 +145,9 @@ def test_concept_match_says_nothing_of_a_policy() -> None:
     assert isinstance(pipeline(Document("d", "Quartermain has a fever.")), Scrubbed)
     with pytest.raises(DeidError):
         build_pipeline(KEY, PipelineOptions(policy="no-such-policy", model="none"))
+
+
+def test_manifests_name_a_policy_only_where_one_decides() -> None:
+    """Concept-match goes by none, whatever a pipeline would go by else."""
+    assert facts_of(build_pipeline(KEY, PipelineOptions(method="concept-match"))) == {"policy": None, "model": None}
+    assert facts_of(build_pipeline(KEY, PipelineOptions(policy="redact", model="none")))["policy"]["name"] == "redact"
