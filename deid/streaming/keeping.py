@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
-from deid.base.errors import OutputError
+from deid.base.errors import ConfigError, OutputError
 from deid.streaming.journal import Commit, Journal, remember
 from deid.streaming.letters import DeadLetter
 from deid.streaming.mllp import framed
@@ -78,6 +78,22 @@ class Segments:
         """Return the number behind those of all files that a folder has."""
         names = (path.name.removesuffix(_SUFFIX).rpartition("-")[2] for path in folder.glob(f"*{_SUFFIX}"))
         return 1 + max((int(name) for name in names if name.isdigit()), default=0)
+
+    @staticmethod
+    def check_none_unfinished(folder: Path) -> None:
+        """Refuse a folder where a file of another journal has not got its name: nobody would ever read it.
+
+        Raises
+        ------
+        ConfigError
+        """
+        for path in sorted(folder.glob(part_of(folder / f"*{_SUFFIX}").name)):
+            if path.stat().st_size:
+                raise ConfigError(
+                    "the folder has an unfinished file of another journal, whose messages were acknowledged",
+                    "go on with that journal and its key until the relay ends by SIGTERM; where they are lost, rename "
+                    f"{path.name}, whose last message may not be whole",
+                )
 
     @staticmethod
     def has(folder: Path, last: Commit, before: Commit) -> bool:

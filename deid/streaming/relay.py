@@ -41,7 +41,7 @@ from deid.streaming.proof import Proof, daily
 from deid.streaming.stopping import Stop
 from deid.streaming.totals import Totals
 from deid.streaming.work import Reply, Request
-from deid.streaming.writing import append_private
+from deid.streaming.writing import alone, append_private
 
 _CHUNK = 1 << 16
 _TORN = 0.5
@@ -389,6 +389,9 @@ def run_relay(
     async def run() -> None:
         loop = asyncio.get_running_loop()
         with ExitStack() as stack:
+            if relay.folder is not None:
+                _make_folder(relay.folder)
+                stack.enter_context(alone(relay.folder))
             journal = _journal(relay, key)
             segments, committed = None, None
             if journal is not None:
@@ -448,17 +451,21 @@ async def _listening(relay: Relay, server: _Server) -> asyncio.Server:
         ) from None
 
 
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        raise OutputError("the folder cannot be made", "name a folder where you may write") from None
+
+
 def _journal(relay: Relay, key: Key) -> Journal | None:
-    if relay.folder is not None:
-        try:
-            relay.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError:
-            raise OutputError("the folder cannot be made", "name a folder where you may write") from None
     place = relay.journal
     if place is None and relay.folder is not None:
         place = relay.folder / ".deid-journal"
     if place is None:
         return None
+    if relay.folder is not None and not (place.is_file() and place.stat().st_size):
+        Segments.check_none_unfinished(relay.folder)
     letters = relay.letters.stat().st_size if relay.letters is not None and relay.letters.is_file() else 0
     # files of an earlier journal are none of this one's
     number = Segments.next_number(relay.folder) if relay.folder is not None else 0

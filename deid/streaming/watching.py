@@ -13,7 +13,7 @@ import os
 import select
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from deid.streaming.proof import Proof
 from deid.streaming.stopping import Stop
 from deid.streaming.totals import Totals
 from deid.streaming.work import Shape, changed
-from deid.streaming.writing import sync_folder
+from deid.streaming.writing import alone, sync_folder
 
 DONE, FAILED = "done", "failed"
 _UNFINISHED = (".part", ".partial", ".tmp", ".temp", ".filepart", ".crdownload", ".swp", "~")
@@ -165,7 +165,7 @@ def watch(
         used.
     """
     folders.check()
-    with _lock(folders.inbox, key), _alone(folders.outbox):
+    with _lock(folders.inbox, key), alone(folders.outbox):
         for leftover in folders.outbox.glob(f"{_PART}*"):
             leftover.unlink(missing_ok=True)
         inbox = _Inbox(folders.inbox, folders.settle)
@@ -291,22 +291,6 @@ def _sleep(seconds: float, stop: Stop) -> None:
     while stop.signal is None and (left := end - time.monotonic()) > 0:
         if poll.poll(1000 * left) and stop.signal is None:
             time.sleep(min(left, 0.05))
-
-
-@contextmanager
-def _alone(outbox: Path) -> Iterator[None]:
-    """Hold an outbox alone: two inboxes would have one hidden name for what is being written."""
-    descriptor = os.open(outbox, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # a file system that locks no folders
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                what = "another process that watches writes to this outbox"
-                raise ConfigError(what, "give each inbox an outbox of its own") from None
-        yield
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeGuard
 
-from deid.base.errors import OutputError
+from deid.base.errors import ConfigError, OutputError
 from deid.base.files import os_reason
 
 _PART = ".deid-feed-"
@@ -84,6 +85,31 @@ def sync_folder(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Hold a folder of results alone: two processes would take away or give names to what the other is writing.
+
+    Raises
+    ------
+    ConfigError
+        When another process holds it.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        _hold(descriptor, "another process writes to this folder", "give each a folder of its own")
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _hold(descriptor: int, what: str, hint: str) -> None:
+    with suppress(OSError):  # a file system that locks nothing, or no folders
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(what, hint) from None
 
 
 @contextmanager
@@ -196,6 +222,7 @@ def resumable_output(target: Path | None, size: int) -> Iterator[FeedSink]:
     except OSError as error:
         raise _cannot_open("the output", error) from None
     try:
+        _hold(descriptor, "another process writes this output", "let it end first, or name a new output")
         if os.fstat(descriptor).st_size < size:
             raise OutputError("the unfinished output is shorter than the journal says", "begin anew, without journal")
         os.ftruncate(descriptor, size)

@@ -14,6 +14,9 @@ from pathlib import Path
 import pytest
 from pages import call
 
+from deid.base.errors import ConfigError
+from deid.streaming.writing import part_of, resumable_output
+
 Deid = Callable[..., tuple[int, bytes, str]]
 NOTE = "Seen by Dr. Alice Baker on 3 May 2019."
 
@@ -138,6 +141,18 @@ def test_metrics_of_a_running_filter(tmp_path: Path) -> None:
     process.stdout.read()
     process.stderr.read()
     assert process.wait(300) == 0
+
+
+def test_an_output_that_grows_is_one_process_s_alone(tmp_path: Path) -> None:
+    """Also where each has a journal of its own."""
+    with resumable_output(tmp_path / "g", 0) as sink:
+        sink.write(b"what is there")
+        with (
+            pytest.raises(ConfigError, match="another process writes this output"),
+            resumable_output(tmp_path / "g", 0),
+        ):
+            pass
+        assert part_of(tmp_path / "g").read_bytes() == b"what is there"
 
 
 def test_watch_takes_what_is_there(deid: Deid, tmp_path: Path) -> None:

@@ -330,6 +330,27 @@ def test_what_the_disk_refuses_is_not_believed_later(folder: Path, monkeypatch: 
     journal.close()
 
 
+def test_what_was_acknowledged_is_left_to_nobody_by_another_journal_or_relay(folder: Path) -> None:
+    """Not beside one that runs, nor where one was killed and the next has another journal."""
+    other = ("--output", folder / "out", "--journal", folder / "other")
+    running = RelayProcess(folder, "--output", folder / "out")
+    with Sender(running.port) as sender:
+        assert [code(sender.ask(message(n)))[0] for n in range(3)] == ["AA"] * 3
+    with pytest.raises(AssertionError, match="another process writes to this folder"):
+        RelayProcess(folder, *other)
+    running.kill()
+    for _ in range(2):
+        with pytest.raises(AssertionError, match="an unfinished file of another journal"):
+            RelayProcess(folder, *other)
+    with relay(folder, "--output", folder / "out") as again:
+        assert again.end() == 0, again.said
+    with relay(folder, *other) as running:
+        with Sender(running.port) as sender:
+            assert code(sender.ask(message(3)))[0] == "AA"
+        assert running.end() == 0, running.said
+    assert numbers(folder / "out") == [0, 1, 2, 3]
+
+
 def test_what_was_acknowledged_long_ago_must_be_there(folder: Path) -> None:
     running = RelayProcess(folder, "--output", folder / "out")
     with Sender(running.port) as sender:

@@ -183,7 +183,7 @@ def test_one_watcher_an_inbox_and_an_outbox(folders: Folders, crew: Crew) -> Non
             "in2"
         )  # it would clear away what the other is writing, or publish it as its own
         beside.mkdir()
-        with pytest.raises(ConfigError, match="writes to this outbox"):
+        with pytest.raises(ConfigError, match="writes to this folder"):
             once(Folders(beside, folders.outbox, settle=0), crew)
         first.close()
     assert once(folders, crew) == []
