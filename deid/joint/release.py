@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -164,10 +164,8 @@ def release_jointly(
         check_persons(found, as_given=plan.persons_as_given or linked)
         report.remarks += [str(found)] if found is not None and found.pairs else []
     report.persons = len({p for t in tables.values() for p in t.patients})
-    if not plan.persons_as_given:
-        written = {p for t in tables.values() for p in t.patients}
-        written.update(plan.notes.patients.table.values() if plan.notes else ())
-        check_ids(written, "say persons_as_given = true")
+    written = {p for t in tables.values() for p in t.patients}
+    _check_ids(plan, written | set(plan.notes.patients.table.values() if plan.notes else ()))
     plain = [
         f"{column} ({name})"
         for name, table in tables.items()
@@ -189,7 +187,7 @@ def release_jointly(
         for name, frame in frames.items():
             write_table(frame, part / f"{name}.csv")
         if plan.notes is not None:
-            _write_notes(plan, part, pipeline, jobs, watch, report)
+            _write_notes(plan, part, pipeline, jobs, watch, report, written)
         if report.failures:
             return report
         digests = {f"table {name}": sha256((part / f"{name}.csv").read_bytes()).hexdigest() for name in frames}
@@ -330,7 +328,21 @@ def _surrogates(name: str, table: LoadedTable, column: str, category: str, pipel
     return found
 
 
-def _write_notes(plan: JointPlan, part: Path, pipeline: Pipeline, jobs: int, watch: Watch, report: JointReport) -> None:
+def _check_ids(plan: JointPlan, written: Collection[str]) -> None:
+    if not plan.persons_as_given:
+        check_ids(written, "say persons_as_given = true")
+
+
+def _write_notes(
+    plan: JointPlan,
+    part: Path,
+    pipeline: Pipeline,
+    jobs: int,
+    watch: Watch,
+    report: JointReport,
+    written: Collection[str],
+) -> None:
+    """Write the notes; ``written`` are the ids of patients as the tables write them."""
     assert plan.notes is not None
     source = scan(plan.notes.path, plan.notes.format, ReadOptions())
     report.remarks += source.remarks()
@@ -338,14 +350,16 @@ def _write_notes(plan: JointPlan, part: Path, pipeline: Pipeline, jobs: int, wat
     # the field of cells is none of the notes
     settings = dataclasses.replace(pipeline.settings, patients=plan.notes.patients)
     scrubber = Pipeline(pipeline.recognizer, pipeline.policy, pipeline.key, settings)
+    whose = [(document.id, patient) for document, patient in _of(source.documents(), pipeline.settings.patients)]
+    _check_ids(plan, {*written, *(patient for _, patient in whose if patient)})
     report.notes = scrub_files(source, place, scrubber, jobs=jobs, watch=watch)
     report.failures += report.notes.failures
     report.residual += report.notes.residual
     if fields := report.notes.telling:
         report.remarks.append(f"{fields.total()} {telling(fields)}")
     pairs = [
-        (pseudonym_of_id(pipeline.key, document.id), pipeline.key.pseudonym("patient", patient) if patient else None)
-        for document, patient in _of(source.documents(), pipeline.settings.patients)
+        (pseudonym_of_id(pipeline.key, document), pipeline.key.pseudonym("patient", patient) if patient else None)
+        for document, patient in whose
     ]
     pairs.sort()
     write_table(pd.DataFrame(pairs, columns=["document", "patient"]), part / "notes.csv")

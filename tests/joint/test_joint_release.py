@@ -365,3 +365,25 @@ def test_a_field_says_whom_a_note_is_about(tmp_path: Path) -> None:
     (file,) = (tmp_path / "out" / "notes").iterdir()
     for line in map(json.loads, file.read_text().splitlines()):
         assert line["text"] == f"{names[who[line['id']]]} is well."
+
+
+@pytest.mark.parametrize("how", ["patients", "patient_field"])
+def test_notes_and_tables_write_a_patients_id_in_one_way(tmp_path: Path, how: str) -> None:
+    """Else the notes have another pseudonym and another shift of dates than the rows of the same person."""
+    plan = write_case(tmp_path)
+    given = pd.read_csv(tmp_path / "notes.csv", dtype=str).assign(patient=lambda frame: "0" + frame["patient"])
+    if how == "patients":
+        given.to_csv(tmp_path / "notes.csv", index=False)
+    else:
+        texts = [(tmp_path / "notes" / f"{name}.txt").read_text() for name in given["document"]]
+        rows = zip(given["document"], given["patient"], texts, strict=True)
+        lines = [json.dumps({"id": one, "patient": patient, "text": text}) for one, patient, text in rows]
+        (tmp_path / "notes.jsonl").write_text("\n".join(lines) + "\n")
+        said = plan.read_text().replace('"notes"', '"notes.jsonl"')
+        plan.write_text(said.replace('patients = "notes.csv"', 'patient_field = "patient"'))
+    with pytest.raises(ConfigError, match=r"6 ids of persons.*say persons_as_given = true"):
+        release_jointly(read_plan(plan), tmp_path / "out", KEY)
+    assert not (tmp_path / "out").exists()
+    plan.write_text("persons_as_given = true\n" + plan.read_text())
+    release_jointly(read_plan(plan), tmp_path / "out", KEY)
+    assert (tmp_path / "out" / "notes.csv").is_file()
