@@ -150,7 +150,9 @@ class OtherTables:
 
     PANEL: ClassVar[str] = "Against other tables"
     population: str | None = option(None, "Table of the population, for --k-map and --presence.", metavar="P")
-    original: str | None = option(None, "Original table, for --kk; also names the kind of recoding.", metavar="O")
+    original: str | None = option(
+        None, "Original table, for --kk; also names the kind of recoding.", metavar="O", repr=False
+    )
 
 
 @dataclass(frozen=True)

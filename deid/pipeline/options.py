@@ -217,7 +217,7 @@ class TableTarget:
 
     output: Path | str | None = option(
         None, f"New table NOTE_NLP, on the side of the PHI (else {TARGET_VARIABLE}).", "--output", "-o", metavar="URL",
-        panel="Databases", read=place_of,
+        panel="Databases", read=place_of, repr=False,
     )  # fmt: skip
 
     def place(self, target: Path | str | None) -> Path | str | None:
