@@ -475,7 +475,7 @@ def test_files_that_were_taken_away_are_not_missed(folder: Path) -> None:
         assert numbers(out) == [10 * run + n for n in range(9)]
         for file in files:
             file.unlink()
-    with relay(folder, "--output", out) as running, pytest.raises(AssertionError, match="in use"):
+    with relay(folder, "--output", out) as running, pytest.raises(AssertionError, match="another process writes"):
         RelayProcess(folder, "--output", out)
 
 
