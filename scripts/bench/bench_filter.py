@@ -51,7 +51,7 @@ def start(folder: Path, options: list[str]) -> None:
     """Print what it costs until the first record is out."""
     plain, scrubbed = folder / "note.txt", folder / "scrubbed.txt"
     plain.write_text("Seen by Dr. Alice Baker on 3 May 2019.\n")
-    note = json.dumps({"text": "Seen by Dr. Alice Baker on 3 May 2019."}).encode() + b"\n"
+    note = json.dumps({"id": "1", "text": "Seen by Dr. Alice Baker on 3 May 2019."}).encode() + b"\n"
     commands = {
         "python -c pass": ([sys.executable, "-c", "pass"], b""),
         "deid --version": ([*DEID, "--version"], b""),
