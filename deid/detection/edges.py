@@ -67,6 +67,11 @@ _DOUBLE: Final = regex.compile(r"[^\s.?!:][ ]{2,}(?=\S)")
 _DASHED: Final = regex.compile(r"(?<=[\w)])[ ]+[-\u2013]\Z")
 """The dash behind which something else follows: *Salem -*."""
 _CUT: Final = regex.compile(r"/[A-Za-z]")
+_WIDEST_GAP: Final = 3
+"""Characters that `_JOINS` may have."""
+_DASHES: Final = frozenset("-\u2013")
+_OF_INITIALS: Final = frozenset(", ")
+"""Signs that a dash before a gap, and an initial behind a name, begin with."""
 _OR: Final = regex.compile(r"[ ]*(?:/|;|,[ ]|[|])[ ]*")
 _DIGITS: Final = 7
 """Digits of the shortest telephone number that stands for itself."""
@@ -210,16 +215,17 @@ def joined(text: str, spans: Sequence[Span], vocabulary: Vocabulary) -> list[Spa
             continue
         span = span.moved(start, end)
         before = found[-1] if found else None
-        if before is not None and before.category == span.category:
+        own = span.category == "DATE" and YEAR.search(text, span.start, span.end) is not None
+        near = before is not None and span.start - before.end <= _WIDEST_GAP and before.category == span.category
+        if before is not None and near and not (own and dated):
             gap = _JOINS.get(GROUP[span.category]) or _JOINS.get(span.category)
-            own = span.category == "DATE" and YEAR.search(text, span.start, span.end) is not None
-            if gap is not None and not (own and dated) and gap.fullmatch(text, before.end, span.start):
+            if gap is not None and gap.fullmatch(text, before.end, span.start):
                 best = max(before, span, key=score_of)
                 found[-1] = best.moved(before.start, span.end)
                 dated = dated or own
                 continue
         found.append(span)
-        dated = span.category == "DATE" and YEAR.search(text, span.start, span.end) is not None
+        dated = own
     return found
 
 
@@ -237,7 +243,8 @@ def _trimmed(text: str, span: Span, until: int, vocabulary: Vocabulary) -> tuple
     while end > start and text[end - 1].isspace():
         end -= 1
     worded = category in PEOPLE or category in _WORDED or category == "DATE"
-    if (worded or category == "ROOM") and (dash := _DASHED.search(text, start, end)):
+    dashed = text[end - 1 : end] in _DASHES and (worded or category == "ROOM")
+    if dashed and (dash := _DASHED.search(text, start, end)):
         end = dash.start()
     if worded and text[end - 1 : end] in (",", ";") and end - start > 1:
         end -= 1
@@ -249,14 +256,18 @@ def _trimmed(text: str, span: Span, until: int, vocabulary: Vocabulary) -> tuple
         start += 1
     if text[start : start + 1] == "@" and (category == "USERNAME" or category in PEOPLE):
         start += 1
-    if worded and text[end - 1 : end].isalpha() and (rest := _MISREAD.match(text, end)) and rest.end() <= until:
+    behind = text[end : end + 1]
+    misread = worded and behind in _FIGURES and text[end - 1 : end].isalpha()
+    if misread and (rest := _MISREAD.match(text, end)) and rest.end() <= until:
         end = rest.end()
     if category in PEOPLE or category == "OTHER":
         while end > start and not (text[end - 1].isalnum() or text[end - 1] in _CLOSERS):
             end -= 1
-        if text[end - 1 : end].isalpha() and (rest := _HYPHENED.match(text, end)) and rest.end() <= until:
+        hyphened = text[end - 1 : end].isalpha() and text.startswith("-", end)
+        if hyphened and (rest := _HYPHENED.match(text, end)) and rest.end() <= until:
             end = rest.end()
-    if category in PEOPLE and "," not in text[start:end] and text[end - 1 : end].isalpha():
+    alone = category in PEOPLE and text[end : end + 1] in _OF_INITIALS and "," not in text[start:end]
+    if alone and text[end - 1 : end].isalpha():
         rest = _INITIAL.match(text, end)
         if rest is not None and rest.end() <= until:
             end = rest.end()

@@ -6,10 +6,9 @@ an equals sign, or in a cell of its own before the name. The letters must be tho
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
-
-import regex
 
 from deid.detection.whose import PEOPLE
 from deid.document import Span
@@ -20,15 +19,15 @@ from deid.rules.word_classes import CREDENTIAL, TITLES
 
 _W: Final = certainties("legends")
 
-_BEFORE: Final = regex.compile(
+_BEFORE: Final = re.compile(
     r"(?<![A-Za-z0-9])([A-Z]{2,4})(?:[ ]?[=:\u2013\u2014-][ ]{0,2}|[ ]{2,40}|[ ]{0,2}[\t|][ \t]{0,40})\Z"
 )
-_BEHIND: Final = regex.compile(
+_BEHIND: Final = re.compile(
     r"(?:,?[ ](?:[A-Z]{2,5}(?:-[A-Z]{1,2})?|[A-Z](?:\.[A-Z])+\.?)){0,2}"  # credentials
     r"(?:[ ]{0,2}[=(]|[ ]{2,40}|[ ]{0,2}[\t|][ \t]{0,40})[ ]?([A-Z]{2,4})(?![A-Za-z0-9])"
 )
-_ALONE_BEFORE: Final = regex.compile(r"(?:^|[\n\t|]|[ ]{2})[ ]*\Z")
-_ALONE_BEHIND: Final = regex.compile(r"[ ]*(?:[\n\t|=]|[ ]{2}|\Z)")
+_ALONE_BEFORE: Final = re.compile(r"(?:^|[\n\t|]|[ ]{2})[ ]*\Z")
+_ALONE_BEHIND: Final = re.compile(r"[ ]*(?:[\n\t|=]|[ ]{2}|\Z)")
 _PARTING: Final = frozenset("=:\u2013\u2014-|")
 """Signs between initials and a name; two blanks and a tab part them too."""
 _WIDEST: Final = 48

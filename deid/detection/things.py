@@ -19,6 +19,9 @@ from deid.rules.scene import Scene
 
 LEADERS: Final = regex.compile(r"[ \t]{0,2}(?:[._\u00b7\u2026][ ]?){3,}")
 """Signs that lead from a label to its value."""
+_BLANKS: Final = " \t"
+_LEADS: Final = frozenset("._\u00b7\u2026")
+"""Signs that leaders begin with: found sooner."""
 _PEOPLE: Final = frozenset(("PATIENT", "DOCTOR"))
 _PLACES: Final = frozenset(("CITY", "STATE", "COUNTRY", "LOCATION-OTHER", "HOSPITAL", "ORGANIZATION"))
 _CALLED: Final = frozenset(("PHONE", "FAX"))
@@ -47,6 +50,7 @@ _LEADING: Final = 24
 _LINE: Final = 80
 _BEFORE: Final = 12
 _LONGEST_FRACTION: Final = 5
+_LONGEST_RATIO: Final = 6
 _LONGEST_LETTERS: Final = 5
 _SHORTEST_ROLE: Final = 3
 """Letters of a role that are no initials."""
@@ -82,12 +86,14 @@ def is_nobodys(scene: Scene, span: Span) -> bool:
     if not words:
         return False
     first, last = words[0], words[-1]
-    if LEADERS.match(scene.text, scene.ends[last]) and _is_label(scene, words):
+    text, behind = scene.text, scene.ends[last]
+    led = text[behind : behind + 3].lstrip(_BLANKS)[:1] in _LEADS and LEADERS.match(text, behind) is not None
+    if led and _is_label(scene, words):
         return True
-    if _TOTAL.match(scene.text, span.end):
+    if text.startswith("s", span.end - 1) and _TOTAL.match(text, span.end):
         return True
-    likened = scene.word(last).rpartition("-")
-    if likened[0] and likened[2] in scene.words["likeness"]:
+    word = scene.folded[last]
+    if "-" in word[1:] and word.rpartition("-")[2] in scene.words["likeness"]:
         return True
     if _is_named_after(scene, words) or _is_council(scene, span, words):
         return True
@@ -95,7 +101,7 @@ def is_nobodys(scene: Scene, span: Span) -> bool:
         return False
     if _is_demographic(scene, first) or _is_matter(scene, span, first):
         return True
-    if scene.vocabulary.expressions["numbered"].match(scene.text, span.end) and scene.has(first, _ORDINARY):
+    if scene.has(first, _ORDINARY) and scene.vocabulary.expressions["numbered"].match(text, span.end):
         return True
     if category in _PEOPLE and _is_animal(scene, first):
         return True
@@ -196,7 +202,7 @@ def _counted(scene: Scene, span: Span) -> bool:
 
 def _is_scored(scene: Scene, span: Span) -> bool:
     """Tell whether a date is points out of a total: *GDS 5/15*, *PHQ-9: 11/27*."""
-    if _FRACTION.fullmatch(scene.text, span.start, span.end) is None:
+    if span.end - span.start > _LONGEST_RATIO or _FRACTION.fullmatch(scene.text, span.start, span.end) is None:
         return False
     points, _, total = scene.text[span.start : span.end].partition("/")
     if int(points) > int(total):
@@ -216,7 +222,7 @@ def _is_scored(scene: Scene, span: Span) -> bool:
 
 def _is_course(scene: Scene, span: Span) -> bool:
     """Tell whether a date is how many days, weeks or months a drug is given, or until when: *for 28/7*, *in 2/52*."""
-    if _COURSE.fullmatch(scene.text, span.start, span.end) is None:
+    if span.end - span.start > _LONGEST_FRACTION or _COURSE.fullmatch(scene.text, span.start, span.end) is None:
         return False
     at = scene.at(span.start) - 1
     during = scene.says(at, "during")
@@ -230,7 +236,7 @@ def _is_course(scene: Scene, span: Span) -> bool:
 
 def _is_of_guideline(scene: Scene, span: Span) -> bool:
     """Tell whether a year is that of a guideline: *the 2017 McDonald criteria*, *KDIGO 2012*, *2019 EULAR/ACR*."""
-    if _YEAR.fullmatch(scene.text, span.start, span.end) is None:
+    if span.end - span.start != len("2012") or _YEAR.fullmatch(scene.text, span.start, span.end) is None:
         return False
     index = scene.at(span.start)
     before, behind = index - 1, index + 1

@@ -35,8 +35,9 @@ _UNLIKELY = 0.01
 """Most probability of the language that a text was read in, where it is told to be of another."""
 _NEAR = 0.1
 _LIKELY = 0.35
-_OWN_WORDS = 0.04
-"""Share of words of its own grammar from which a text may be of a language: another one's have .03 at most."""
+_OWN_WORDS, _FLUENT = 0.04, 0.2
+"""Share of words of its own grammar from which a text may be of a language (another one's have .03 at most, kin .13),
+and from which nothing more is asked."""
 _LISTED = classes_of("word", "clinical", "section", "function")
 """Classes of a language's words."""
 _SOME, _NEARLY_ALL = 0.4, 0.9
@@ -124,15 +125,16 @@ def _sample(text: str) -> str | None:
 def _is_of(sample: str, language: str) -> bool:
     """Tell whether a text plainly is of a language: by its lists, and by the function words of this and of others."""
     folded = sample.lower()
+    words, (own, others) = folded.split(), _own_words(language)
+    spoken = sum(map(own.__contains__, words))
+    if spoken >= _FLUENT * len(words):
+        return True
     listed, classes = _WORD_OF_THREE.findall(folded), load_lexicon(language).words
     known = sum(classes.get(word, 0) & _LISTED != 0 for word in listed)
     if known < _SOME * len(listed):
         return False
-    words = folded.split()
-    least, (own, others) = _OWN_WORDS * len(words), _own_words(language)
-    if sum(map(own.__contains__, words)) >= least:
-        return True
-    return known >= _NEARLY_ALL * len(listed) and sum(map(others.__contains__, words)) < least
+    least = _OWN_WORDS * len(words)
+    return spoken >= least or (known >= _NEARLY_ALL * len(listed) and sum(map(others.__contains__, words)) < least)
 
 
 @functools.lru_cache(maxsize=16)

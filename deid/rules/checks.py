@@ -9,6 +9,7 @@ issued), NHS Data Dictionary (modulus 11), Ministerio del Interior (letter of DN
 from __future__ import annotations
 
 import calendar
+import functools
 import importlib
 import ipaddress
 from collections.abc import Callable
@@ -125,6 +126,7 @@ def _possible(year: int, month: int, day: int) -> bool:
     return 0 < year < 10000 and 0 < month < 13 and 0 < day <= _DAYS[month]
 
 
+@functools.lru_cache(maxsize=4096)
 def date(text: str) -> bool:
     """Tell whether a text is a numeric date, in the order month-day-year, day-month-year or year-month-day."""
     parts = _NUMBER.findall(text)

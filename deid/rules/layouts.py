@@ -7,6 +7,7 @@ that stand before values elsewhere (*MRN*, *Provider*).
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -41,12 +42,12 @@ _SPACED: Final = regex.compile(
 """A line of words in three and more columns between blanks: what may be the head of a table."""
 _WORDS: Final = regex.compile(r"[^ ]+(?:[ ][^ ]+)*")
 _JOINED: Final = regex.compile(r",(?=[^\W\d_])")
-_LISTED: Final = regex.compile(r"[^\s,0-9][^,\n0-9]{0,39}(?:,[^\s,0-9][^,\n0-9]{0,39}){2,24}")
+_LISTED: Final = re.compile(r"[^\s,0-9][^,\n0-9]{0,39}(?:,[^\s,0-9][^,\n0-9]{0,39}){2,24}")
 """A line between commas without blanks behind them: what may be the head of a table."""
-_STACKED: Final = regex.compile(r"[^\s0-9:][^\n0-9:]{0,39}(?:\n[^\s0-9:][^\n0-9:]{0,39}){1,24}(?=\n\n|\n?\Z)")
+_STACKED: Final = re.compile(r"[^\s0-9:][^\n0-9:]{0,39}(?:\n[^\s0-9:][^\n0-9:]{0,39}){1,24}(?=\n\n|\n?\Z)")
 """Short lines between empty ones: what may be the heads of columns under each other."""
 _WORD: Final = regex.compile(r"[^\s/&.()#-]+")
-_DIGIT: Final = regex.compile("[0-9]")
+_DIGIT: Final = re.compile("[0-9]")
 _FEWEST: Final = 3
 """Cells of the head of a table."""
 _APART: Final = 6
@@ -315,7 +316,7 @@ def _labels_of(
             yield start, last
 
 
-def _listed(text: str) -> Iterator[regex.Match[str]]:
+def _listed(text: str) -> Iterator[re.Match[str]]:
     """Yield the lines between commas that may be the head of a table."""
     last = -1
     for comma in _JOINED.finditer(text):
@@ -326,12 +327,13 @@ def _listed(text: str) -> Iterator[regex.Match[str]]:
                 yield found
 
 
-def _stacked(text: str) -> Iterator[regex.Match[str]]:
+def _stacked(text: str) -> Iterator[re.Match[str]]:
     """Yield the short lines under each other, between empty ones, that may be the head of a table."""
     at = 0
     while at >= 0:
         end = text.find("\n", at)
-        if 0 < end - at <= _MAX_HEADER_CELL and ":" not in text[at:end] and (found := _STACKED.match(text, at)):
+        short = 0 < end - at <= _MAX_HEADER_CELL and not text.startswith("\n", end + 1) and ":" not in text[at:end]
+        if short and (found := _STACKED.match(text, at)):
             yield found
         at = text.find("\n\n", at)
         at += 2 if at >= 0 else 0
