@@ -48,6 +48,7 @@ _OBJECTS = 50_000
 _REFUSED = dict.fromkeys(FULL, ("cannot write", "free some space, then run again")) | dict.fromkeys(
     (errno.ENAMETOOLONG, errno.ELOOP), ("a path cannot be used", "name a shorter one")
 )
+_REFUSED[errno.EBADF] = "standard output is closed", "let it go to a file, or to /dev/null"
 """What the system says of what a user asked for, where no place in the program expects it -> what, and what to do."""
 
 # typer carries its own copy of click in some versions and imports it in others; this is the class that it raises
@@ -64,6 +65,20 @@ def _closed_pipe() -> int:
     return 128 + 13
 
 
+def _open_streams() -> None:
+    """Open the standard streams that whoever started the process has closed.
+
+    Else the first file that is opened has the number of such a stream, and gets what is meant for it. What is written
+    to standard output fails then, as it would have; messages go nowhere.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_WRONLY if name == "stderr" else os.O_RDONLY)
+            setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
+
+
 def _leave_no_core() -> None:
     """Let no crash of this process, or of one that it starts, write a file of its memory: notes stand there as text."""
     try:
@@ -78,6 +93,7 @@ def main() -> None:
     """Run the command line; exit 0 done, 1 something failed, 2 cannot be done as asked, 130 interrupted, 141 when
     nobody reads standard output any more.
     """
+    _open_streams()
     gc.set_threshold(_OBJECTS)
     return_arrays()
     _leave_no_core()
@@ -103,6 +119,8 @@ def main() -> None:
             what, hint = _REFUSED[error.errno]
             sys.stderr.write(f"error: {what} ({os_reason(error)}). Hint: {hint}\n")
             status = EXIT_USAGE
+            if error.errno == errno.EBADF:
+                _closed_pipe()
         else:
             what = f"{type(error).__name__} at {raised_at(error)}"
             sys.stderr.write(f"internal error: {what} (its message is withheld, it could quote a document)\n")

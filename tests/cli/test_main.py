@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import subprocess
 import sys
 from functools import cache
@@ -174,6 +175,27 @@ def test_train_tag_evaluate_on_a_small_corpus(tmp_path: Path) -> None:
     deid("model", "audit", "m")
     deid("model", "export", "m", "-o", "passed-on")
     assert (tmp_path / "passed-on" / "tagger.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("closed", "arguments", "status"),
+    [
+        (">&-", "scrub notes out --model none", 0),
+        (">&-", "policy show redact", 2),
+        (">&-", "filter notes/a.txt --model none", 2),
+        ("2>&-", "scrub none out --model none", 2),
+        ("<&-", "filter --model none --from plain", 0),
+    ],
+)
+def test_a_standard_stream_that_is_closed(tmp_path: Path, closed: str, arguments: str, status: int) -> None:
+    """What does not need it goes on, what does fails, and no file gets what is meant for it."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("Seen by Dr. Alice Baker.")
+    command = f"{shlex.quote(sys.executable)} -W ignore -m deid {arguments} {closed}"
+    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, timeout=120, check=False)
+    assert done.returncode == status, done.stderr
+    assert b"internal" not in done.stderr
+    assert b"Exception" not in done.stderr
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
