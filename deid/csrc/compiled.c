@@ -18,6 +18,7 @@ typedef struct {
 } Maker;
 
 static Maker makers[MOST_CLASSES];
+static const PyTypeObject *types[MOST_CLASSES]; /* of the makers, close together: each attribute looks through them */
 static int made;
 
 static PyObject *make_ordinarily(PyObject *type, PyObject *const *given, Py_ssize_t count, PyObject *names)
@@ -46,9 +47,9 @@ static Py_ssize_t field_of(const Maker *maker, PyObject *name)
 /* What is known of a class, NULL when it is none of those made here. */
 static const Maker *maker_of(const PyTypeObject *type)
 {
-    for (const Maker *maker = makers; maker < makers + made; maker++)
-        if (maker->type == type)
-            return maker;
+    for (int i = 0; i < made; i++)
+        if (types[i] == type)
+            return makers + i;
     return NULL;
 }
 
@@ -157,6 +158,7 @@ PyObject *quicken(PyObject *self, PyObject *args)
         return NULL;
     }
     Py_INCREF(type); /* a maker lives as long as the process */
+    types[made] = type;
     makers[made++] = maker;
     type->tp_vectorcall = make;
     type->tp_getattro = attribute_of;
