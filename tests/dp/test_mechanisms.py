@@ -54,6 +54,14 @@ def near(value: Any) -> Any:
     return pytest.approx(value, rel=1e-6)
 
 
+@pytest.mark.parametrize("value", [0.0, 4.0, 9.0])
+def test_quantiles_of_one_value_are_that_value(value: float) -> None:
+    """At the ends of the domain, too."""
+    shares, how = [0.1, 0.4, 0.5, 0.9], Drawing(50.0, SeededNoise(1), 1, 0.9)
+    found = noisy_quantiles(np.full(200, value), shares, 0, 9, how, whole=True)
+    assert [own.value for own in found] == [value] * 4
+
+
 @pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
 @pytest.mark.parametrize("distance", [1, 2])
 @pytest.mark.parametrize("interval", [False, True])

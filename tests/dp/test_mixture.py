@@ -125,6 +125,8 @@ def test_adaptive_measures_what_hangs_together(small: tuple[pd.DataFrame, tuple[
     tables = [table.axes for table in release.model.tables]
     assert tables[:4] == [(0,), (1,), (2,), (3,)]
     assert (0, 1) in tables[4:6]
+    pairs = ", ".join(" x ".join("abcd"[axis] for axis in axes) for axes in tables if len(axes) == 2)
+    assert f"pairs chosen by the exponential mechanism: {pairs}" in release.metadata["notes"]
     made = synthesize(release)
     true, drawn = frame.groupby(["a", "b"]).size(), made.groupby(["a", "b"]).size()
     assert true.sub(drawn, fill_value=0).abs().sum() < 600

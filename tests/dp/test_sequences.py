@@ -114,6 +114,18 @@ def test_the_unit_bounds_rows_and_raises_the_noise(frame: pd.DataFrame) -> None:
     assert noise[2] / noise[0] == pytest.approx(4, rel=0.02)
 
 
+@pytest.mark.parametrize("method", ["tree", "markov"])
+def test_more_prefixes_than_can_be_held_are_refused(method: str) -> None:
+    """Of 34 levels, five periods have 45 million."""
+    periods = [f"q{number}" for number in range(5)]
+    frame = pd.DataFrame({name: ["1", "2"] * 40 for name in periods}, dtype="string")
+    plan = plan_sequences(declare("level", {"range": [0, 33]}), periods, 5.0, PrivacyUnit(), method=method)
+    made = release_sequences(frame, plan, ledger=None, noise=SeededNoise(1))
+    with pytest.raises(ConfigError, match="5 prefixes are too many"):
+        made.slopes(5)
+    assert len(made.prefixes(2)) == 34**2
+
+
 def test_what_cannot_be_asked(frame: pd.DataFrame, tmp_path: Path) -> None:
     made = release(frame)
     with pytest.raises(ConfigError, match="levels are zero, low, high"):

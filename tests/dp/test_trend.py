@@ -19,6 +19,11 @@ def test_average_slope_divides_by_n_minus_one() -> None:
         assert average_slope(years, counts) == pytest.approx(slope, abs=0.005)
 
 
+def test_average_slope_of_points_apart() -> None:
+    """By 2 in one step, by 6 in two: slopes of 2 and 3."""
+    assert average_slope([0, 1, 3], [0, 2, 8]) == 2.5
+
+
 def test_regression_slope() -> None:
     x = np.array([0.0, 1, 2, 5])
     assert regression_slope(x, 3 - 2 * x) == pytest.approx(-2)
