@@ -8,9 +8,11 @@ digits, numbers to letters and digits, addresses to words.
 from __future__ import annotations
 
 import functools
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from deid.base.errors import ConfigError
 from deid.base.late import pd
@@ -62,6 +64,29 @@ def kind_of(name: str) -> str:
     """Return what the name of a column says of its kind; ``none`` when it says nothing."""
     key = header_key(name)
     return next((kind for kind, names in HEADERS.items() if key in names.split()), "none")
+
+
+Tables: TypeAlias = "pd.DataFrame | Sequence[pd.DataFrame]"
+"""A table, or several, whose rows count one after the other."""
+
+
+def tables_of(frame: Tables) -> list[pd.DataFrame]:
+    """Return the tables, of one or several."""
+    return [frame] if isinstance(frame, pd.DataFrame) else list(frame)
+
+
+def places_of(frame: pd.DataFrame, seed: int) -> list[bytes]:
+    """Return what puts rows in an order that their cells alone decide."""
+    cells = [text_list(frame[name]) for name in sorted(map(str, frame.columns))]
+    start = hashlib.blake2b(str(seed).encode(), digest_size=16)
+
+    def place(row: int) -> bytes:
+        own = start.copy()
+        for column in cells:
+            own.update(column[row].encode("utf-8", "surrogatepass") + b"\0")
+        return own.digest()
+
+    return [place(row) for row in range(len(frame))]
 
 
 def stacked(tables: Sequence[pd.DataFrame], said: Mapping[str, str]) -> pd.DataFrame:

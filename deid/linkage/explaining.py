@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from deid.base.errors import ConfigError
 from deid.base.late import pd
 from deid.linkage.clustering import cluster
-from deid.linkage.columns import fields_of, sure_of
+from deid.linkage.columns import Tables, fields_of, sure_of, tables_of
 from deid.linkage.comparisons import FieldComparison
 from deid.linkage.exact import SURE, exact_edges
-from deid.linkage.linking import LinkOptions, Tables, comparing, exact, prepare, tables_of
+from deid.linkage.linking import LinkOptions, comparing, exact, prepare
 from deid.linkage.model import LinkageModel, Step, learn, require_splink, steps_of
 
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from deid.linkage.blocking import (
     proposed_blocks,
 )
 from deid.linkage.clustering import DECIDED, Edge, Facts, cluster
-from deid.linkage.columns import fields_of, kinds_of, read_records, stacked, sure_of
+from deid.linkage.columns import Tables, fields_of, kinds_of, places_of, read_records, stacked, sure_of, tables_of
 from deid.linkage.comparisons import DOUBTED, Distance, FieldComparison, comparisons_of, with_keys
 from deid.linkage.decisions import Decided, checks
 from deid.linkage.exact import RULES, SURE, exact_edges, facts_of
@@ -41,15 +41,6 @@ from deid.table.options import TableOptions
 
 PERSON, _TABLE = "person", "table"
 """Column of the ids; one that the table has says which rows are known to be of one person."""
-
-Tables: TypeAlias = "pd.DataFrame | Sequence[pd.DataFrame]"
-"""A table, or several, whose rows count one after the other."""
-
-
-def tables_of(frame: Tables) -> list[pd.DataFrame]:
-    """Return the tables, of one or several."""
-    return [frame] if isinstance(frame, pd.DataFrame) else list(frame)
-
 
 METHODS = ("model", "exact")
 DOUBTFUL = 0.8
@@ -339,7 +330,7 @@ def prepare(
                 doubted = records.get(f"doubt_{one}", pd.Series([None] * len(rows), dtype=object))
                 doubted.iloc[low] = "1"
                 records[f"doubt_{one}"] = doubted
-    places = _places(rows, said.seed)
+    places = places_of(rows, said.seed)
     order = sorted(range(len(rows)), key=places.__getitem__)
     run = hashlib.blake2b(b"".join(sorted(places)), digest_size=4).hexdigest() if earlier else ""
     return Prepared(records.iloc[order].reset_index(drop=True), kinds, order, new, run)
@@ -549,20 +540,6 @@ def factors_of(kinds: Mapping[str, str], said: LinkOptions) -> dict[str, float]:
                 f"column {name!r} is not compared", "say what it is with --kind, or leave out its --weight"
             )
     return {one: factor for name, factor in said.weights.items() for one in fields[name]}
-
-
-def _places(frame: pd.DataFrame, seed: int) -> list[bytes]:
-    """Return what puts rows in an order that their cells alone decide."""
-    cells = [text_list(frame[name]) for name in sorted(map(str, frame.columns))]
-    start = hashlib.blake2b(str(seed).encode(), digest_size=16)
-
-    def place(row: int) -> bytes:
-        own = start.copy()
-        for column in cells:
-            own.update(column[row].encode("utf-8", "surrogatepass") + b"\0")
-        return own.digest()
-
-    return [place(row) for row in range(len(frame))]
 
 
 def _ids(person: Sequence[int], records: pd.DataFrame, run: str) -> dict[int, str]:

@@ -12,8 +12,9 @@ import numpy as np
 from deid.base.late import pd
 from deid.base.plots import COLOURS, new_figure
 from deid.base.reports import Section, write_page
+from deid.linkage.columns import Tables
 from deid.linkage.explaining import ExplainedPair, explain_pair
-from deid.linkage.linking import Linked, LinkOptions, Tables
+from deid.linkage.linking import Linked, LinkOptions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -281,8 +281,7 @@ def scheme_of(code: str) -> tuple[str, CodeScheme] | None:
     """Return the first scheme, by name, that a code (capitals and digits alone) obeys."""
     if code.isascii():
         for found in _by_length(len(code)):
-            scheme = found[1]  # as it says itself whether a code is valid, without the call
-            if scheme.form.fullmatch(code) is not None and scheme.check(code) == code:
+            if found[1].valid(code):
                 return found
     return None
 
