@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any
@@ -17,12 +17,15 @@ from deid.base.errors import EncodingError, FormatError
 from deid.records.embedded import unpacked
 from deid.records.fhir_addresses import (
     ADDRESS,
+    OBJECT_NUMBER,
     OID_BEGIN,
     SEARCH,
     SEGMENT,
     TYPED,
+    USUAL,
     contained_key,
     is_usual,
+    may_name,
     numbers_of,
     of_standard,
     reference_of,
@@ -43,6 +46,7 @@ from deid.records.json_positions import (
     STRING,
     JsonValue,
     Scanner,
+    all_down,
     down,
     each,
     member,
@@ -77,11 +81,11 @@ from deid.records.tables import CODE, DATA, DISPLAY, KEEP, NUMBER, ByName, Inner
 STANDARD = "fhir-r4"
 _HINT = "repair the resource at its source, or leave it out"
 _PARAMETER = re.compile(r"([^&=?]+)=([^&]*)")
-_LEAST_CODE = 6
-"""Letters that a code in small letters has, if a name is looked for in it."""
 _LEAST_DIGITS = 6
 """Digits that a word has where an address of a system belongs, if it is a number of somebody's."""
 _NUMBERS = frozenset(("IDNUM", "MEDICALRECORD", "HEALTHPLAN", "ACCOUNT", "LICENSE", "DEVICE"))
+_SEVERAL = ("Bundle", "Parameters")
+"""Resources that hold others, of which each says whose it is."""
 _PERSONS = frozenset(("Patient", "RelatedPerson", "Practitioner", "Person"))
 _REDACTED = (
     '{"system":"http://terminology.hl7.org/CodeSystem/v3-ObservationValue","code":"REDACTED","display":"redacted"}'
@@ -208,10 +212,13 @@ class _Resource:
             )
         here = f"{path}.{name}" if path else name
         own = self._person(node, name, contained=around is not None) if name in _PERSONS else ""
-        for said in self.facts.get("patient", ()) if name not in ("Bundle", "Parameters") else ():
+        for said in self.facts.get("patient", ()) if name not in _SEVERAL else ():
             if target := reference_of(down(node, said), around or node):
                 self.subjects.append(target)
                 own = own or target
+        if not own and name not in _SEVERAL:
+            own = next(self._among(node, around or node), "")
+            self.subjects += [own] if own else []
         for said in self.facts.get("date", ()):
             day = down(node, said)
             if day is not None and day.kind == STRING:
@@ -225,6 +232,13 @@ class _Resource:
         self.owner = outer
         self.whose.append((node.end, outer))
         return state
+
+    def _among(self, node: JsonValue, resource: JsonValue) -> Iterator[str]:
+        """Yield the keys of patients among those that take part in something."""
+        for said in self.facts.get("patient_among", ()):
+            for one in all_down(node, said):
+                if one.kind == OBJECT and string_of(one, "reference") and (key := reference_of(one, resource)):
+                    yield key
 
     def _person(self, node: JsonValue, name: str, *, contained: bool) -> str:
         """Take note of a person's numbers; return the key of a patient."""
@@ -314,7 +328,7 @@ class _Resource:
         elif rule == TEXT and "coding" in owner.value and path.endswith(".text"):
             rule = self._beside_codes(node.value, owner)
         elif rule == KEEP and (shape := kept_as(CODE, node.value)) != KEEP and (shape != TEXT or " " in node.value):
-            rule = shape  # no code of a closed list
+            rule = KEEP if USUAL.match(node.value) else shape  # no code of a closed list
         elif rule == "name" and sum(map(str.isdigit, node.value)) < LEAST_NUMBER:
             rule = CODE
         rule = kept_as(rule, node.value)
@@ -346,6 +360,8 @@ class _Resource:
             self._add(path, node, "DATE", found[1], write_date)
         elif rule in _NUMBERS and (matched := UUID.match(node.value)):
             self._link(node, matched.start(1), matched.end(1), path)
+        elif rule in _NUMBERS and (matched := OBJECT_NUMBER.match(node.value)):
+            self._object_number(node, *matched.span(1), path)
         else:
             self._leaf(node, rule, path)
         return 0
@@ -392,6 +408,11 @@ class _Resource:
         if start < end:
             at = self._at(node, start), self._at(node, end)
             self.links.append(Place(path, *at, "IDNUM", node.value[start:end]))
+
+    def _object_number(self, node: JsonValue, start: int, end: int, path: str) -> None:
+        """Make a link of the object identifier of one thing; notes may say it too."""
+        self.known["IDNUM", node.value[start:end]] = None
+        self._link(node, start, end, path)
 
     def _joined(self, node: JsonValue, rules: Mapping[str, Rule], path: str) -> frozenset[str]:
         """Make one place of the parts of a name."""
@@ -443,15 +464,21 @@ class _Resource:
         elif found := ADDRESS.match(said):
             if found[1]:
                 self._link(node, start + found.start(1), start + found.end(1), path)
-            for part in SEGMENT.finditer(said, found.end()):
-                if part[0] not in self.table.heads and not is_usual(part[0].lower(), self.facts["path_words"]):
-                    self._link(node, start + part.start(), start + part.end(), path)
+            self._segments(node, start + found.end(), start + len(said), path)
         elif said.startswith("#"):
             self._link(node, start + 1, start + len(said), path)
+        elif end is None and (TYPED.match(said) or SEARCH.search(said)):
+            self._reference(node, path)
         elif end is None and len(re.findall("[0-9]", said)) < _LEAST_DIGITS:
             self._string(node, CODE, path, node)
         else:
             self._leaf(node, "IDNUM", path, start, end)
+
+    def _segments(self, node: JsonValue, start: int, end: int, path: str) -> None:
+        """Make links of the parts of an address that may name an institution, or somebody."""
+        for part in SEGMENT.finditer(node.value, start, end):
+            if part[0] not in self.table.heads and not is_usual(part[0].lower(), self.facts["path_words"]):
+                self._link(node, *part.span(), path)
 
     def _reference(self, node: JsonValue, path: str) -> None:
         """Find the ids in an address of a resource, or in a search."""
@@ -462,8 +489,10 @@ class _Resource:
             self._link(node, matched.start(1), matched.end(1), path)
         elif said.startswith("urn:uuid:"):
             self._link(node, len("urn:uuid:"), len(said), path)
-        elif said.startswith("urn:oid:"):
-            self._leaf(node, "IDNUM", path, len("urn:oid:"))
+        elif matched := OBJECT_NUMBER.match(said):
+            self._object_number(node, *matched.span(1), path)
+        elif said.startswith(OID_BEGIN):
+            self._leaf(node, "IDNUM", path, len(OID_BEGIN))
         else:
             typed = TYPED.search(said)
             search = SEARCH.search(said)
@@ -474,8 +503,15 @@ class _Resource:
                 self._link(node, *typed.span(2), path)
                 if typed[3]:
                     self._link(node, *typed.span(3), path)
-            if search:
-                for pair in _PARAMETER.finditer(said, search.end()):
+                if "://" not in said:
+                    self._segments(node, 0, typed.start(), path)
+                rest = typed.end() + 1
+                if said[rest - 1 : rest] == "#":
+                    self._link(node, rest, len(said), path)
+                elif said[rest - 1 : rest] == "|":
+                    self._segments(node, rest, len(said), path)
+            if begun := search or (typed and "?" in said[typed.end() :] and typed):
+                for pair in _PARAMETER.finditer(said, begun.end()):
                     self._parameter(node, pair, path)
             elif not typed and not named:
                 self._leaf(node, "URL" if "://" in said else "IDNUM", path)
@@ -545,7 +581,7 @@ class _Resource:
 
     def _sweep(self) -> None:
         """Make places of known identifiers in strings that would be kept; addresses and closed lists have none."""
-        swept = [(node, path) for node, path in self.kept if _may_name(node.value, path)]
+        swept = [(node, path) for node, path in self.kept if may_name(node.value, path)]
         plain = sorted((n.start, n.end, path) for n, path in swept if n.end - n.start == len(n.value))
         stretches = [(start, end) for start, end, _ in plain]
         for start, end, category in sweep(self.source, stretches, self.known):
@@ -559,10 +595,3 @@ class _Resource:
             for start, end, category in sweep(node.value, [(0, len(node.value))], self.known):
                 if (start, end) == (0, len(node.value)):
                     self._add(path, node, category, node.value, write_number)
-
-
-def _may_name(text: str, path: str) -> bool:
-    """Tell whether a known identifier may stand in a string that is kept: not in one of a closed list."""
-    if "://" in text or text.startswith("urn:"):
-        return False
-    return re.fullmatch(r"[a-z\-]*|[0-9.]{1,6}", text) is None or (path.endswith(".code") and len(text) >= _LEAST_CODE)

@@ -9,11 +9,22 @@ from typing import Any
 from deid.records.json_positions import OBJECT, JsonValue, member, objects, string_of
 from deid.records.tables import words_of
 
-TYPED = re.compile(r"(?:\A|/)([A-Z][A-Za-z]+)/([A-Za-z0-9.\-]{1,64})(?:/_history/([A-Za-z0-9.\-]{1,64}))?(?=\Z|[?#])")
+TYPED = re.compile(r"(?:\A|/)([A-Z][A-Za-z]+)/([A-Za-z0-9.\-]{1,64})(?:/_history/([A-Za-z0-9.\-]{1,64}))?(?=\Z|[?#|])")
 SEARCH = re.compile(r"(?:\A|/)([A-Z][A-Za-z]+)?\?|\A(?=[A-Za-z_:]+=)")
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(//[^/?#|]*)?")
 SEGMENT = re.compile(r"[^/?#|=&:;,]+")
 OID_BEGIN = "urn:oid:"
+_LEAST_CODE = 6
+"""Letters that a code in small letters has, if a name is looked for in it."""
+OBJECT_NUMBER = re.compile(r"(?:urn:oid:|(?=(?:[0-9]+\.){5}))([0-2](?:\.(?:0|[1-9][0-9]*))+)\Z")
+"""The object identifier of one thing, such as a study or a document: alone it has six and more numbers."""
+USUAL = re.compile(
+    r"[a-z]+/[a-zA-Z0-9.+-]+(?: ?; ?(?:charset|fhirVersion|version|profile)=\"?[a-zA-Z0-9._-]{1,20}\"?)+\Z"
+    r"|[1-5][0-9]{2} (?:OK|Created|Accepted|No Content|Not Modified|Bad Request|Unauthorized|Forbidden|Not Found"
+    r"|Method Not Allowed|Not Acceptable|Conflict|Gone|Precondition Failed|Unsupported Media Type"
+    r"|Unprocessable (?:Entity|Content)|Too Many Requests|Internal Server Error|Not Implemented|Service Unavailable)\Z"
+)
+"""Types of data and answers of a server (RFC 9110), which are no words of anybody's though they have blanks."""
 
 
 def of_standard(said: str, facts: Mapping[str, Any]) -> bool:
@@ -60,3 +71,10 @@ def reference_of(node: JsonValue | None, resource: JsonValue) -> str:
         return said.rpartition(":")[2] if string_of(node, "type") in ("", "Patient") else ""
     identifier = member(node, "identifier")
     return string_of(identifier, "value") if identifier is not None and not said else ""
+
+
+def may_name(text: str, path: str) -> bool:
+    """Tell whether a known identifier may stand in a string that is kept: not in one of a closed list."""
+    if "://" in text or text.startswith("urn:"):
+        return False
+    return re.fullmatch(r"[a-z\-]*|[0-9.]{1,6}", text) is None or (path.endswith(".code") and len(text) >= _LEAST_CODE)

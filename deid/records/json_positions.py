@@ -193,6 +193,14 @@ def down(node: JsonValue, path: str) -> JsonValue | None:
     return found
 
 
+def all_down(node: JsonValue, path: str) -> list[JsonValue]:
+    """Return the values under a path of names, of each item where there are several."""
+    found = [node]
+    for name in path.split("."):
+        found = [inner for one in found for inner in each(member(one, name))]
+    return found
+
+
 def offsets(raw: str) -> list[tuple[int, int]] | None:
     """Return where each character of a string begins and ends; None for each at its own place."""
     if "\\" not in raw:

@@ -534,7 +534,7 @@ def test_blocked_members_go_with_their_commas(member: str) -> None:
     [
         ("Patient/12", ["12"]),
         ("Patient/12/_history/3", ["12", "3"]),
-        ("https://x.org/r4/Patient/12#c", ["//x.org", "12"]),
+        ("https://x.org/r4/Patient/12#c", ["//x.org", "12", "c"]),
         ("https://x.org/r4/acute-care/Patient?_id=12", ["//x.org", "acute-care", "12"]),
         ("https://x.org/r4/Patient", ["//x.org"]),
         ("#c1", ["c1"]),
