@@ -181,7 +181,7 @@ class ValueCounts:
     classes : EquivalenceClasses
         The classes.
     values : tuple of str
-        Distinct sensitive values.
+        Distinct sensitive values, by what they mean (`Microdata.meanings`).
     owners, codes, counts : int64 arrays, shape (entries,)
         Class, value and count of each entry, sorted by class, then by value.
     people : int64 array, shape (classes,)
@@ -236,7 +236,7 @@ def recorded_rows(release: Microdata, sensitive: str, classes: EquivalenceClasse
     int64 array
         Rows, from 0, ascending.
     """
-    column = release.codes(sensitive)
+    column = release.meanings(sensitive)
     recorded = (classes.ids >= 0) & (column.codes != NA_CODE)
     if SUPPRESSED in column.values:
         recorded &= column.codes != column.values.index(SUPPRESSED)
@@ -265,7 +265,7 @@ def value_counts(release: Microdata, sensitive: str) -> ValueCounts:
     """
     check_columns(release.frame, [sensitive])
     classes = equivalence_classes(release)
-    column = release.codes(sensitive)
+    column = release.meanings(sensitive)
     values = tuple(value for value in column.values if value != SUPPRESSED)
     size = max(len(values), 1)
     rows = recorded_rows(release, sensitive, classes)

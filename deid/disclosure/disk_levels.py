@@ -6,12 +6,17 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from deid.base.errors import ConfigError, require
+from deid.base.late import pd
 from deid.disclosure.assessment import Finding, Requirements
 from deid.disclosure.classes import Verdict
 from deid.disclosure.disk_table import DiskTable, check_named, open_disk_table, sql_name
 from deid.disclosure.privacy import TOLERANCE
 from deid.disclosure.schema import Schema
+from deid.table.column_types import numbers_kept_as_text
+from deid.table.microdata import SUPPRESSED, Microdata
 
 OF_A_CLASS = ("k", "l", "entropy_l", "c", "alpha")
 """Models of a class alone, which parts of a table can keep each for itself."""
@@ -77,9 +82,12 @@ def levels_of(table: DiskTable, qi: Sequence[str], sensitive: Sequence[str], ask
         When something is asked of sensitive columns, and there are none.
     """
 
+    kinds = {name: kind for name, kind, *_ in table.ask("DESCRIBE source")}
+
     def shown(name: str) -> str:
         """Return a cell as the verifiers in memory compare it: as text, nothing where it is empty."""
-        return f"NULLIF(NULLIF(CAST({sql_name(name)} AS VARCHAR), ''), 'nan')"
+        missing = "nan" if kinds[name] in ("FLOAT", "DOUBLE") else ""
+        return f"NULLIF(CAST({sql_name(name)} AS VARCHAR), '{missing}')"
 
     keys = ", ".join(f"{shown(name)} AS q{at}" for at, name in enumerate(qi))
     names = ", ".join(f"q{at}" for at in range(len(qi)))
@@ -88,8 +96,11 @@ def levels_of(table: DiskTable, qi: Sequence[str], sensitive: Sequence[str], ask
     if asked.about_values and not sensitive:
         raise ConfigError("no column is sensitive", "name the ones to protect with --sensitive")
     for name in sensitive:
-        counts = f"SELECT {keys}, {shown(name)} AS s, count(*) AS n FROM source GROUP BY ALL"
-        table.ask(f"CREATE OR REPLACE TEMP TABLE counted AS SELECT * FROM ({counts}) WHERE s IS NOT NULL")
+        _keep_meanings(table, shown(name))
+        table.ask(
+            f"CREATE OR REPLACE TEMP TABLE counted AS SELECT {keys}, m AS s, count(*) AS n"
+            f" FROM source JOIN meanings ON {shown(name)} = v GROUP BY ALL"
+        )
         whole = "SELECT s, sum(n) / (SELECT sum(n) FROM counted) AS share FROM counted GROUP BY s"
         shares = f"SELECT *, sum(n) OVER (PARTITION BY {names}) AS known FROM counted"
         distinct, entropy, most, distance, gain = table.ask(
@@ -115,6 +126,20 @@ def levels_of(table: DiskTable, qi: Sequence[str], sensitive: Sequence[str], ask
         if asked.c is not None:
             findings.append(_recursive(table, names, name, asked.c, 2 if asked.l is None else asked.l))
     return findings
+
+
+def _keep_meanings(table: DiskTable, shown: str) -> None:
+    """Keep what each value of a sensitive column means, as table ``meanings``; see `Microdata.meanings`."""
+    import pyarrow
+
+    values = [value for (value,) in table.ask(f"SELECT DISTINCT {shown} FROM source") if value is not None]
+    codes = np.empty(0, np.int32)
+    if values:
+        frame = pd.DataFrame({"v": pd.Categorical(values)})
+        codes = Microdata(frame, {}, kinds=numbers_kept_as_text(frame)).meanings("v").codes
+    kept = [at for at, (value, code) in enumerate(zip(values, codes, strict=True)) if value != SUPPRESSED and code >= 0]
+    table.ask("DROP TABLE IF EXISTS meanings")
+    table.keep("meanings", {"v": pyarrow.array([values[at] for at in kept], pyarrow.string()), "m": codes[kept]})
 
 
 def _recursive(table: DiskTable, names: str, column: str, c: float, l: int) -> Finding:  # noqa: E741

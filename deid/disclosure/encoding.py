@@ -299,7 +299,7 @@ def boxes(codes: Ints, classes: IndexArray, count: int) -> tuple[Ints, Ints]:
     return np.minimum.reduceat(arranged, starts, axis=0), np.maximum.reduceat(arranged, starts, axis=0)
 
 
-def encode_column(data: Microdata, column: str) -> tuple[CodedColumn, Ints]:
+def encode_column(data: Microdata, column: str, *, meanings: bool = False) -> tuple[CodedColumn, Ints]:
     """Code one column of a table; a missing value gets the greatest code.
 
     Parameters
@@ -308,6 +308,8 @@ def encode_column(data: Microdata, column: str) -> tuple[CodedColumn, Ints]:
         The table.
     column : str
         One of its columns.
+    meanings : bool
+        Whether values of one meaning (`Microdata.meanings`) get one code, as models of sensitive values want it.
 
     Returns
     -------
@@ -321,7 +323,7 @@ def encode_column(data: Microdata, column: str) -> tuple[CodedColumn, Ints]:
     InputError
         When a value of a column of numbers or dates is neither; names its row.
     """
-    coded = data.codes(column)
+    coded = data.meanings(column) if meanings else data.codes(column)
     codes = coded.codes
     missing = bool((codes == NA_CODE).any())
     hierarchy = data.hierarchies.get(column)
@@ -368,8 +370,8 @@ def encode(data: Microdata, columns: Sequence[str] = ()) -> CodedTable:
     coded = [encode_column(data, name) for name in columns or data.quasi_identifiers]
     sensitive = {}
     for name in data.sensitive:
-        column, codes = encode_column(data, name)
-        sensitive[name] = column, np.where(data.codes(name).codes == NA_CODE, np.int32(NA_CODE), codes)
+        column, codes = encode_column(data, name, meanings=True)
+        sensitive[name] = column, np.where(data.meanings(name).codes == NA_CODE, np.int32(NA_CODE), codes)
     persons = None if data.person is None else data.codes(data.person).codes
     codes = np.empty((len(data), len(coded)), dtype=np.int32)
     for place, (_, column_codes) in enumerate(coded):

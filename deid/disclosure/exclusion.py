@@ -107,7 +107,7 @@ def mine_exclusions(original: Microdata, column: str, *, expected: float = 5.0) 
     """
     require(expected > 0, "a rule needs some rows that it surprises", "for example: --rules-expect 5")
     check_columns(original.frame, [column])
-    sensitive = original.codes(column)
+    sensitive = original.meanings(column)
     size, codes = len(sensitive.values), np.asarray(sensitive.codes)
     known = codes != NA_CODE
     if not known.any():
@@ -244,7 +244,7 @@ def exclusion_attack(
     check_columns(original.frame, names)
     check_columns(release.frame, [column])
     ours = release.codes(column)
-    place = {value: at for at, value in enumerate(found.values)}
+    place = dict(zip(original.texts(column), original.meanings(column).codes.tolist(), strict=True))
     own = np.array([place.get(value, -1) for value in ours.values] + [-1])[ours.codes]
     boxes, number = group_rows([(release.codes(name).codes, len(release.codes(name).values)) for name in names])
     points, count = group_rows([(original.codes(name).codes, len(original.codes(name).values)) for name in names])

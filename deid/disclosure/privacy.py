@@ -133,7 +133,7 @@ def _matched(release: Microdata, sensitive: str, classes: EquivalenceClasses) ->
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
-    column, who = release.codes(sensitive), release.codes(release.person or "")
+    column, who = release.meanings(sensitive), release.codes(release.person or "")
     rows = recorded_rows(release, sensitive, classes)
     if not len(rows):
         return np.zeros(len(classes), dtype=np.int64)

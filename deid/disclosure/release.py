@@ -357,7 +357,7 @@ def _guards(data: Microdata, asked: Requirements, method: str) -> list[tuple[Gua
     guards = guards_of(data, name)
     found = []
     for sensitive in data.sensitive:
-        nodes, overlap = guarded(data, sensitive, guards, encode_column(data, sensitive)[0].values)
+        nodes, overlap = guarded(data, sensitive, guards, encode_column(data, sensitive, meanings=True)[0].values)
         place = {None: NA_CODE} | {node: at for at, node in enumerate(nodes)}
         codes = np.array([place[guard] for guard in guards], dtype=np.int32)
         found.append((Guarded(breach, sensitive, _GUARDS, overlap), (CodedColumn(_GUARDS, tuple(nodes)), codes)))

@@ -80,6 +80,17 @@ def cell_text(value: object) -> str | None:
     return cell_text(str(value))
 
 
+def read_text(text: str) -> str:
+    """Return what a reader takes a text for: without case, blanks, unseen signs, and other ways to write a letter.
+
+    >>> read_text(" Flu\u00a0") == read_text("FLU") == read_text("\ufb02u\u200b") == "flu"
+    True
+    """
+    if not text.isascii():
+        text = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
+    return " ".join(text.casefold().split())
+
+
 def _whole_text(value: int) -> str:
     try:
         return str(value)

@@ -21,6 +21,7 @@ import numpy as np
 from deid.base.errors import ConfigError, FormatError, InputError, require
 from deid.base.late import pd
 from deid.base.nearest import nearest
+from deid.table.cell_text import read_text
 from deid.table.hierarchy import Hierarchy
 from deid.table.hierarchy_builders import automatic
 from deid.table.scalars import date_position, exact_number, misread_form, open_end, plain_number
@@ -141,6 +142,7 @@ class Microdata:
     linked: bool = False
     ignore_suppressed: bool = False
     _codes: dict[str, Codes] = field(default_factory=dict, init=False, repr=False)
+    _meanings: dict[str, Codes] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_names(self.frame)
@@ -236,6 +238,16 @@ class Microdata:
         if column not in self._codes:
             self._codes[column] = _encode(self.frame[column], column, self.kinds.get(column))
         return self._codes[column]
+
+    def meanings(self, column: str) -> Codes:
+        """Return a column as numbers, one for all values that a reader takes for the same; computed once.
+
+        Diversity is of what cells say: *flu*, *Flu* and *flu* with a blank behind it are one disease, *2.5* and *2.50*
+        one number of a numeric column. Cells of blanks are missing. Errors as those of `codes`.
+        """
+        if column not in self._meanings:
+            self._meanings[column] = _merged(self.codes(column), self.kind(column))
+        return self._meanings[column]
 
     def texts(self, column: str) -> list[str | None]:
         """Return the cells of a column as text, None where a value is missing; errors as those of `codes`."""
@@ -366,6 +378,23 @@ def _encode(series: pd.Series, column: str, kind: str | None) -> Codes:
             values.append(texts[i])
         table[i] = len(values) - 1
     return Codes(table[codes], tuple(values))
+
+
+def _merged(own: Codes, kind: str) -> Codes:
+    """Return codes with one for all values of one meaning, the first of them; see `Microdata.meanings`."""
+    places: dict[Any, int] = {}
+    values: list[str] = []
+    table = np.full(len(own.values) + 1, NA_CODE, dtype=np.int32)  # the last place is that of NA_CODE
+    for at, text in enumerate(own.values):
+        number = exact_number(text) if kind == "numeric" else date_position(text) if kind == "date" else float("nan")
+        meaning = number if number == number else read_text(text)
+        if meaning == "":
+            continue
+        if meaning not in places:
+            places[meaning] = len(values)
+            values.append(text)
+        table[at] = places[meaning]
+    return own if len(values) == len(own.values) else Codes(table[own.codes], tuple(values))
 
 
 def _odd(what: str, column: str) -> InputError:

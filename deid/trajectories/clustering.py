@@ -88,7 +88,7 @@ def anonymize_trajectories(
         raise InputError(f"{len(data)} trajectories are fewer than k = {k}", "lower k, or add persons")
     if diversity > 1 and not data.sensitive:
         raise ConfigError("diversity is asked for without a sensitive column", "name the column")
-    if diversity > 1 and len(set(data.sensitive)) < diversity:
+    if diversity > 1 and len(data.values(range(len(data)))) < diversity:
         raise InputError(f"fewer than {diversity} sensitive values", "lower the diversity")
     costs = Costs(data.codes, data.ages, weight)
     rest = _Rest(data, costs, method)
@@ -174,13 +174,13 @@ def _form(rest: _Rest, kind: int, size: int, diversity: int, place: int | None =
     member = rest.take(kind, place)
     pairs = rest.unique[kind]
     cluster = TrajectoryCluster(pairs, (member,), (tuple(range(len(pairs))),))
-    sensitive = rest.data.sensitive
+    data = rest.data
     while len(cluster.members) < size:
         among = fresh = None
         if diversity > 1:
-            have = {sensitive[m] for m in cluster.members}
+            have = data.values(cluster.members)
             if diversity - len(have) >= size - len(cluster.members):
-                fresh = [i for i in rest.left() if sensitive[i] not in have]
+                fresh = [i for i in rest.left() if data.sensitive[i] not in {*have, ""}]
                 among = np.bincount(rest.kind[fresh], minlength=len(rest.unique)) > 0 if fresh else None
         kind = rest.extreme_of(cluster.pairs, among=among)
         chosen = min(i for i in fresh if rest.kind[i] == kind) if among is not None and fresh else None
@@ -219,7 +219,7 @@ def _diverse(
     weight_i, weight_a = costs.weights
     join = align_by_index if method == "baseline" else align
     while True:
-        poor = next((c for c in clusters if len({data.sensitive[m] for m in c.members}) < diversity), None)
+        poor = next((c for c in clusters if 0 < len(data.values(c.members)) < diversity), None)
         if poor is None:
             return clusters
         others = [c for c in clusters if c is not poor]

@@ -71,7 +71,7 @@ def check_trajectories(
     k : int
     data : Trajectories, optional
         The originals: then published pairs must also stand for original ones, in their order, and equal trajectories
-        must have ``diversity`` distinct sensitive values.
+        must have ``diversity`` distinct sensitive values, if any is recorded.
     diversity : int
 
     Returns
@@ -94,12 +94,12 @@ def check_trajectories(
             if not _stands_for(rows, data.trajectory(place), data.codes, data.ages):
                 return False, level, place
         if diversity > 1:
-            values: dict[bytes, set[str]] = {}
-            for key, value in zip(keys, data.sensitive, strict=True):
-                values.setdefault(key, set()).add(value)
+            equal: dict[bytes, list[int]] = {}
             for place, key in enumerate(keys):
-                if len(values[key]) < diversity:
-                    return False, level, place
+                equal.setdefault(key, []).append(place)
+            for places in equal.values():
+                if 0 < len(data.values(places)) < diversity:
+                    return False, level, places[0]
     return True, level, None
 
 

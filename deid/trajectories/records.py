@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from deid.base.errors import InputError
 from deid.base.late import pd
 from deid.base.nearest import nearest
-from deid.table.cell_text import text_list
+from deid.table.cell_text import read_text, text_list
 from deid.table.hierarchy import Hierarchy
 from deid.table.microdata import check_columns
 from deid.trajectories.alignment import Pairs
@@ -36,7 +36,8 @@ class Trajectories:
     codes, ages : LocationTree
         The hierarchies.
     sensitive : tuple of str
-        A sensitive value of each person, for l-diversity; empty when there is none.
+        What the sensitive value of each person says (`deid.table.cell_text.read_text`), for l-diversity; a text is
+        empty where nothing is recorded, the tuple when there is no such column.
     """
 
     people: tuple[str, ...] = field(repr=False)
@@ -48,6 +49,10 @@ class Trajectories:
 
     def __len__(self) -> int:
         return len(self.people)
+
+    def values(self, places: Iterable[int]) -> set[str]:
+        """Return the distinct sensitive values that are recorded of persons at some places."""
+        return {self.sensitive[place] for place in places} - {""}
 
     def trajectory(self, place: int) -> Pairs:
         """Return the trajectory at a place, int32 of shape (pairs, 2): nodes of codes and of ages."""
@@ -117,7 +122,7 @@ def make_trajectories(
         np.array(bounds, dtype=np.int64),
         code_tree,
         age_tree,
-        tuple(sensitive[p] for p in histories) if sensitive else (),
+        tuple(read_text(sensitive[p]) for p in histories) if sensitive else (),
     )
 
 
