@@ -162,6 +162,8 @@ class Codec:
 
     def _written(self, new: str, old: str, kind: str) -> str:
         """Return a replacement; the components of a name stay as many."""
+        if kind == TEXT and self.component in old and "^" in new:  # a name as a field has it, in a text
+            return self._same(new, old, ((self.component, "^"),))
         if kind == TEXT or not (self.component in old or self.sub in old):
             return self.escaped(new)
         if self.component not in old and "^" in new:

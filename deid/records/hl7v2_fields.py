@@ -16,6 +16,7 @@ from deid.records.hl7v2_lists import (
     LONGEST_CODE,
     NUMBER_OF_PERSON,
     is_beside_lists,
+    is_person,
     is_stray,
     listed_as,
     stray,
@@ -46,10 +47,15 @@ _is_broken = re.compile(f"[{ENDS}]").search
 """Tells whether a kept code goes over the end of a line: what stands behind it is no code."""
 NULL = '""'
 _NOBODY = ("", 0, 0)
+_DAY = len("20240312")
+_KIND_OF_NUMBER = 5
+"""The component of a number that says of what kind it is."""
 _LONGEST_KIND = 2
 """Letters of a code that says of what kind a name is."""
 _WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|['. -])*\Z")
-_CHECK, _SHAPE = "check", "shape"
+_LONGEST_LOGIN = 3
+"""Letters of a word before a name that may be somebody's number, or a place's."""
+_CHECK, _SHAPE, _AMOUNT = "check", "shape", "amount"
 _REMEMBERED, _LONGEST_REMEMBERED = 1 << 12, 128
 """How many fields are remembered, and of how many characters: a sender, a doctor, a code come again and again."""
 
@@ -74,6 +80,7 @@ class FieldReader:
         self.component, self.repetition, self.sub = codec.component, codec.repetition, codec.sub
         self._encode = codec.encode
         self._systems = table.facts["coding_systems"]
+        self._number_kinds: Mapping[str, str] = table.facts["number_kinds"]
         self.wanted: frozenset[str] = frozenset(table.facts.get("known", ()))
         self._remembered = functools.lru_cache(maxsize=_REMEMBERED)(self._read)
 
@@ -104,7 +111,7 @@ class FieldReader:
             pass
         elif rule != KEEP or _is_broken(raw):
             self._field(places, rule, raw)
-        elif len(raw) > LONGEST_CODE and is_stray(raw, self.component, self.table):
+        elif len(raw) > LONGEST_CODE and is_stray(raw, self.component, self.sub, self.table):
             self._kept(places, raw, 0, "")
         known: dict[tuple[str, str], None] = {}
         for place in places:
@@ -121,7 +128,7 @@ class FieldReader:
         return self._by_shape(raw) if found == _SHAPE else found
 
     def _field(self, places: list[Place], rule: Rule, raw: str) -> None:
-        if rule in (TEXT, NUMBER, RANGE):
+        if rule in (TEXT, NUMBER, RANGE, _AMOUNT):
             assert isinstance(rule, str)
             self._leaf(places, rule, raw, 0, "")  # a repetition in a text is a line of it
             return
@@ -159,7 +166,7 @@ class FieldReader:
             if number > done and piece and piece != NULL:
                 inner, first, last = rule.parts.get(number, _NOBODY)
                 here = f"{path}.{first or number}"
-                if inner == LISTED:
+                if inner == LISTED and (sep == self.sub or self.sub not in piece):
                     inner = listed_as(piece, self.table.facts["list_words"])
                     if inner in (KEEP, TEXT) and number == 2 and self._is_given(piece, rule):
                         inner = str(rule.parts[1][0])
@@ -167,15 +174,28 @@ class FieldReader:
                     inner = "IDNUM"  # no sentence stands in an amount: a lone word there is somebody's
                 elif inner == DISPLAY:
                     inner = self._said(piece, pieces[number] if len(pieces) > number else "")
+                elif (
+                    inner in CATEGORIES
+                    and inner not in NAMES
+                    and number == 1
+                    and rule.parts.get(2, _NOBODY)[0] == _CHECK
+                ):
+                    said = pieces[_KIND_OF_NUMBER - 1] if len(pieces) >= _KIND_OF_NUMBER else ""
+                    inner = self._number_kinds.get(said, inner)
+                if inner == "IDNUM" and number == 1 and self._is_named(pieces, rule):
+                    inner, first, last = rule.parts[2][0], 1, rule.parts[2][2]
+                    here = f"{path}.1"
                 if inner == KEEP and not _is_broken(piece):
                     if len(piece) > LONGEST_CODE and (shape := kept_as(CODE, piece)) in CATEGORIES:
                         self._leaf(places, shape, piece, at, here)
                     at += len(piece) + 1
                     continue
-                if len(pieces) == 1 and inner == CODE and DAY.match(piece):
+                if (inner == CODE and _is_day(pieces, number)) or (inner == TEXT and _is_instant(piece)):
                     inner = "DATE"
-                elif len(pieces) == 1 and inner == "IDNUM" and _WORDS.match(piece.replace(",", " ")):
-                    inner = next((r for r, _, _ in [rule.parts.get(2, _NOBODY)] if r in NAMES), inner)  # a name alone
+                elif inner in (CODE, LISTED) and self.sub in piece and sep != self.sub:
+                    self._inside(places, inner, piece, at, here)
+                    at += len(piece) + 1
+                    continue
                 if isinstance(inner, Parts):
                     self._parts(places, inner, piece, at, here, self.sub)
                 elif inner == DATA:
@@ -190,6 +210,14 @@ class FieldReader:
                     self._leaf(places, str(inner), piece, at, here)
             at += len(piece) + 1
 
+    def _is_named(self, pieces: Sequence[str], rule: Parts) -> bool:
+        """Tell whether a person's name stands where the number belongs: alone, or with a given name and initials."""
+        family, given, further = (*pieces[:3], "", "")[:3]
+        words = all(_WORDS.match(piece.replace(",", " ")) for piece in (family, given or family))
+        named = words and rule.parts.get(2, _NOBODY)[0] in NAMES and len(further.strip(". ")) < _LONGEST_KIND
+        usual = words_of(self.table.facts["list_words"])
+        return named and (len(pieces) == 1 or (len(family) > _LONGEST_LOGIN and family.lower() not in usual))
+
     def _is_given(self, piece: str, rule: Parts) -> bool:
         """Tell whether a given name stands behind the name of an organization, where a code says of what kind it is."""
         kinds = words_of(self.table.facts["list_words"])
@@ -198,15 +226,40 @@ class FieldReader:
 
     def _kept(self, places: list[Place], raw: str, at: int, path: str) -> None:
         """Make places of what is no code in a field that is kept."""
-        if DAY.match(raw):
-            self._leaf(places, "DATE", raw, at, path)
-        elif self._is_misplaced(raw):
+        pieces = raw.split(self.component)
+        if len(pieces) > 1 and self._is_misplaced(raw):
             self._misplaced(places, raw, at, path)
-        else:
-            for number, piece in enumerate(raw.split(self.component), 1):
-                if (kind := kept_words(piece)) != KEEP:
-                    self._leaf(places, kind, piece, at, f"{path}.{number}")
-                at += len(piece) + 1
+            return
+        for number, piece in enumerate(pieces, 1):
+            here = f"{path}.{number}" if len(pieces) > 1 else path
+            if self.sub in piece:
+                self._inside(places, KEEP, piece, at, here)
+            elif _is_day(pieces, number):
+                self._leaf(places, "DATE", piece, at, here)
+            elif (kind := kept_words(piece)) != KEEP:
+                self._leaf(places, kind, piece, at, here)
+            at += len(piece) + 1
+
+    def _inside(self, places: list[Place], kind: str, raw: str, at: int, path: str) -> None:
+        """Make places of what is no code in the parts of a component that is one, of a list, or kept."""
+        pieces = raw.split(self.sub)
+        found = stray(self.sub).search(raw)
+        if found and (said := found[1] or found[2]) and said.upper() not in self.table.facts["no_given_names"]:
+            self._misplaced(places, raw, at, path, self.sub)
+            return
+        for number, piece in enumerate(pieces, 1):
+            here = f"{path}.{number}"
+            if _is_day(pieces, number):
+                self._leaf(places, "DATE", piece, at, here)
+            elif piece and (said := self._kind_of(kind, piece)) != KEEP:
+                self._leaf(places, said, piece, at, here)
+            at += len(piece) + 1
+
+    def _kind_of(self, kind: str, piece: str) -> str:
+        """Return what a part is of what is a code, of a list, or kept."""
+        if kind == LISTED:
+            return listed_as(piece, self.table.facts["list_words"])
+        return kept_words(piece) if kind == KEEP else kind
 
     def _of_list(self, places: list[Place], raw: str, at: int, path: str) -> None:
         """Make places of what no list has in a field of a list: a person, else each component for itself."""
@@ -216,7 +269,9 @@ class FieldReader:
             self._misplaced(places, raw, at, path)
             return
         for number, (piece, kind) in enumerate(zip(raw.split(self.component), kinds, strict=True), 1):
-            if kind != KEEP:
+            if self.sub in piece:
+                self._inside(places, LISTED, piece, at, f"{path}.{number}")
+            elif kind != KEEP:
                 self._leaf(places, kind, piece, at, f"{path}.{number}")
             at += len(piece) + 1
 
@@ -234,17 +289,18 @@ class FieldReader:
         said = found[1] or found[2]
         return not persons_alone if said is None else said.upper() not in self.table.facts["no_given_names"]
 
-    def _misplaced(self, places: list[Place], raw: str, at: int, path: str) -> None:
+    def _misplaced(self, places: list[Place], raw: str, at: int, path: str, sep: str = "") -> None:
         """Make places of what stands in a wrong field: names are text as notes write them, family name first; with
-        a degree or title behind them they are a person's without a doubt.
+        a degree or title behind them, or a usual given name, they are a person's without a doubt.
         """
-        if any(piece.strip(". ").lower() in titles(behind=True) for piece in raw.split(self.component)[5:7]):
+        pieces = raw.split(sep or self.component)
+        if is_person(pieces) or any(piece.strip(". ").lower() in titles(behind=True) for piece in pieces[5:7]):
             person = self.table.of_type("XCN", "DOCTOR")
             assert isinstance(person, Parts)
-            self._parts(places, person, raw, at, path, self.component)
+            self._parts(places, person, raw, at, path, sep or self.component)
             return
         named, begun = True, 0
-        for number, piece in enumerate(raw.split(self.component), 1):
+        for number, piece in enumerate(pieces, 1):
             if piece and piece != NULL:
                 here = f"{path}.{number}"
                 is_word = bool(_WORDS.match(piece))
@@ -263,6 +319,8 @@ class FieldReader:
 
     def _leaf(self, places: list[Place], kind: str, raw: str, at: int, path: str, sep: str = "^") -> None:
         end = at + len(raw)
+        if kind == _AMOUNT:
+            kind = "DATE" if DAY.match(raw) else NUMBER
         if kind in (CODE, NUMBER, RANGE):
             if self.component in raw and self._is_misplaced(raw):
                 self._misplaced(places, raw, at, path)
@@ -311,6 +369,17 @@ class FieldReader:
                 places[places.index(place)] = replace(place, encode=follow, stretches=stretches)
                 return
         places.append(Place(f"{path}.{number}", at, end, BLOCKED, examined=True))
+
+
+def _is_day(pieces: Sequence[str], number: int) -> bool:
+    """Tell whether a component is a day: a code of eight digits has words behind it, or its system."""
+    said = pieces[number - 1]
+    return bool(DAY.match(said)) and (_is_instant(said) or not any(pieces[number : number + 2]))
+
+
+def _is_instant(text: str) -> bool:
+    """Tell whether words are a day with its time of day."""
+    return len(text) > _DAY and bool(DAY.match(text))
 
 
 @functools.lru_cache(maxsize=64)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Sequence
 
+from deid.base.resources import resource_folder
 from deid.phi import CATEGORIES
 from deid.records.record import OID, TEXT
 from deid.records.tables import CODE, KEEP, Table, kept_as, kept_words, words_of
@@ -15,6 +17,20 @@ LONGEST_CODE = 6
 NUMBER_OF_PERSON = 6
 """Digits that no code beside a name has."""
 _AMOUNT = re.compile(r"[$+-]?[0-9,]+\.[0-9]{1,2}\Z")
+_GIVEN = (
+    "female_unambig",
+    "female_popular",
+    "male_unambig",
+    "male_popular",
+    "given_de",
+    "given_es",
+    "given_fr",
+    "given_nl",
+)
+_WORDS = (
+    *("common/words", "common/words_de", "common/words_es", "common/words_fr", "common/words_nl", "common/nouns_de"),
+    *(f"clinical/{name}" for name in ("terms", "drugs", "substances", "organisms", "anatomy", "conditions", "devices")),
+)
 _CODED = re.compile(r"(?=.*[0-9_./:-])[A-Z0-9_./:-]+\Z")
 DAY = re.compile(r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])(?:[0-9]{4,6}(?:[.+-][0-9.+-]+)?)?\Z")
 
@@ -59,13 +75,32 @@ def is_beside_lists(raw: str, component: str, repetition: str, table: Table) -> 
 
 
 @functools.lru_cache(maxsize=1 << 14)
-def is_stray(raw: str, component: str, table: Table) -> bool:
+def is_stray(raw: str, component: str, sub: str, table: Table) -> bool:
     """Tell whether a field that is kept may hold anything else than codes and their words."""
-    if DAY.match(raw) or any(kept_words(piece) != KEEP for piece in raw.split(component)):
+    pieces = raw.split(component)
+    if sub in raw or any(DAY.match(piece) or kept_words(piece) != KEEP for piece in pieces):
         return True
     found = stray(component).search(raw)
     said = None if found is None else found[1] or found[2]
     return found is not None and (said is None or said.upper() not in table.facts["no_given_names"])
+
+
+def is_person(pieces: Sequence[str]) -> bool:
+    """Tell whether components are a person's without a doubt: a given name behind a word that is no other word.
+
+    >>> [is_person(said.split("^")) for said in ("12^Quillfeather^Joan", "12^Potassium^Joan", "Quillfeather^Joan^B")]
+    [True, False, True]
+    """
+    for family, given in ((pieces[1:2], pieces[2:3]), (pieces[:1], pieces[1:2])):
+        if given and given[0].lower() in _listed("names", _GIVEN):
+            return family[0].isalpha() and family[0].lower() not in _listed("", _WORDS)
+    return False
+
+
+@functools.cache
+def _listed(folder: str, names: tuple[str, ...]) -> frozenset[str]:
+    found = (resource_folder("dictionaries") / folder / name / "items.txt" for name in names)
+    return frozenset(line for path in found for line in path.read_text("utf-8").lower().splitlines())
 
 
 @functools.cache

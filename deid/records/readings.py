@@ -152,6 +152,8 @@ def _towns() -> frozenset[str]:
 
 
 _TESTS: dict[str, Callable[[str], bool]] = {
+    "IDNUM": lambda text: (shape := SHAPES.match(text)) is None or shape.lastgroup == "DATE",
+    "PROFESSION": lambda text: SHAPES.match(text) is None,
     "DATE": functools.lru_cache(maxsize=1 << 12)(_is_date),
     "CITY": _is_town,
     "ZIP": functools.lru_cache(maxsize=1 << 12)(_is_postcode),

@@ -17,7 +17,7 @@ PEOPLE = (
     *("EVN", "ORC", "NTE", "TXA", "SCH", "AIL", "AIP", "RGS", "FT1", "UB2", "PDA", "QRD", "MSA", "NPU"),
 )
 """Segments about persons and visits: nothing in them is kept as it stands."""
-CODES = {"keep", "CWE", "TQ", "SPS"}
+CODES = {"keep", "CWE", "CWT", "ELD", "TQ", "SPS"}
 NUMBERS = {"number", "NM", "CP", "MOC"}
 
 
@@ -42,7 +42,8 @@ PLANTS: dict[str, tuple[Plant, set[str]]] = {
         lambda n: (f"Her son {word(n)} called from 802-555-{n:04d}", (f"802-555-{n:04d}",)),
         set(),
     ),
-    "number": (lambda n: (number(n), (number(n),)), CODES | NUMBERS),
+    "person inside": (lambda n: (f"8812&{word(n)}&Joan&Q^^X", (word(n),)), set()),
+    "number": (lambda n: (number(n), (number(n),)), CODES | NUMBERS | {"amount"}),
     "number behind": (lambda n: (f"A^^^{number(n)}", (number(n),)), CODES),
     "registry": (lambda n: (f"552-12-{n:04d}", (f"552-12-{n:04d}",)), set()),
     "telephone": (lambda n: (f"(802)555-{n:04d}", (f"555-{n:04d}",)), set()),
@@ -51,6 +52,8 @@ PLANTS: dict[str, tuple[Plant, set[str]]] = {
     "day": (lambda _: ("19470619", ("19470619",)), NUMBERS),
     "day with dashes": (lambda _: ("1947-06-19", ("1947-06-19",)), set()),
     "instant": (lambda _: ("194706191130", ("19470619",)), NUMBERS),
+    "instant behind": (lambda _: ("A^^^194706191130^^R", ("19470619",)), NUMBERS),
+    "instant inside": (lambda _: ("A^B&194706191130&C", ("19470619",)), NUMBERS),
 }
 FIXED = {("MSH", n) for n in (1, 2, 9, 10, 12, 18)} | {("BHS", 1), ("BHS", 2), ("FHS", 1), ("FHS", 2)}
 
