@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -33,6 +34,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if chosen is not None:
                 more = settings(chosen, max_examples=EXAMPLES * chosen.max_examples, derandomize=False, database=None)
                 test._hypothesis_internal_use_settings = more
+
+
+def pytest_collection_finish() -> None:
+    """Spare the collector of garbage what all tests share: thousands of tests, and the modules that they import."""
+    gc.collect()
+    gc.freeze()
 
 
 ROOT = Path(__file__).resolve().parent.parent

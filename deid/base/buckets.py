@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from deid.base.arrays import IndexArray
 from deid.base.private_folder import PrivateFolder
 
-_PARTS = 256
 _SHIFT = np.uint64(56)
 
 Words = NDArray[np.uint64]
@@ -39,6 +38,7 @@ class Buckets:
         self._waiting: list[Words] = []
         self._bytes = 0
         self._folder: PrivateFolder | None = None
+        self._there: set[int] = set()
 
     def __enter__(self) -> Buckets:
         return self
@@ -60,11 +60,9 @@ class Buckets:
             yield self._taken()
             return
         self._put_away()
-        for number in range(_PARTS):
-            path = self._path(number)
-            if path.exists():
-                yield np.fromfile(path, np.uint64).reshape(-1, self._width)
-                path.unlink()
+        for number in sorted(self._there):
+            yield np.fromfile(self._path(number), np.uint64).reshape(-1, self._width)
+            self._path(number).unlink()
 
     def _taken(self) -> Words:
         found = np.concatenate([np.empty((0, self._width), np.uint64), *self._waiting])
@@ -75,12 +73,13 @@ class Buckets:
         self._folder = self._folder or PrivateFolder()
         records = self._taken()
         part = (records[:, 0] >> _SHIFT).astype(np.intp)
-        order = np.argsort(part, kind="stable")
-        ends = np.cumsum(np.bincount(part, minlength=_PARTS))
-        for number, own in enumerate(np.split(records[order], ends[:-1])):
-            if len(own):
-                with self._path(number).open("ab") as stream:
-                    stream.write(own.tobytes())
+        records = records[np.argsort(part, kind="stable")]
+        many = np.bincount(part)
+        ends = np.cumsum(many)
+        for number in np.flatnonzero(many).tolist():
+            with self._path(number).open("ab") as stream:
+                stream.write(records[ends[number] - many[number] : ends[number]].tobytes())
+            self._there.add(number)
 
     def _path(self, number: int) -> Path:
         assert self._folder is not None

@@ -25,8 +25,8 @@ _FORMAT = b"3"
 """Goes into the names, so that no file is read that was written in another way."""
 _LINE = 64
 """Size of a cache line: where a table that is mapped begins in its file."""
-_KEPT = 4
-"""Tables of one kind that stay when a new one is written, the newest first."""
+_KEPT = 8
+"""Tables of one kind that stay when a new one is written, the newest first: one run may need those of all languages."""
 
 
 def cache_folder() -> Path | None:

@@ -65,6 +65,7 @@ class Runner:
         if session.testsfailed:
             raise session.Interrupted("what cannot be imported has failed")
         self.items = {item.nodeid: item for item in session.items}
+        gc.unfreeze()  # of which tests/conftest.py spares the collector
         self.functions = [found for found in gc.get_objects() if type(found) is FunctionType]
         self.serve(self)
         return True

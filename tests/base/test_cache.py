@@ -6,6 +6,7 @@ import stat
 import pytest
 
 from deid.base.cache import cache_folder, cached, mapped
+from deid.reading.vocabulary import languages
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +32,15 @@ def test_a_table_is_computed_once_and_kept_for_its_owner_alone(folder):
     (path,) = folder.iterdir()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_tables_of_all_languages_lie_side_by_side() -> None:
+    """One run may need all of them."""
+    for _ in range(2):
+        makers = [Maker(language.encode()) for language in languages()]
+        for make in makers:
+            cached("kind", make.columns, make)
+    assert [make.calls for make in makers] == [0] * len(makers)
 
 
 def test_other_sources_are_another_table():
@@ -158,7 +168,7 @@ def test_old_tables_go(folder):
     for number in range(20):
         cached("kind", [b"%d" % number], Maker(b""))
     cached("other", [b"source"], Maker(b""))
-    assert len(list(folder.iterdir())) == 5
+    assert len(list(folder.iterdir())) == 9
     make = Maker(b"")
     cached("kind", [b"19"], make)
     assert not make.calls

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import run as run_deid
 
 from deid.base.errors import OutputError
 from deid.base.files import atomic_files, write_bytes
@@ -46,7 +47,7 @@ def test_what_came_while_a_file_was_written_stays(
 @pytest.mark.parametrize("command", ["scrub", "tag", "convert", "filter"])
 def test_of_two_commands_with_one_new_file_one_writes_it(command: str, tmp_path: Path) -> None:
     """And its manifest speaks of it, whoever was the faster one."""
-    (tmp_path / "in.jsonl").write_text('{"id": "1", "text": "Seen by Dr. Alice Baker."}\n' * 1)
+    (tmp_path / "in.jsonl").write_text('{"id": "1", "text": "Seen by Dr. Alice Baker."}\n')
     (tmp_path / "key").write_text("ab" * 32)
     (tmp_path / "key").chmod(0o600)
     options = {
@@ -56,12 +57,11 @@ def test_of_two_commands_with_one_new_file_one_writes_it(command: str, tmp_path:
         "filter": ["in.jsonl", "-o", "out.jsonl", "--model", "none", "--key-file", "key"],
     }[command]
     line = [sys.executable, "-m", "deid", command, *options, "-q"]
-    runs = [subprocess.Popen(line, cwd=tmp_path, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    runs = [subprocess.Popen(line, cwd=tmp_path, stderr=subprocess.PIPE, text=True) for _ in range(2)]
     said = [run.communicate()[1] for run in runs]
     # 1: it was there only when the last document was to be written, which failed of it
     assert sum(run.returncode == 0 for run in runs) == 1, said
     assert all(run.returncode in (0, 1, 2) for run in runs), said
     assert all("exists already" in told for run, told in zip(runs, said, strict=True) if run.returncode)
     if command != "filter":
-        verify = [sys.executable, "-m", "deid", "manifest", "verify", "out.jsonl"]
-        assert subprocess.run(verify, cwd=tmp_path, capture_output=True, check=False).returncode == 0
+        run_deid("manifest", "verify", tmp_path / "out.jsonl")

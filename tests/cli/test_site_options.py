@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from pages import call
 
+from deid.base.cache import cache_folder
+
 NOTE = "Seen by Dr. Alice Baker on 3 May 2019.\n"
 REDACTED = "Seen by Dr. [NAME] on [DATE].\n"
 SITE = 'policy = "redact"\nmodel = "none"\n'
@@ -20,6 +22,9 @@ def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setenv("DEID_KEY", "ab" * 32)
+    tables = cache_folder()
+    if tables is not None:  # where the user's home has them
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tables.parent))
     monkeypatch.setenv("HOME", str(tmp_path))
 
 

@@ -178,9 +178,9 @@ def test_what_a_long_note_takes_beside_one_window_is_less_than_thirty_times_its_
 @pytest.mark.skipif(native is None, reason="the compiled module is not there")
 def test_a_long_note_full_of_people_grows_by_less_than_thirty_times_what_is_added(monkeypatch: Patch) -> None:
     """No two notes in it name the same people, so that nothing is remembered; finding, and replacing."""
-    gold = [d for d in read(CORPUS) if isinstance(d, Document)]
+    gold = [d for d in read(CORPUS) if isinstance(d, Document)][::2]
     given = Pipeline(None, load_policy("surrogate"), Key(bytes(32)), Settings(gold=True))
-    text = "\n\n".join(scrubbed.document.text for scrubbed in map(given, gold))[:300_000]
+    text = "\n\n".join(scrubbed.document.text for scrubbed in map(given, gold))[:150_000]
     pipeline = Pipeline(WHOLE, load_policy("surrogate"), Key(bytes(32)))
     small(monkeypatch, 20_000, 1_000)
     pipeline(Document("first", text))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deid.base.errors import ConfigError, FormatError
@@ -38,6 +38,7 @@ def _components(rows: int, edges: list[tuple[int, int]]) -> list[int]:
     return group
 
 
+@settings(max_examples=50)
 @given(same=PAIRS, different=PAIRS)
 def test_what_is_decided_holds_whatever_rows_say(same: list[tuple[int, int]], different: list[tuple[int, int]]) -> None:
     of = _components(len(TABLE), same)

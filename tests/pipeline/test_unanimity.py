@@ -237,7 +237,7 @@ SIGNS = st.tuples(
 """What parts columns: any sign, some times, with blanks or without."""
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     sign=SIGNS | st.just("  "),
     heads=st.sampled_from([("name", "ward", "bed"), ("mrn", "name", "ward"), ("mrn", "ward", "name")]),

@@ -159,7 +159,7 @@ def test_a_letter_right_before_nine_digits_is_no_label() -> None:
 
 def test_belgian_numbers_keep_sex_and_century() -> None:
     """An odd number is a man's; a child that was just born gets no birthday of the years to come."""
-    for number in range(1, 40):
+    for number in range(1, 40, 3):
         for century, start in ("", f"640228{number:03}"), ("2", f"110831{number:03}"), ("2", f"260131{number:03}"):
             code = f"{start}{97 - int(century + start) % 97:02}"
             new = replace_number(KEYED, code)
