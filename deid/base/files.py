@@ -6,6 +6,7 @@ import csv
 import errno
 import io
 import os
+import re
 import shutil
 import tempfile
 import tomllib
@@ -24,6 +25,7 @@ except ImportError:  # not a system with such locks: part files stay until someb
     fcntl = None  # type: ignore[assignment]
 
 _PREFIX = ".deid-part-"  # hidden, so that what a killed process leaves behind is never read as a document
+_MANIFEST = re.compile(r"\.manifest(\.\d+)?\.json$")
 _EXISTS = ("the file to write exists already", "name a new file or an empty folder")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What the system says where there is no room."""
@@ -148,9 +150,12 @@ def check_new_file(*paths: Path | None) -> None:
     Raises
     ------
     OutputError
-        When something of this name is there, a dangling link too, its folder is not, or nothing can be written there.
+        When something of this name is there, a dangling link too, its folder is not, nothing can be written there, or
+        the name is that of a manifest.
     """
     for path in filter(None, paths):
+        if _MANIFEST.search(path.name) is not None:
+            raise OutputError("the name is that of a manifest", "name another file", str(path))
         if os.path.lexists(path):
             raise OutputError("the file to write exists already", "name a new file", str(path))
         check_folder(path)

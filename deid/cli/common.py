@@ -32,6 +32,9 @@ EXIT_LEFT_OUT = 3
 
 T = TypeVar("T")
 
+_BEGINNING = b'{\n  "command": "'
+"""What summaries begin with."""
+
 
 @dataclass(frozen=True)
 class SummaryOptions:
@@ -46,6 +49,25 @@ class SummaryOptions:
             if self.json.is_dir():
                 raise OutputError("the summary's file is a folder", "name a file, or -", str(self.json))
             check_folder(self.json)
+            self.check()
+
+    def check(self) -> None:
+        """Refuse to put the summary into the place of a file that is none, such as the table that the command reads.
+
+        Raises
+        ------
+        OutputError
+            When there is one.
+        """
+        assert self.json is not None
+        if self.json.is_file() and self.json.stat().st_size:
+            try:
+                with self.json.open("rb") as stream:
+                    other = stream.read(len(_BEGINNING)) != _BEGINNING
+            except OSError:
+                other = True
+            if other:
+                raise OutputError("a file that is no summary is there", "name a new file", str(self.json))
 
 
 @dataclass
@@ -202,6 +224,7 @@ class Summary(Tally):
             if str(self.said.json) == "-":
                 sys.stdout.write(text)
             elif self.said.json.is_file() or not self.said.json.exists():
+                self.said.check()  # the run may have written a file of this name
                 write_bytes(self.said.json, text.encode(), private=False, replace=True)
             else:  # a pipe
                 self.said.json.write_text(text, encoding="utf-8")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import re
 import resource
 import signal
@@ -194,7 +196,7 @@ def filled(name: str) -> list[str]:
     return words
 
 
-@pytest.mark.parametrize("place", ["missing/summary.json", "folder", "file/summary.json"])
+@pytest.mark.parametrize("place", ["missing/summary.json", "folder", "file/summary.json", "file"])
 @pytest.mark.parametrize("name", [name for name in COMMANDS_THAT_RUN if "--json" in options(name)])
 def test_a_summary_that_cannot_be_written_is_refused_before_the_work(name: str, place: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
@@ -205,11 +207,42 @@ def test_a_summary_that_cannot_be_written_is_refused_before_the_work(name: str, 
     assert (tmp_path / "file").read_text() == "kept"
 
 
+@pytest.mark.parametrize("name", COMMANDS_THAT_RUN)
+def test_no_two_options_name_one_new_file(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second would take the place of the first: a summary that of a release that was paid for."""
+    monkeypatch.chdir(tmp_path)
+    params = load(name.split()[-1], ROWS[name][0]).params
+    places = [p for p in params if p.type.name == "path" and p.name != "config" and not p.name.endswith("key_file")]
+    for one, other in {*itertools.pairwise(places), *((p, places[-1]) for p in places[:-1])}:
+        said = {p: f"own-{p.name}" if p in places else "1" for p in params if p.required}
+        said |= {one: "new", other: str(tmp_path / "new")}
+        line = [*name.split(), *(word for p in params if p in said for word in _said(p, said[p]))]
+        result = CliRunner().invoke(frame.app, line)
+        assert "name one file" in str(result.exception), (line, result.exception, result.output)
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_results_do_not_take_the_place_of_what_lies_beside_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text("sex,age\n" + "F,30\nM,40\n" * 20)
+    table = ["anonymize", "t.csv", "--qi", "sex,age", "--k", "2", "--each-row-a-person", "-o", "o.csv"]
+    for option in ("--report", "--save-scheme", "--json"):
+        result = CliRunner().invoke(frame.app, [*table, option, "o.csv.manifest.json"])
+        assert isinstance(result.exception, OutputError), result.output
+        if option == "--json":  # told behind the work, which stays
+            assert json.loads(Path("o.csv.manifest.json").read_text())["run"]["command"] == "anonymize"
+            assert Path("o.csv").read_text().startswith("sex,age")
+        else:
+            assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="the limit of a file's size is one of POSIX")
 def test_a_full_disk_leaves_no_torn_summary_and_is_told(tmp_path: Path) -> None:
     """The limit of a file's size stands for the disk; the summary of before stays."""
     place = tmp_path / "summary.json"
-    place.write_text("of before")
+    place.write_text(before := json.dumps({"command": "of before"}, indent=2))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
     try:
@@ -219,7 +252,7 @@ def test_a_full_disk_leaves_no_torn_summary_and_is_told(tmp_path: Path) -> None:
     assert isinstance(result.exception, OutputError)
     assert "cannot write" in str(result.exception)
     assert [path.name for path in tmp_path.iterdir()] == ["summary.json"]
-    assert place.read_text() == "of before"
+    assert place.read_text() == before
 
 
 def test_an_option_of_one_value_is_given_once_in_every_command() -> None:
