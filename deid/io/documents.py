@@ -21,7 +21,7 @@ from deid.io.xml_parts import whole
 from deid.records import fhir, fhir_files, hl7v2, html_pages, mail, office, rows, rtf
 from deid.records.record import TEXT, Place, Record, assemble, changed
 from deid.records.tables import load_table
-from deid.records.zip_members import Member, read_members, unpacked
+from deid.records.zip_members import Member, kind_of, read_members, unpacked
 
 _ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ODT = b"application/vnd.oasis.opendocument.text"
@@ -84,7 +84,7 @@ def _packed(kind: str, data: bytes, members: Sequence[Member], options: Options)
     table = load_table(kind, options.places)
     parts = {}
     for member in members:
-        what = office.kind_of(table, member.name)
+        what = kind_of(table, member.name)
         if what.kind == "refused":
             raise FormatError(f"the document is refused: {what.reason}", _SAVE)
         if what.kind == "part" and member.size:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from deid.base.errors import FormatError
 from deid.phi import CATEGORIES
 from deid.records.embedded import packed, unpacked
+from deid.records.markup import mark_of
 from deid.records.readings import read_as
 from deid.records.record import (
     BLOCKED,
@@ -309,7 +310,8 @@ class _Document:
         raw = self.source[start:end]
         rule = frame.rules.get("#text")
         stripped = raw.strip(" \t\r\n")
-        if self.block and not self.block[-1].behind and raw[:1].isspace():
+        raised = frame.name == "sup" and mark_of(raw)
+        if self.block and not self.block[-1].behind and (raised or raw[:1].isspace()):
             self.block[-1].behind = " "
         if not stripped:
             return

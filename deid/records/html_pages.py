@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from deid.base.errors import FormatError
+from deid.records.markup import mark_of
 from deid.records.office import MOST_PLACES, REMOVED, Attribute, PackageReader, Paragraph, ParagraphRun, Tag
 from deid.records.record import BLOCKED, TEXT, Change, Place, Record, assemble
 from deid.records.tables import KEEP, Table
@@ -121,6 +122,8 @@ class HtmlReader(PackageReader):
                 self._tag_attributes(called, attributes)
             if called == "br":
                 self._sign("\n")
+            elif called == "sup":
+                self.raised = not tag[1]
             elif called in self.elements and called not in self.inline:
                 self._break()
                 if called in ("td", "th") and cells:
@@ -143,9 +146,10 @@ class HtmlReader(PackageReader):
             return
         raw = self.source[start:end]
         words = raw.strip(_BLANKS)
-        if not words or raw[0] in _BLANKS:
+        if not words or raw[0] in _BLANKS or (self.raised and mark_of(words)):
             self._sign(" ")
         if words:
+            self.raised = False
             start += raw.index(words[0]) if raw[0] in _BLANKS else 0
             run = ParagraphRun(start, start + len(words), False, f"{self.name}/{self.count}", False, False)
             self.paragraph.runs.append(run)

@@ -15,6 +15,9 @@ _INLINE = frozenset(
     ("a", "abbr", "b", "big", "code", "em", "font", "i", "small", "span", "strong", "sub", "sup", "tt", "u")
 )
 _CELLS = frozenset(("td", "th"))
+_RAISED = "sup"
+mark_of = re.compile("[0-9*\u2020\u2021\u00a7(\\[]").match
+"""Tells whether raised characters are an exponent or the mark of a note: no part of the word or number before them."""
 
 
 def visible(markup: str, silent: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
@@ -34,9 +37,15 @@ def visible(markup: str, silent: Sequence[str]) -> tuple[str, list[tuple[int, in
     """
     out: list[str] = []
     starts: list[tuple[int, int]] = []
+    raised = False
 
     def take(begin: int, end: int) -> None:
+        nonlocal raised
         at = begin
+        if raised and begin < end:
+            if out and out[-1][-1:].isalnum() and mark_of(markup, begin, end):
+                part(" ", begin)
+            raised = False
         for entity in _ENTITY.finditer(markup, begin, end):
             plain(at, entity.start())
             char = html.unescape(entity[0])
@@ -58,6 +67,7 @@ def visible(markup: str, silent: Sequence[str]) -> tuple[str, list[tuple[int, in
         take(read, tag.start())
         read = tag.end()
         name = (tag[3] or "").lower()
+        raised = (name == _RAISED and not tag[2]) or (raised and name != _RAISED)
         if name and name not in _INLINE:
             part("\t" if name in _CELLS else "\n", tag.start())
         if tag[1]:

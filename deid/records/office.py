@@ -24,12 +24,14 @@ from typing import NamedTuple
 from deid.base.errors import FormatError
 from deid.phi import CATEGORIES
 from deid.records.blanks import blank
+from deid.records.markup import mark_of
 from deid.records.record import BLOCKED, TEXT, Change, ChangeMark, Place, Record, assemble, changed, known_of
 from deid.records.tables import KEEP, Inner, Rule, Table
 from deid.records.xml_positions import SPECIAL_INSIDE, TOKEN, XmlCodec, codec_of, decoded, written
-from deid.records.zip_members import Member, packed, unpacked
+from deid.records.zip_members import Member, kind_of, packed, unpacked
 
 _VALUE, _LABEL, _HEAD, _COUNT, _MEMBER, _TARGET = "value", "label", "head", "count", "member", "target"
+_AMOUNT = "amount"
 _ID = "id"
 REMOVED, _INSTANT, _DATED, _INSTRUCTION, _DELETED, _SETTING = (
     "removed",
@@ -73,25 +75,6 @@ class PackagePart:
     name: str = field(repr=False)
     text: str = field(repr=False)
     charset: str
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """What a member is, by a line of the table's ``members``."""
-
-    kind: str
-    """``part``, ``keep``, ``blank`` (a picture), ``empty`` or ``refused``."""
-    reason: str
-    rank: int
-    """Where its words stand in the text."""
-
-
-def kind_of(table: Table, name: str) -> Kind:
-    """Return what a member of a package is; ``refused`` where no line names it."""
-    for rank, (pattern, kind, reason) in enumerate(table.facts["members"]):
-        if re.fullmatch(pattern, name):
-            return Kind(kind, reason, rank)
-    return Kind("refused", "a member that no line of the table names", 0)
 
 
 def read(data: bytes, members: Sequence[Member], parts: Mapping[str, PackagePart], table: Table) -> Record:
@@ -229,6 +212,9 @@ class PackageReader:
         self.looks = tuple(f"@{prefix}" for prefix in facts["looks"])
         self.authorities = tuple(facts["authorities"])
         self.usual = frozenset(facts["usual"].split())
+        self.raising: Mapping[str, Sequence[str]] = facts.get("raising", {})
+        self.styles: set[str] = set()  # those that raise words
+        self.raised = False
         anywhere = table.of_type(facts["anywhere"])
         assert isinstance(anywhere, Inner)
         self.anywhere: Mapping[str, Rule] = table.parts(anywhere)
@@ -240,8 +226,7 @@ class PackageReader:
         self.links: list[Place] = []
         self.known: dict[tuple[str, str], None] = {}
         self.codec: XmlCodec = codec_of("utf-8")
-        self.name = ""
-        self.count = 0
+        self.name, self.count = "", 0
 
     def part(self, name: str, begin: int, end: int, charset: str) -> None:
         """Find the places of a part.
@@ -284,6 +269,8 @@ class PackageReader:
                         self.count += 1
                     elif open_ and (sign := self.breaks.get(tag.name)) and open_[-1].runs:
                         open_[-1].behind[-1] += sign
+                    if tag.name in self.raising:
+                        self._raise(tag, frames)
                 deleted += tag.name in self.deletions
                 inserted += tag.name in self.insertions
                 if not token["empty"]:
@@ -311,6 +298,15 @@ class PackageReader:
                 self._behind(frame.first, "\t")
             elif name_ in self.rows:
                 self._behind(frame.first, "\n")
+
+    def _raise(self, tag: Tag, frames: Sequence[OpenElement]) -> None:
+        """Take note that what follows is raised, as exponents and marks of notes are, or what has this style."""
+        attribute, value, named = self.raising[tag.name]
+        said = tag.said.get(attribute, "")
+        if named and len(frames) > 1 and said.startswith(value):
+            self.styles.add(frames[-2].tag.said.get(named, ""))
+        elif not named:
+            self.raised = said.startswith(value) if value else not attribute or said in self.styles
 
     def decode(self, raw: str) -> tuple[str, Sequence[tuple[int, int]] | None]:
         """Return the characters that raw ones stand for, and where each stands; None for each at its own place."""
@@ -438,20 +434,21 @@ class PackageReader:
         """Return what a value is by what it holds: kept, blocked, free text or an identifier; and what of it is one."""
         if kind in CATEGORIES:
             return (KEEP if text.strip() in self.software else kind), text
+        if kind == _HEAD:
+            return TEXT, text
         if kind == _LABEL:
             words = _WORD.findall(text)
             return (KEEP if self._few_digits(text) and self.usual.issuperset(words) else TEXT), text
-        if kind == _HEAD:
-            return TEXT, text
         if kind == _ID:  # of a style: made of its name, without the blanks
             usual = self._few_digits(text) and self.usual.issuperset(_CAMEL.findall(text))
             return (KEEP if usual else kind), text
         if kind == _COUNT:
             return (KEEP if re.fullmatch(r"[0-9]{1,4}|true|false", text.strip()) else "IDNUM"), text
-        if kind in (_VALUE, _SETTING):
-            if SHAPED.fullmatch(text.strip()) or not text.strip() or self._of_program(text):
+        if kind in (_VALUE, _SETTING, _AMOUNT):
+            long = kind == _AMOUNT and re.fullmatch("[0-9]{5,}", text.strip())
+            if not text.strip() or (not long and SHAPED.fullmatch(text.strip())) or self._of_program(text):
                 return KEEP, text
-            return (TEXT if kind == _VALUE else BLOCKED), text
+            return (BLOCKED if kind == _SETTING else TEXT), text
         if kind == _MEMBER:
             name = text.lstrip("/")
             return (KEEP if name in self.names or any(n.startswith(name) for n in self.names) else BLOCKED), text
@@ -512,6 +509,9 @@ class PackageReader:
         rule = tag.text
         if rule in (TEXT, _DELETED) and open_:
             run = ParagraphRun(start, end, data, f"{self.name}/{self.count}", deleted or rule == _DELETED, inserted)
+            if self.raised and open_[-1].runs and not open_[-1].behind[-1] and mark_of(self.source, start, end):
+                open_[-1].behind[-1] = " "
+            self.raised = False
             open_[-1].runs.append(run)
             open_[-1].behind.append("")
             if tag.name in self.spaced and "@xml:space" not in tag.said:

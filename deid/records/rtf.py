@@ -13,9 +13,11 @@ import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from deid.base.errors import FormatError
 from deid.phi import CATEGORIES
+from deid.records.markup import mark_of
 from deid.records.office import FIELD, MOST_PLACES, SHAPED
 from deid.records.record import BLOCKED, TEXT, Change, Place, Record, assemble, known_of, splice
 from deid.records.tables import KEEP, Table
@@ -39,6 +41,7 @@ _CHARACTERS = {
     "emspace": "\u2003",
     "enspace": "\u2002",
 }
+_RAISED = frozenset(("super", "nosupersub", "sub"))
 _BREAKS = {"tab": "\t", "line": "\n", "lbr": "\n"}
 _CHARSETS = {
     77: "mac-roman", 128: "cp932", 129: "cp949", 130: "johab", 134: "cp936", 136: "cp950", 161: "cp1253",
@@ -64,6 +67,7 @@ class _Run:
     skipped: int = 1
     """Signs that readers skip behind a Unicode character."""
     behind: str = ""
+    raised: bool = False
 
 
 @dataclass(slots=True)
@@ -129,6 +133,7 @@ class _Reader:
         self.pending: tuple[bytes, int, int] | None = None
         self.word_end = -1
         self.high = 0
+        self.raised = False
 
     def read(self) -> None:
         """Find the places."""
@@ -241,6 +246,8 @@ class _Reader:
                 self._ended(frame, word)
         elif word in self.dated:
             self.places.append(Place(word, token.start(), at - len(token["blank"]), BLOCKED, examined=True))
+        elif word in _RAISED:
+            self.raised = word == "super" and token["number"] != "0"
         elif word == "uc":
             frame.skipped = min(max(number, 0), 9)
         elif word in ("f", "af", "plain", "deff"):
@@ -331,7 +338,8 @@ class _Reader:
         tight = self.word_end == at
         if frame.runs and frame.runs[-1].end == at and not tight and not frame.runs[-1].behind:
             return frame.runs[-1]
-        run = _Run(at, at, tight=tight, skipped=frame.skipped)
+        run = _Run(at, at, tight=tight, skipped=frame.skipped, raised=self.raised)
+        self.raised = False
         frame.runs.append(run)
         return run
 
@@ -361,6 +369,9 @@ class _Reader:
         kind, path = frame.kind, frame.name
         if kind == KEEP or not runs:
             return
+        for before, run in pairwise(runs):
+            if run.raised and not before.behind and mark_of(run.chars[0]):
+                before.behind = " "
         text = "".join("".join(run.chars) + run.behind for run in runs)
         if kind == _INSTRUCTION:
             if not FIELD.fullmatch(text):

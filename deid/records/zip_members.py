@@ -9,6 +9,7 @@ Format: PKWARE, APPNOTE.TXT - .ZIP File Format Specification, 6.3.10, sections 4
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from deid.base.errors import FormatError
+from deid.records.tables import Table
 
 MOST_MEMBERS = 2000
 MOST_RATIO = 400
@@ -195,3 +197,22 @@ def packed(data: bytes, members: Sequence[Member], changed: Mapping[str, bytes])
     size = sum(map(len, directory))
     end = _END.pack(b"PK\x05\x06", 0, 0, len(directory), len(directory), size, at, 0)
     return b"".join((*out, *directory, end))
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a member is, by a line of the table's ``members``."""
+
+    kind: str
+    """``part``, ``keep``, ``blank`` (a picture), ``empty`` or ``refused``."""
+    reason: str
+    rank: int
+    """Where its words stand in the text."""
+
+
+def kind_of(table: Table, name: str) -> Kind:
+    """Return what a member of a package is; ``refused`` where no line names it."""
+    for rank, (pattern, kind, reason) in enumerate(table.facts["members"]):
+        if re.fullmatch(pattern, name):
+            return Kind(kind, reason, rank)
+    return Kind("refused", "a member that no line of the table names", 0)

@@ -136,14 +136,14 @@ MEMBERS: dict[str, str | bytes] = {
     "customXml/item1.xml": ITEM,
 }  # fmt: skip
 
-_OFFICE = " ".join(
+OFFICE = " ".join(
     f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{space}:1.0"'
     for name, space in (("office", "office"), ("text", "text"), ("table", "table"), ("draw", "drawing"), ("meta", "meta"),
                         ("style", "style"), ("config", "config"), ("svg", "svg-compatible"))
 ) + ' xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:xlink="http://www.w3.org/1999/xlink"'  # fmt: skip
 ODT: dict[str, str | bytes] = {
     "mimetype": "application/vnd.oasis.opendocument.text",
-    "content.xml": f"{_HEAD}<office:document-content {_OFFICE}><office:scripts><x/></office:scripts><office:body><office:text>"
+    "content.xml": f"{_HEAD}<office:document-content {OFFICE}><office:scripts><x/></office:scripts><office:body><office:text>"
     "<text:tracked-changes><text:changed-region><text:deletion><office:change-info><dc:creator>Bartholomew Quigg</dc:creator>"
     "<dc:date>2024-03-14T09:00:00</dc:date></office:change-info><text:p>Mrs. Thornbury</text:p></text:deletion></text:changed-region>"
     '</text:tracked-changes><text:h text:outline-level="1">Mrs. Eleanor Thornbury</text:h>'
@@ -157,13 +157,13 @@ ODT: dict[str, str | bytes] = {
     "</text:note></text:p><table:table table:name=\"Table1\"><table:table-row><table:table-cell><text:p>Patient</text:p></table:table-cell>"
     "<table:table-cell><text:p>Eleanor Thornbury</text:p></table:table-cell></table:table-row></table:table>"
     "</office:text></office:body></office:document-content>",
-    "styles.xml": f"{_HEAD}<office:document-styles {_OFFICE}><office:master-styles><style:master-page style:name=\"Standard\">"
+    "styles.xml": f"{_HEAD}<office:document-styles {OFFICE}><office:master-styles><style:master-page style:name=\"Standard\">"
     "<style:header><text:p>Re: Eleanor Thornbury, MRN 48291735</text:p></style:header></style:master-page></office:master-styles>"
     "</office:document-styles>",
-    "meta.xml": f"{_HEAD}<office:document-meta {_OFFICE}><office:meta><meta:initial-creator>Bartholomew Quigg</meta:initial-creator>"
+    "meta.xml": f"{_HEAD}<office:document-meta {OFFICE}><office:meta><meta:initial-creator>Bartholomew Quigg</meta:initial-creator>"
     "<dc:title>Letter on Eleanor Thornbury</dc:title><meta:creation-date>2024-03-14T08:00:00</meta:creation-date>"
     "<meta:user-defined meta:name=\"Patient Name\">Eleanor Thornbury</meta:user-defined></office:meta></office:document-meta>",
-    "settings.xml": f"{_HEAD}<office:document-settings {_OFFICE}><office:settings><config:config-item-set config:name=\"s\">"
+    "settings.xml": f"{_HEAD}<office:document-settings {OFFICE}><office:settings><config:config-item-set config:name=\"s\">"
     "<config:config-item config:name=\"PrinterName\" config:type=\"string\">Thornbury Wing 2</config:config-item>"
     "<config:config-item config:name=\"Zoom\" config:type=\"short\">100</config:config-item></config:config-item-set>"
     "</office:settings></office:document-settings>",
