@@ -90,7 +90,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "experiment features": ("gold.jsonl", "--folds", "2", "--iterations", "1", "--features", "ra", *OUT),
     "experiment active-learning": ("gold.jsonl", "--test", "gold.jsonl", "--seeds", "1", "--first-notes", "2",
                                    "--most", "3", "--iterations", "1", *OUT),
-    "experiment linkage": ("--sizes", "60", "--methods", "exact", "--resamples", "0", *OUT),
+    "experiment linkage": ("--sizes", "20", "--methods", "exact", "--resamples", "0", *OUT),
     "experiment private-linkage": ("--persons", "50", "--harden", "none", *OUT),
     "experiment codes": ("codes.csv", "--codes", "code", "--k", "2", "--m", "1", "--attacked", "0",
                          "--methods", "km", *OUT),

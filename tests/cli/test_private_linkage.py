@@ -25,16 +25,20 @@ def call(*arguments: str) -> str:
     return result.output
 
 
-@pytest.fixture
-def sites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[pd.DataFrame]:
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def visits() -> list[pd.DataFrame]:
     rates = Rates(mentions=2, no_birth_date=0.02, wrong_birth_date=0.02, no_zip=0.1, initial=0, married=0, moved=0)
     mentions = make_mentions(600, rates, 4)
     visit = mentions.groupby("person").cumcount()
-    tables = [mentions[visit == n].reset_index(drop=True) for n in (0, 1)]
-    for name, table in zip("ab", tables, strict=True):
+    return [mentions[visit == n].reset_index(drop=True) for n in (0, 1)]
+
+
+@pytest.fixture
+def sites(visits: list[pd.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[pd.DataFrame]:
+    monkeypatch.chdir(tmp_path)
+    for name, table in zip("ab", visits, strict=True):
         table.to_csv(f"{name}.csv", index=False)
-    return tables
+    return visits
 
 
 def encode(name: str, *how: str, key: str = "sites.key") -> None:

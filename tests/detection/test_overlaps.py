@@ -50,7 +50,7 @@ def test_what_was_accepted_stays_covered_once(spans):
 
 
 @pytest.mark.skipif(native is None, reason="the compiled module is not there")
-@settings(max_examples=500)
+@settings(max_examples=300)
 @given(CANDIDATES)
 def test_both_routes_agree(candidates):
     spans = [span for _, span in candidates]
@@ -74,7 +74,7 @@ def everything(spans):
     return [(s.start, s.end, s.category, s.id, s.source, s.score, s.attributes) for s in spans]
 
 
-@settings(max_examples=500)
+@settings(max_examples=300)
 @given(st.lists(st.tuples(st.integers(0, 2), FEW), max_size=20), st.randoms(use_true_random=False))
 def test_spans_without_the_superfluous_decide_the_same(candidates, random):
     candidates, scores = corroborate(candidates)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import call
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deid.base.buckets import Buckets
@@ -52,6 +52,7 @@ def parted(frame: pd.DataFrame, cuts: list[int]) -> list[pd.DataFrame]:
     return [frame.iloc[a:b] for a, b in itertools.pairwise(ends)]
 
 
+@settings(max_examples=40)
 @given(st.integers(0, 60), st.integers(0, 5), st.lists(st.integers(0, 60), max_size=6), st.booleans())
 def test_however_a_table_is_divided_the_same_rows_count(rows: int, seed: int, cuts: list[int], spill: bool) -> None:
     """Against the rows that are kept of the whole table in memory."""

@@ -173,7 +173,7 @@ QUERIES = (
 )  # fmt: skip
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(
     st.sampled_from(QUERIES), st.sampled_from(["", " GROUP BY c"]), ROWS, UNIT, st.integers(0, 99),
     st.sampled_from(["add-remove", "replace"]), st.booleans(),

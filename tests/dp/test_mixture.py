@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from pathlib import Path
 
@@ -93,6 +94,7 @@ def test_a_junction_tree_is_an_order_in_which_each_overlap_lies_in_one_table(tab
     assert _junction_tree(tables) == any(map(running, itertools.permutations(distinct)))
 
 
+@functools.cache
 def cyclic(epsilon: float, method: str = "marginals") -> tuple[pd.DataFrame, CubeRelease]:
     """Release all pairs of three columns, each of which says something of both others, and a fourth by itself."""
     draw = np.random.default_rng(0)

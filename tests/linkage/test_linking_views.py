@@ -223,7 +223,7 @@ def test_low_confidence_is_a_level_of_its_own_that_says_less_than_a_difference()
 
 
 def test_learnt_weights_of_doubted_differences_never_speak_for_one_person() -> None:
-    frame = make_mentions(1000, seed=6).drop(columns=["person", "mention"])
+    frame = make_mentions(500, seed=6).drop(columns=["person", "mention"])
     draw = random.Random(1)
     low = pd.DataFrame({"birth_date": [0.5 if draw.random() < 0.2 else 0.97 for _ in range(len(frame))]})
     linked = link_table(frame, confidence=low)

@@ -82,16 +82,16 @@ def test_another_seed_draws_other_notes(tmp_path: Path) -> None:
 
 
 def test_the_bound_keeps_its_confidence_over_draws(tmp_path: Path) -> None:
-    """Types that leak very differently; over 300 draws the true share is above the bound in 5 % of them at most."""
+    """Types that leak very differently; over 200 draws the true share is above the bound in 5 % of them at most."""
     source = write_notes(tmp_path, {"a": 300, "b": 60, "c": 7, "d": 3})
     leaking = {f"a{n}" for n in range(6)} | {f"b{n}" for n in range(12)} | {"c1", "c2", "d0"}
     truth = len(leaking) / 370
     wrong = 0
-    for seed in range(300):
+    for seed in range(200):
         draw = draw_notes(source, 60, by="kind", seed=seed)
         marks = {key: ReaderMark(int(key in leaking)) for key in draw.notes}
         wrong += bound_leaks(source, draw, marks).bound < truth
-    assert wrong <= 0.05 * 300 + 3 * (300 * 0.05 * 0.95) ** 0.5
+    assert wrong <= 0.05 * 200 + 3 * (200 * 0.05 * 0.95) ** 0.5
 
 
 def test_what_was_read_as_a_whole_is_known(tmp_path: Path) -> None:

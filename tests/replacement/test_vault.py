@@ -365,11 +365,11 @@ def start(code: str, *arguments: str) -> subprocess.Popen[str]:
 
 
 def test_two_writers_leave_all_of_their_names(vault: Vault, place: str) -> None:
-    writers = [start(WRITER, place, name, "3000", "250") for name in ("Ann", "Bob")]
+    writers = [start(WRITER, place, name, "1500", "125") for name in ("Ann", "Bob")]
     assert [writer.wait(timeout=120) for writer in writers] == [0, 0]
-    assert vault.verify().entries == 6_000 + len(ALL)
+    assert vault.verify().entries == 3_000 + len(ALL)
     for name in ("Ann", "Bob"):
-        assert vault.originals_among(f"{name} {n}" for n in range(3_000)) == {f"{name} {n}" for n in range(3_000)}
+        assert vault.originals_among(f"{name} {n}" for n in range(1_500)) == {f"{name} {n}" for n in range(1_500)}
     for writer in writers:
         writer.stdout.close()  # type: ignore[union-attr]
 
