@@ -14,7 +14,7 @@ from operator import attrgetter
 
 from deid.base.errors import DeidError, EncodingError
 from deid.records.hl7v2_codec import wrong
-from deid.records.hl7v2_fields import ENDS, NULL, field_of, fields_of
+from deid.records.hl7v2_fields import ENDS, LINK, NULL, field_of, fields_of
 from deid.records.hl7v2_lists import LONGEST_CODE
 from deid.records.record import Place, Record, assemble, day_of, sexes_of
 from deid.records.sweeping import sweep
@@ -218,10 +218,11 @@ class _Message:
             self.data,
             self.source,
             self.charset,
-            self.places,
+            [place for place in self.places if place.kind != LINK],
             known=self.known,
             patient=patient,
             date=next((day for key in days if key in dated and (day := day_of(dated[key]))), None),
+            links=[place for place in self.places if place.kind == LINK],
             whose=whose,
             sexes=sex,
         )

@@ -22,7 +22,7 @@ from deid.records.hl7v2_lists import (
     stray,
 )
 from deid.records.readings import read_as
-from deid.records.record import BLOCKED, INSTANT, NAMES, TEXT, Place, iso, known_of
+from deid.records.record import BLOCKED, INSTANT, NAMES, OID, TEXT, Place, iso, known_of
 from deid.records.tables import (
     CODE,
     DATA,
@@ -55,7 +55,9 @@ _LONGEST_KIND = 2
 _WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|['. -])*\Z")
 _LONGEST_LOGIN = 3
 """Letters of a word before a name that may be somebody's number, or a place's."""
-_CHECK, _SHAPE, _AMOUNT = "check", "shape", "amount"
+_CHECK, _SHAPE, _AMOUNT, _OID = "check", "shape", "amount", "oid"
+LINK = "link"
+"""Kind of a place that gets the same new id in all records of a key, whatever the policy writes."""
 _REMEMBERED, _LONGEST_REMEMBERED = 1 << 12, 128
 """How many fields are remembered, and of how many characters: a sender, a doctor, a code come again and again."""
 
@@ -79,6 +81,7 @@ class FieldReader:
         self.codec = codec
         self.component, self.repetition, self.sub = codec.component, codec.repetition, codec.sub
         self._encode = codec.encode
+        self._standards = tuple(table.facts["oids"])
         self._systems = table.facts["coding_systems"]
         self._number_kinds: Mapping[str, str] = table.facts["number_kinds"]
         self.wanted: frozenset[str] = frozenset(table.facts.get("known", ()))
@@ -319,6 +322,12 @@ class FieldReader:
 
     def _leaf(self, places: list[Place], kind: str, raw: str, at: int, path: str, sep: str = "^") -> None:
         end = at + len(raw)
+        if kind == _OID:
+            if OID.match(raw):
+                if not raw.startswith(self._standards):
+                    places.append(Place(path, at, end, LINK, raw))
+                return
+            kind = "IDNUM"
         if kind == _AMOUNT:
             kind = "DATE" if DAY.match(raw) else NUMBER
         if kind in (CODE, NUMBER, RANGE):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from samples import HEAD, one
 
 from deid.io.records import document
 from deid.pipeline import Pipeline
+from deid.records import fhir
+from deid.records.tables import load_table
 
 
 def scrubbed(pipeline: Pipeline, *segments: str) -> list[str]:
@@ -100,3 +104,17 @@ def test_a_person_in_a_code_with_a_usual_given_name_is_no_code(surrogates: Pipel
     line = scrubbed(surrogates, "SCH|A|B||||||30|MIN|S1^ZORVATHY^JOAN")[0]
     assert "ZORVATHY" not in line
     assert kinds("OBX|1|NM|X1^POTASSIUM^JOAN||4").get("OBX-3.2") == "text"
+
+
+def test_object_identifiers_are_those_of_other_records_and_stay_valid(surrogates: Pipeline, keeping: Pipeline) -> None:
+    pid = "PID|||77^^^NFC&1.2.840.99999.2&ISO^MR~8^^^X&2.16.840.1.113883.4.7&ISO"
+    number = scrubbed(surrogates, pid)[0].split("&")[1]
+    other = fhir.read(
+        b'{"resourceType":"Patient","identifier":[{"system":"urn:oid:1.2.840.99999.2"}]}', load_table("fhir-r4")
+    )
+    written = surrogates(document(other, "p")).document.record
+    assert written is not None
+    assert f'"urn:oid:{number}"' in written.data.decode()
+    assert re.fullmatch(r"2\.25\.[1-9][0-9]{0,38}", number)
+    assert "&2.16.840.1.113883.4.7&ISO" in scrubbed(surrogates, pid)[0]
+    assert scrubbed(keeping, pid) == [pid]
