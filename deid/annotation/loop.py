@@ -50,7 +50,7 @@ class LoopOptions:
     start: str = option(DEFAULT_MODEL, "Model to start from, folder or shipped; none: from scratch.", metavar="MODEL")
     held_out: float = option(0.25, "Share of the notes that are never trained on, for the score.", metavar="P")
     measure: str = option("least-confident", "Queue by least-confident, margin, entropy or missed.")
-    seed: int = option(0, "Seed of training and of what is held out.")
+    seed: int = option(0, "Seed of training and of what is held out.", minimum=0)
 
     def __post_init__(self) -> None:
         """Refuse what cannot be meant."""

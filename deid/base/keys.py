@@ -216,13 +216,17 @@ class WorkOptions(KeyOptions):
         return job_count(self.jobs)
 
 
+_MOST_JOBS = 10_000
+
+
 def job_count(jobs: int) -> int:
     """Return the number of processes for what the user said.
 
     Raises
     ------
     ConfigError
-        When it is negative.
+        When it is negative, or more than any machine has cores.
     """
     require(jobs >= 0, "the number of jobs must be at least 1", "such as --jobs 2; 0 for one a core")
+    require(jobs <= _MOST_JOBS, f"more than {_MOST_JOBS} jobs", "0 is one a core")
     return jobs or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)

@@ -29,6 +29,8 @@ SITE_FILE = "deid.toml"
 
 _KEY = "option"
 _SAME = object()
+_MAY_BE_EMPTY = (",", "TEXT")
+"""Signs in the metavar of an option for which nothing is an answer: a list, a note."""
 _METAVARS: dict[Any, str] = {Path: "F", int: "N", float: "X", str: "NAME"}
 
 
@@ -164,9 +166,13 @@ class Said:
         Raises
         ------
         ConfigError
-            When it cannot be read, or is ``-`` where that is neither standard input nor output.
+            When it is empty (but for lists and notes), cannot be read, or is ``-`` where that is neither standard
+            input nor output.
         """
         parts = written if self.many and written else [written]
+        if written == "" and self.default != "" and not any(sign in self.option.metavar for sign in _MAY_BE_EMPTY):
+            name = self.option.metavar if self.option.positional else f"--{self.key}"
+            raise ConfigError(f"{name} is empty", "leave it out, or say what it is")
         if self.is_place and not self.option.dash and any(str(part) == "-" for part in parts):
             name = self.option.metavar if self.option.positional else f"--{self.key}"
             raise ConfigError(f"{name} is -, which is no standard input or output here", "name a file or folder")
@@ -237,9 +243,12 @@ def said(name: str, kind: Any, field: Any, panel: str = "") -> Said | None:
 def _numbers(flag: str, kind: Callable[[str], Any], text: str) -> tuple[Any, ...]:
     """Read numbers with commas between."""
     try:
-        return tuple(kind(part) for part in text.split(",") if part.strip())
+        numbers = tuple(kind(part) for part in text.split(",") if part.strip())
     except ValueError:
-        raise ConfigError(f"{flag} is no list of numbers", "put commas between, for example: 2,5,10") from None
+        numbers = ()
+    if not numbers:
+        raise ConfigError(f"{flag} is no list of numbers", "put commas between, for example: 2,5,10")
+    return numbers
 
 
 def options_of(kind: type) -> list[Said]:

@@ -126,7 +126,7 @@ class CheckedRequirements(Requirements):
         metavar="COLUMN",
         panel=_CODES,
     )
-    m: int = option(2, "Codes that the attacker knows.", panel=_CODES)
+    m: int = option(2, "Codes that the attacker knows.", panel=_CODES, minimum=1)
     code_separator: str = option(";", "Character between the codes of a cell.", metavar="C", panel=_CODES)
 
 

@@ -236,6 +236,7 @@ def k_map(release: Microdata, population: Microdata, k: int) -> Verdict:
     Verdict
         Level: the least number of records that match a class; witness: rows of that class.
     """
+    require(k >= 1, "k must be at least 1", "for example k = 2")
     found = match_population(release, population)
     return least(found.records, k, found.classes)
 
@@ -250,6 +251,7 @@ def one_k_anonymity(release: Microdata, originals: Microdata, k: int) -> Verdict
     Verdict
         Level: the least number of published rows consistent with an original; witness: that original's row.
     """
+    require(k >= 1, "k must be at least 1", "for example k = 2")
     found = consistent_records(release.with_suppressed, originals)
     worst = int(np.argmin(found.rows))
     return Verdict(bool(found.rows[worst] >= k), float(found.rows[worst]), (worst,))
@@ -265,6 +267,7 @@ def k1_anonymity(release: Microdata, originals: Microdata, k: int) -> Verdict:
     Verdict
         Level: the least number of originals consistent with a published row; witness: rows of its class.
     """
+    require(k >= 1, "k must be at least 1", "for example k = 2")
     found = consistent_records(release.with_suppressed, originals)
     return least(found.records, k, found.classes)
 

@@ -48,7 +48,7 @@ class MethodOptions:
     PANEL: ClassVar[str] = HOW
     suppression: float = option(0.0, "Share of rows that full-domain methods and --scheme may suppress.", metavar="P")
     rounds: int | None = option(None, "Effort of local recoding: more rounds lose less; by default 1 to 5.")
-    seed: int = option(0, "Seed of local recoding.")
+    seed: int = option(0, "Seed of local recoding.", minimum=0)
     hierarchical: bool = True
     jobs: int = option(1, "Processes; 0 for one a core. Local recoding of more than 200,000 rows, and --memory.")
 
@@ -57,6 +57,8 @@ class MethodOptions:
             raise ConfigError(f"a share of {self.suppression:g} to suppress", "give a number from 0 to 1, such as 0.05")
         if self.rounds is not None and self.rounds < 0:
             raise ConfigError("rounds below 0", "0 is the least")
+        if self.seed < 0:
+            raise ConfigError("a seed below 0", "0 is the least")
         if self.jobs < 0:
             raise ConfigError("the number of jobs must be at least 1", "such as --jobs 2; 0 for one a core")
 

@@ -285,7 +285,7 @@ class DrawnRows:
     """Which made-up rows are drawn from a release."""
 
     rows: int | None = option(None, "How many rows; as many as the release says by default.")
-    seed: int = option(0, "Equal seeds give equal rows.")
+    seed: int = option(0, "Equal seeds give equal rows.", minimum=0)
     never: tuple[str, ...] = option(
         (), "Cells that no row may have together; may be given several times.", metavar="COLUMN=CELLS&COLUMN=CELLS"
     )

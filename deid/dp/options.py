@@ -37,7 +37,7 @@ class PayingOptions:
         None, "Id of the request: the same one is never charged twice.", metavar="ID", panel=_PAYING
     )
     not_private_seed: int | None = option(
-        None, "Use repeatable test noise. PROTECTS NOBODY; what comes out says so.", panel=_PAYING
+        None, "Use repeatable test noise. PROTECTS NOBODY; what comes out says so.", panel=_PAYING, minimum=0
     )
 
     def open(self) -> Ledger | None:

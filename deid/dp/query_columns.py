@@ -33,6 +33,7 @@ from deid.dp.query_language import (
     Value,
 )
 from deid.table.cell_text import text_column
+from deid.table.scalars import plain_number
 
 Computed = FloatArray | npt.NDArray[np.object_]
 """Numbers with nan, or texts with None."""
@@ -192,7 +193,7 @@ def _checked_literal(value: Value, other: Value, columns: Mapping[str, QueryColu
                 f"ask for it by {other.name} >= {column.dimension.above[1]:g}",
             )
         return value
-    text = value.value if isinstance(value.value, str) else f"{value.value:g}"
+    text = value.value if isinstance(value.value, str) else plain_number(value.value)
     declared = column.dimension
     if declared is not None and declared.is_missing([text]).any():
         raise ConfigError(

@@ -37,6 +37,7 @@ _TOKEN = re.compile(
     r"""|(?P<word>[^\W\d]\w*)|(?P<sign><=|>=|!=|<>|[-+*/(),=<>]))"""
 )
 _MAX_DEPTH = 50
+_MAX_TERMS = 250
 _AFTER_VALUE = ("=", "!=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "IN", "BETWEEN", "IS", "NOT")
 
 
@@ -206,7 +207,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens: list[tuple[str, str, int]] = []
-        self.depth = 0
+        self.depth = self.terms = 0
         place = 0
         while text[place:].strip():
             match = _TOKEN.match(text, place)
@@ -270,7 +271,7 @@ class _Parser:
     def factor(self) -> Value:
         at = self.position
         if self.take("-"):
-            return Arithmetic("-", Literal(0.0, at), self.factor(), at)
+            return Arithmetic("-", Literal(0.0, at), self.deeper(self.factor), at)
         if self.take("("):
             inner = self.deeper(self.value)
             self.need(")")
@@ -288,10 +289,17 @@ class _Parser:
     def chain(self, operand: Callable[[], Value], *signs: str) -> Value:
         left = operand()
         while self.peek(*signs):
+            self.count_term()
             at = self.position
             sign = self.take(*signs) or ""
             left = Arithmetic(sign, left, operand(), at)
         return left
+
+    def count_term(self) -> None:
+        self.terms += 1
+        if self.terms > _MAX_TERMS:
+            what = f"the query has more than {_MAX_TERMS} terms, at character {self.position}"
+            raise ConfigError(what, "values of one column are written as column IN ('A', 'B')")
 
     def product(self) -> Value:
         return self.chain(self.factor, "*", "/")
@@ -333,7 +341,7 @@ class _Parser:
             if self.take("NOT"):
                 return Not(self.negation())
             if self.peek("("):  # of a condition, or of a value
-                start, furthest, first = self.place, 0, None
+                start, terms, furthest, first = self.place, self.terms, 0, None
                 try:
                     self.place += 1
                     inner = self.condition()
@@ -342,7 +350,7 @@ class _Parser:
                         return inner
                 except ConfigError as error:
                     furthest, first = self.place, error
-                self.place = start
+                self.place, self.terms = start, terms
                 try:
                     return self.comparison()
                 except ConfigError:
@@ -356,12 +364,14 @@ class _Parser:
     def conjunction(self) -> Condition:
         left = self.negation()
         while self.take("AND"):
+            self.count_term()
             left = Both("AND", left, self.negation())
         return left
 
     def condition(self) -> Condition:
         left = self.conjunction()
         while self.take("OR"):
+            self.count_term()
             left = Both("OR", left, self.conjunction())
         return left
 

@@ -28,6 +28,7 @@ RELATIONS = {
     "replace": "neighbours differ by one unit's rows, replaced by others; the number of rows counts as public",
 }
 """Neighbouring relations and what they mean."""
+_MOST_ROWS = 10**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class PrivacyUnit:
 
     def __post_init__(self) -> None:
         require(self.relation in RELATIONS, "unknown neighbouring relation", f"use one of {', '.join(RELATIONS)}")
+        require(self.max_rows <= _MOST_ROWS, "a bound of more rows than any table has", f"at most {_MOST_ROWS:,}")
         require(self.max_rows >= 1, "a unit stands behind at least one row", "give a bound of 1 or more")
         if not self.name.strip():
             raise ConfigError("the privacy unit has no name", "say what one unit is, such as patient")

@@ -65,7 +65,7 @@ class ScoringSettings:
     """Label set that both sides are mapped to."""
     resamples: int = option(1000, "Bootstrap resamples of the intervals; 0 for none.", minimum=0)
     """Bootstrap resamples of the confidence intervals, 0 for none."""
-    seed: int = option(0, "Seed of all draws.")
+    seed: int = option(0, "Seed of all draws.", minimum=0)
 
 
 DEFAULT_SETTINGS = ScoringSettings()

@@ -31,7 +31,7 @@ class LinkageRuns:
         (), "A rate of the mentions (docs/linkage.md; repeatable).", metavar="NAME=X", read=_rate
     )
     runs: int = option(1, "Tables of each size.", minimum=1)
-    seed: int = option(0, "Seed of the first table.")
+    seed: int = option(0, "Seed of the first table.", minimum=0)
     resamples: int = option(200, "Bootstrap draws of persons for intervals.", minimum=0)
 
 
@@ -45,7 +45,7 @@ class FilterRuns:
         (), "Only: none, fold, balance, 'fold, balance', salt or 'salt, fold, balance' (repeatable).", metavar="HOW"
     )
     runs: int = option(1, "Populations.")
-    seed: int = option(0, "Seed of the first population.")
+    seed: int = option(0, "Seed of the first population.", minimum=0)
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class ReleaseRuns:
     precision: str | None = option(
         None, "Column of numbers: also measure the precision of queries on it.", metavar="COLUMN"
     )
-    seed: int = option(0, "Seed of the queries.")
+    seed: int = option(0, "Seed of the queries.", minimum=0)
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class TrajectoryRuns:
     ks: Sequence[int] = option((2, 5, 10, 15), "Values of k.", metavar="N,...")
     weights: Sequence[float] = option((0.5,), "Weights of codes against ages.", metavar="W,...")
     methods: str = option("a-gs,baseline", "How trajectories are joined.", metavar="A,B")
-    seed: int = option(0, "Seed of the one random choice.")
+    seed: int = option(0, "Seed of the one random choice.", minimum=0)
 
 
 @dataclass(frozen=True)

@@ -329,7 +329,7 @@ class StudyOptions:
     queries: int = option(1000, "Random cohorts of two conditions.", minimum=1)
     need: Sequence[int] = option((10, 30, 100, 300), "How many patients would be enough.", metavar="10,100")
     significance: float = option(0.05, "A p-value below it is a finding.", metavar="P")
-    seed: int = option(0, "Seed of the random cohorts.")
+    seed: int = option(0, "Seed of the random cohorts.", minimum=0)
 
     def __post_init__(self) -> None:
         require(0 < self.significance < 1, "--significance is no probability", "for example: --significance 0.05")

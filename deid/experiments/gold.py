@@ -25,7 +25,7 @@ class GoldOptions(RecognizerOptions, ReadingOptions):
 
     source: Path = GOLD
     jobs: int = again(WorkOptions, "jobs")
-    seed: int = option(0, "Seed of halves, noise and bootstrap.")
+    seed: int = option(0, "Seed of halves, noise and bootstrap.", minimum=0)
 
     def recognizer(self) -> LazyRecognizer:
         """Return what finds spans."""

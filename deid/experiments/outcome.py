@@ -25,7 +25,7 @@ class RunOptions:
     PANEL: ClassVar[str] = RUNS
     epsilons: Sequence[float] = option((0.1, 0.5, 1.0), "Epsilons.", metavar="E,E,...")
     runs: int = option(5, "Releases for each method and epsilon.")
-    seed: int = option(0, "First seed of the test noise.")
+    seed: int = option(0, "First seed of the test noise.", minimum=0)
 
     def __post_init__(self) -> None:
         require(self.runs >= 1, "an experiment needs a run", "for example: --runs 10")

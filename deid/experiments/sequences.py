@@ -305,6 +305,7 @@ def sequences_outcome(frame: pd.DataFrame, asked: SequenceRuns, how: RunOptions)
         When a column is missing, or fewer sequences are complete than are to be drawn.
     """
     level, periods = asked.dimensions([LEVEL], lambda: frame)[0], column_names(asked.periods)
+    require(bool(periods), "no column is named", "name the columns of the periods with --periods")
     check_columns(frame, [*periods, *([asked.person] if asked.person else [])])
     codes = np.stack([level.codes(frame[name]) for name in periods], axis=1)
     complete = np.asarray((codes >= 0).all(axis=1))

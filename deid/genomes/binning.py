@@ -65,8 +65,7 @@ def bin_genotypes(
     InputError
         When there are fewer records than ``across``, records of unequal length, or a value outside the hierarchy.
     """
-    if min(within, across, size) < 1:
-        raise ConfigError("bin sizes and the size of combinations must be at least 1", "such as --within 3 --across 5")
+    _check_sizes(within, across, size)
     if len(rows) < across:
         raise InputError(f"fewer than {across} records", "lower the bin size, or add records")
     if len({len(row) for row in rows}) > 1:
@@ -87,6 +86,11 @@ def bin_genotypes(
     total = sum(hierarchy.leaf_count(value) - 1 for row in cells for value in row) / span
     order = tuple(sorted(range(len(cells)), key=cells.__getitem__))
     return Binned(tuple(tuple(cells[i]) for i in order), order, raised, total / max(1, sum(map(len, cells))))
+
+
+def _check_sizes(within: int, across: int, size: int) -> None:
+    if min(within, across, size) < 1:
+        raise ConfigError("bin sizes and the size of combinations must be at least 1", "such as --within 3 --across 5")
 
 
 def _bin_within(row: list[str], hierarchy: Hierarchy, least: int) -> bool:
@@ -168,6 +172,7 @@ def check_bins(
     str
         What does not, by place; empty if all holds.
     """
+    _check_sizes(within, across, size)
     for number, row in enumerate(rows, 1):
         if any(count < within for value, count in Counter(row).items() if value != root):
             return False, f"record {number}: a value stands at fewer than {within} sites"

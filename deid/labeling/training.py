@@ -124,7 +124,7 @@ class TrainingOptions:
         "sgd, lbfgs: rescore spans, learnt from K taggers of parts of the notes (0: none).",
         metavar="K",
     )
-    seed: int = option(0, "Seed of the folds and of all sampling.")
+    seed: int = option(0, "Seed of the folds and of all sampling.", minimum=0)
 
     def __post_init__(self) -> None:
         if self.algorithm not in ALGORITHMS:

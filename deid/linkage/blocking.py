@@ -143,6 +143,7 @@ def neighbour_blocks(records: pd.DataFrame, window: int) -> list[Block]:
         Rows that each is compared with, on either side.
     """
     found = []
+    window = min(window, len(records))
     for n, keys in enumerate((("family", "full", "birth"), ("birth", "family", "full"))):
         if not records[keys[0]].notna().any():
             continue

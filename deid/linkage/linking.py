@@ -83,7 +83,7 @@ class LinkOptions:
         panel="Pairs",
         minimum=0,
     )
-    seed: int = option(1, "Seed of the sample for training, and of the order of ids.", panel="Pairs")
+    seed: int = option(1, "Seed of the sample for training, and of the order of ids.", panel="Pairs", minimum=0)
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:

@@ -202,7 +202,7 @@ class AuditOptions:
     sheet: Path | None = option(None, "Write the notes that are drawn to F, a CSV to fill in.")
     marks: Path | None = option(None, "The sheet, filled in: state the bound.")
     strata: str | None = option(None, "Draw by type of note: a column or field, or folder.", metavar="FIELD")
-    seed: int = option(0, "Another seed draws other notes.")
+    seed: int = option(0, "Another seed draws other notes.", minimum=0)
     confidence: float = option(0.95, "Confidence of the bound.", metavar="P")
 
     def __post_init__(self) -> None:

@@ -68,7 +68,7 @@ class TrajectoryOptions(DiagnosisColumns):
     cut_repeats: bool = option(
         False, "First cut numbers of repetitions of a code that fewer than k have.", panel=_JOINING
     )
-    seed: int = option(0, "Seed of the one random choice.", panel=_JOINING)
+    seed: int = option(0, "Seed of the one random choice.", panel=_JOINING, minimum=0)
 
 
 @dataclass(frozen=True, repr=False)

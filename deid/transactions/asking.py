@@ -50,7 +50,7 @@ class CodesAsked(CodeColumns):
     phenotypes: Path | None = option(
         None, "Diseases to study, lines NAME: CODES; they are the utility policy, if no other is."
     )
-    siblings: int = option(0, "Codes near a phenotype's may be combined: up to this level of the hierarchy.")
+    siblings: int = option(0, "Codes near a phenotype's may be combined: up to this level of the hierarchy.", minimum=0)
     free: bool = option(False, "Codes in no utility constraint may be combined with each other.")
     most_suppressed: float = option(
         1.0, "ugaclip, cba, coat, pcta, aclip: greatest share of codes suppressed.", metavar="P"
@@ -64,7 +64,11 @@ class CodesAsked(CodeColumns):
         2_000, "Persons that are attacked before and after, drawn at random; 0: none.", panel=_KNOWN, minimum=0
     )
     known: int | None = option(
-        None, "rho-uncertainty: most codes that the attacker knows; any by default.", "--known-codes", panel=_HIDDEN
+        None,
+        "rho-uncertainty: most codes that the attacker knows; any by default.",
+        "--known-codes",
+        panel=_HIDDEN,
+        minimum=0,
     )
 
     @property

@@ -74,7 +74,7 @@ class AttackOptions(CodeColumns):
     m: int = option(2, "Codes that the attacker knows (p of coherence).", panel="")
     draws: int = option(20, "Random parts of each person's codes.")
     most: int = option(5, "Up to so many candidates count as few.")
-    seed: int = option(0, "Seed of the random parts.")
+    seed: int = option(0, "Seed of the random parts.", minimum=0)
     register: str | None = option(None, "Two-step: identified persons, such as voters.", metavar="V")
     discharge: str | None = option(None, "Two-step: discharge records with demographics and codes.", metavar="D")
     qi: tuple[str, ...] = option((), "Two-step: demographic columns of both.", metavar="A,B")

@@ -267,7 +267,10 @@ def verify_disassociated(release: Disassociated, k: int, m: int) -> TransactionV
         bags = [*joint.shared, *(chunk for cluster in joint.clusters for chunk in cluster.chunks)]
         for bag in bags:
             counts = Counter(
-                codes for part in bag for size in range(1, m + 1) for codes in itertools.combinations(part, size)
+                codes
+                for part in bag
+                for size in range(1, min(m, len(part)) + 1)
+                for codes in itertools.combinations(part, size)
             )
             for codes, count in counts.items():
                 if count < least:

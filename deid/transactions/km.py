@@ -62,12 +62,12 @@ def apriori_cut(
         raise ConfigError("k and m are at least 1", "for example k = 5, m = 2")
     if below is None:
         require_coded_records(data, k)
-    if sum(math.comb(int(n), m) for n in data.lengths.tolist()) > MOST_SETS:
+    if sum(math.comb(int(n), min(m, int(n) // 2)) for n in data.lengths.tolist()) > MOST_SETS:
         raise ConfigError(f"the records hold more than {MOST_SETS:,} sets of {m} codes", "choose a smaller m")
     cut = np.arange(len(data.labels)) if start is None else start.copy()
     nodes = _Nodes(data, tree)
     top = tree.root if below is None else below
-    for size in range(1, m + 1):
+    for size in range(1, min(m, int(data.lengths.max(initial=0))) + 1):
         given_up: set[tuple[int, ...]] = set()
         while True:
             used, published = _recode(data, cut)

@@ -102,9 +102,9 @@ def suppress_control(
     Raises
     ------
     ConfigError
-        When rho is not from 0 to 1.
+        When rho is not from 0 to 1, or ``size`` is below 0.
     """
-    _check(rho)
+    _check(rho, size)
     hidden = _is_hidden(data, sensitive)
     now, gone = data, set[int]()
     level = 0
@@ -119,8 +119,9 @@ def suppress_control(
     return Uncertain(without(data, gone), tuple(data.labels[i] for i in sorted(gone)), lost / max(len(data.items), 1))
 
 
-def _check(rho: float) -> None:
+def _check(rho: float, size: int | None) -> None:
     require(0 <= rho <= 1, "rho is a confidence, from 0 to 1", "for example 0.5")
+    require(size is None or size >= 0, "the attacker knows at least 0 codes", "leave it out for any number")
 
 
 def top_down_control(
@@ -140,7 +141,7 @@ def top_down_control(
 
     Returned value and errors are those of `suppress_control`.
     """
-    _check(rho)
+    _check(rho, size)
     public = np.array([label not in sensitive for label in data.labels])
     cut = np.where(public, tree.root, np.arange(len(data.labels)))
     domain = max(int(public.sum()), 1)

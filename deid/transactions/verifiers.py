@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deid.base.arrays import BoolArray, FloatArray, IntArray
+from deid.base.errors import require
 from deid.transactions.transactions import Transactions
 
 
@@ -67,6 +68,7 @@ def verify_km(published: Transactions, k: int, m: int) -> TransactionVerdict:
     TransactionVerdict
         Level: the smallest support of a set.
     """
+    require(min(k, m) >= 1, "k and m are at least 1", "for example k = 5, m = 2")
     least, witness = len(published), tuple[int, ...]()
     if not len(published.items):
         return TransactionVerdict(True, float(len(published)))
@@ -320,6 +322,7 @@ def verify_uncertainty(
     TransactionVerdict
         Level: the greatest confidence; where the model fails, that of the witness.
     """
+    require(size is None or size >= 0, "the attacker knows at least 0 codes", "leave it out for any number")
     hidden = np.array([bool(members & sensitive) for members in published.members], dtype=bool)
     greatest = 0.0
     stack: list[tuple[tuple[int, ...], IntArray]] = [((), np.arange(len(published)))]

@@ -78,6 +78,10 @@ def test_conditions(text: str, rows: list[int]) -> None:
         ("age IN ()", "a number belongs here"),
         ("(" * 80 + "age" + ")" * 80 + " > 1", "nested too deeply"),
         ("NOT " * 80 + "age > 1", "nested too deeply"),
+        ("age > " + "-" * 80 + "1", "nested too deeply"),
+        (" OR ".join(["age = 1"] * 600), "more than 250 terms, at character .*IN"),
+        (" AND ".join(["age = 1"] * 600), "more than 250 terms"),
+        ("age > 1" + " + 1" * 600, "more than 250 terms"),
         ("__import__('os')", "has '\\(' at character 11"),
     ],
 )
@@ -157,3 +161,10 @@ def test_a_number_above_a_range_counts_as_the_least_of_these() -> None:
     assert evaluate_value(parse_value("age + 1"), frame, {"age": column})[:2].tolist() == [86.0, 85.0]
     with pytest.raises(ConfigError, match="ask for it by age >= 85"):
         evaluate_condition(parse_condition("age = '85+'"), frame, {"age": column})
+
+
+def test_codes_of_many_digits_are_asked_for_as_numbers() -> None:
+    columns = {"snomed": QueryColumn.of(declare("snomed", {"values": ["73211009", "44054006"]}))}
+    frame = pd.DataFrame({"snomed": ["73211009", "44054006", "73211009"]})
+    asked = parse_condition("snomed = 73211009 OR snomed IN (73211009)")
+    assert evaluate_condition(asked, frame, columns).tolist() == [True, False, True]
