@@ -63,10 +63,10 @@ def wrong() -> pd.DataFrame:
 
 @pytest.mark.parametrize("column", WRONG.values())
 def test_values_are_wrong_at_the_stated_rate(plain: pd.DataFrame, wrong: pd.DataFrame, column: str) -> None:
-    found = wrong
     assert {name: (plain[name] != wrong[name]).any() for name in COLUMNS} == {
         name: name in WRONG.values() for name in COLUMNS
     }
+    found = wrong[wrong["person"] < "p0002500"]
     usual = found.groupby("person")[column].transform(lambda values: values.mode().iloc[0])
     # the most frequent value is a little more often found than the true one, most of all where mentions are few
     several = found.groupby("person")[column].transform("size") >= 4
