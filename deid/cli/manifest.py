@@ -8,12 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deid.base.files import write_bytes
+from deid.base.options import place_of
 from deid.cli import EXIT_FAILED, KeyOptions, Summary, argument, command, option
 
 if TYPE_CHECKING:
     from deid.manifest import Check
 
-_OUT = argument("File or folder that a run wrote; of a service none: --first.", metavar="OUT", default=None)
+_OUT = argument(
+    "File or folder that a run wrote, or table: sqlite:///FILE.db/NAME; of a service none: --first.",
+    metavar="OUT",
+    default=None,
+    read=place_of,
+)
 
 
 @dataclass(frozen=True)
@@ -24,7 +30,7 @@ class CheckingOptions(KeyOptions):
     first: Path | None = option(None, "First manifest; by default OUT.manifest.json. Of a feed: its --manifest.")
     last: str = option("", "Checksum of the last manifest, as an earlier page tells it.", metavar="SHA256")
 
-    def check(self, out: Path | None, inputs: dict[str, Path] | None = None) -> Check:
+    def check(self, out: Path | str | None, inputs: dict[str, Path] | None = None) -> Check:
         """Check what lies beside an output."""
         from deid.manifest import check_manifests, read_public_key
 
@@ -67,7 +73,7 @@ def key(
 def verify(
     told: Summary,
     *,
-    out: Path | None = _OUT,
+    out: Path | str | None = _OUT,
     originals: Path | None = option(None, "Check too that these are the originals (needs the key).", metavar="IN"),
     format: str | None = option(None, "Format of the originals, as the run had it.", "--from", metavar="F"),
     checking: CheckingOptions,
@@ -94,7 +100,7 @@ def verify(
 def page(
     told: Summary,
     *,
-    out: Path | None = _OUT,
+    out: Path | str | None = _OUT,
     output: Path | None = option(None, "Page; by default OUT.manifest.html.", "--output", "-o"),
     checking: CheckingOptions,
 ) -> int | None:
@@ -106,10 +112,12 @@ def page(
     """
     from deid.manifest import manifest_path
     from deid.manifest.page import write_manifest_page
+    from deid.table.table_writing import shown_place
 
     check = checking.check(out)
-    first = checking.first or manifest_path(out or Path())  # one of the two is there
-    place = output or (out.with_name(f"{out.name}.manifest.html") if out else first.with_suffix(".html"))
+    shown = None if out is None else shown_place(out)
+    first = checking.first or manifest_path(shown or Path())  # one of the two is there
+    place = output or (shown.with_name(f"{shown.name}.manifest.html") if shown else first.with_suffix(".html"))
     write_manifest_page(place, check)
     told.notes.append(check.verdict)
     told.places.append(f"wrote {place}")

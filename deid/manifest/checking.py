@@ -12,7 +12,16 @@ from deid.base.errors import ConfigError, DeidError, FormatError
 from deid.base.keys import Key
 from deid.base.safe_names import safe_name
 from deid.manifest.content import Manifest, listed_files, listing_manifest, log_of, manifest_path, read_manifest
-from deid.manifest.digests import Digest, digest_file, files_below, keyed_digest, public_name, tree_digest
+from deid.manifest.digests import (
+    TABLE,
+    Digest,
+    digest_file,
+    digest_table,
+    files_below,
+    keyed_digest,
+    public_name,
+    tree_digest,
+)
 from deid.manifest.faults import Fault
 from deid.manifest.inputs import input_digest
 from deid.manifest.run import OUT, manifest_key, path_pseudonym
@@ -65,7 +74,7 @@ class Check:
 
 
 def check_manifests(
-    out: Path | None,
+    out: Path | str | None,
     *,
     trusted: Iterable[str] = (),
     key: Key | None = None,
@@ -77,9 +86,9 @@ def check_manifests(
 
     Parameters
     ----------
-    out : Path or None
-        File or folder; None for what went nowhere that could be looked at, as the answers of a service: the manifests
-        alone are checked then.
+    out : Path, str or None
+        File or folder; URL of a table of a database; None for what went nowhere that could be looked at, as the answers
+        of a service: the manifests alone are checked then.
     trusted : iterable of str
         Public keys (hex) that may have signed; by default this site's own.
     key : Key, optional
@@ -103,6 +112,11 @@ def check_manifests(
     FormatError
         When a manifest is none, or was changed.
     """
+    table = out if isinstance(out, str) else None
+    if isinstance(out, str):
+        from deid.table.table_writing import shown_place
+
+        out = shown_place(out)
     if out is None and first is None:
         raise ConfigError("there is nothing to check", "name the output; of a service, its first manifest (--first)")
     log = log_of(first or manifest_path(out or Path()))
@@ -131,7 +145,7 @@ def check_manifests(
         listing = listing_manifest(manifests) or manifests[-1]
         site = manifest_key(key) if key is not None and listing.run.get("key") == key.fingerprint() else None
         faults += gaps(manifests) if not faults else []  # of a chain that was cut, nobody can tell
-        said, compared = _output(out, manifests, listing, site)
+        said, compared = _output(out, manifests, listing, site, table)
         faults += said
         if out is not None and site is not None:
             faults += _beside(out, listing, site)
@@ -179,7 +193,9 @@ def _chain(log: list[tuple[int, Path]], manifests: list[Manifest], keys: frozens
         yield Fault("chain", "last manifest", "none of them is the one that was named: the chain was cut")
 
 
-def _output(out: Path | None, manifests: list[Manifest], listing: Manifest, key: Key | None) -> tuple[list[Fault], int]:
+def _output(
+    out: Path | None, manifests: list[Manifest], listing: Manifest, key: Key | None, table: str | None
+) -> tuple[list[Fault], int]:
     left = listed_files(manifests)
     if out is None:
         return [Fault("unchecked", "OUT", "the manifests list files: name the output")] if left else [], 0
@@ -188,7 +204,18 @@ def _output(out: Path | None, manifests: list[Manifest], listing: Manifest, key:
     private = bool(listing.run.get("private"))
     faults: list[Fault] = []
     found: dict[str, Digest] = {}
-    if out.is_dir():
+    if table is None and TABLE in left:
+        left.pop(TABLE)
+        faults.append(Fault("unchecked", TABLE, "name the table by its URL, such as sqlite:///FILE.db/NAME"))
+    elif table is None and not left and listing.run.get("documents") and not os.path.lexists(out):
+        faults.append(Fault("unchecked", "OUT", "the manifest lists no file: a database is not compared"))
+    if table is not None:
+        pairs = []
+        try:
+            found[TABLE] = digest_table(key, table)
+        except DeidError as error:
+            faults.append(Fault("changed" if left.pop(TABLE, None) else "unchecked", TABLE, error.what))
+    elif out.is_dir():
         grows = bool(listing.run.get("grows"))  # then what has a hidden name is being written
         names = (name for name in files_below(out) if not (grows and name.startswith(".")))
         pairs = [(name, out / name) for name in names]
@@ -196,6 +223,12 @@ def _output(out: Path | None, manifests: list[Manifest], listing: Manifest, key:
         own = [OUT, *(name for name in left if name.startswith(f"{OUT}.") and "/" not in name)]
         pairs = [(name, out.with_name(f"{out.name}{name.removeprefix(OUT)}")) for name in own]
         pairs = [(name, path) for name, path in pairs if os.path.lexists(path)]
+    if TABLE in found:
+        expected = left.pop(TABLE, "")
+        if expected.startswith("keyed:") and key is None:
+            faults.append(Fault("unchecked", TABLE, "only the site's key can check it (--key-file)"))
+        elif expected not in (found[TABLE].sha256, *([found[TABLE].keyed] if key is not None else [])):
+            faults.append(Fault("changed", TABLE, "its rows are not what the manifest says"))
     for name, path in pairs:
         where = name if public_name(name) else safe_name(name)
         if path.is_symlink():

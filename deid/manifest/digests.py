@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -25,6 +26,9 @@ from deid.base.errors import InputError
 from deid.base.files import os_reason
 from deid.base.keys import Key
 from deid.base.safe_names import safe_name
+
+TABLE = "TABLE"
+"""What an output is called that is a table of a database."""
 
 _PART = 1 << 20
 _PSEUDONYM = re.compile(r"(?:doc|folder|patient)-[0-9a-f]{16}((?:\.[A-Za-z0-9]+)*)")
@@ -138,6 +142,30 @@ def digest_file(key: Key | None, name: str, path: Path) -> Digest:
         raise InputError(
             f"the file cannot be read ({os_reason(error)})", "check that it is readable", safe_name(name)
         ) from None
+    return digest
+
+
+def digest_table(key: Key | None, place: str) -> Digest:
+    """Return the checksums of a table of a database: of its columns' names and the sorted checksums of its rows.
+
+    Parameters
+    ----------
+    key : Key or None
+        Key of manifests.
+    place : str
+        URL of the database with the table behind it.
+
+    Raises
+    ------
+    DeidError
+        When it cannot be read.
+    """
+    from deid.table.database_tables import row_digests
+
+    names, rows = row_digests(place)
+    digest = Digest(key, TABLE)
+    digest.update(json.dumps(names).encode())
+    digest.update(rows)
     return digest
 
 

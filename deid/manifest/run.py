@@ -18,7 +18,16 @@ from deid.base.list_lines import read_list_line
 from deid.base.resources import resource_folder
 from deid.document import Failure
 from deid.manifest.content import Manifest, listing_manifest, log_of, manifest_path, numbered, plain, read_manifest
-from deid.manifest.digests import Digest, digest_file, files_below, keyed_digest, public_name, tree_digest
+from deid.manifest.digests import (
+    TABLE,
+    Digest,
+    digest_file,
+    digest_table,
+    files_below,
+    keyed_digest,
+    public_name,
+    tree_digest,
+)
 from deid.manifest.inputs import InputFiles
 from deid.manifest.options import OptionRecord, told_options
 from deid.manifest.signing import Signed, SigningKey, load_signing_key, note_signed
@@ -101,6 +110,7 @@ class ManifestRun:
         grown: Mapping[str, Digest] | None = None,
         private: bool = False,
         looked: bool = False,
+        table: str | None = None,
         failures: Iterable[Failure] = (),
         root: Path | None = None,
         **facts: Any,
@@ -129,6 +139,8 @@ class ManifestRun:
         looked : bool
             Whether the run only looked at the output, as a check does: then the list of files of the run that wrote it
             goes on to count.
+        table : str, optional
+            URL of the table of a database that the run wrote; ``out`` then says where its manifests lie.
         failures : iterable of Failure
             What could not be done.
         root : Path, optional
@@ -154,6 +166,7 @@ class ManifestRun:
         earlier = listing_manifest([read_manifest(path) for _, path in log]) if looked else None
         private = bool(earlier.run["private"]) if earlier is not None else private
         entries = dict(grown or {}) if out is None else listing_of(self.key, out, parts)
+        entries |= {} if table is None else {TABLE: digest_table(self.key, table)}
         told = {} if earlier is not None else entries
         run = {
             "command": self.command,

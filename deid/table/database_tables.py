@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
@@ -74,6 +76,20 @@ def _scaled(cell: object, places: int | None) -> object:
         return cell
     text = f"{cell:.{places}f}"
     return text if float(text) == cell else cell
+
+
+def row_digests(place: str) -> tuple[list[str], bytes]:
+    """Return the names of a table's columns, and the SHA-256 of each row, sorted: rows of a database have no order.
+
+    Parameters and errors as those of `cell_batches`. Cells are texts in the form of `deid.table.cell_text`.
+    """
+    columns: list[str] = []
+    rows: list[bytes] = []
+    for names, cells in cell_batches(place, None, _BATCH):
+        columns = names
+        lines = (json.dumps([*map(cell_text, row)]) for row in zip(*cells, strict=True))
+        rows += [hashlib.sha256(line.encode()).digest() for line in lines]
+    return columns, b"".join(sorted(rows))
 
 
 def _target(place: str) -> tuple[str, str | None, str]:

@@ -187,3 +187,17 @@ def test_a_command_writes_the_same_rows_as_every_kind_of_table(
         found = [frame.assign(dice=frame["dice"].astype(float)) for frame in found]
     assert list(found[0].columns) == list(found[1].columns)
     assert found[0].to_numpy().tolist() == found[1].to_numpy().tolist()
+    assert proved(place)
+    if kind == "db":
+        assert not proved("new.db.rows")  # nothing was compared
+        for change in ("DELETE FROM rows WHERE rowid = 1", "DROP TABLE rows"):
+            with sqlite3.connect("new.db") as connection:
+                connection.execute(change)
+            connection.close()
+            assert not proved(place)
+
+
+def proved(place: str) -> bool:
+    result = CliRunner().invoke(app, ["manifest", "verify", place])
+    assert not isinstance(result.exception, Exception), result.exception
+    return result.exit_code == 0
