@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import unicodedata
@@ -309,6 +310,17 @@ def separability(originals: list[str], surrogates: list[str]) -> float:
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     scores = cross_val_predict(model, texts, labels, cv=folds, method="predict_proba")[:, 1]
     return float(roc_auc_score(labels, scores))
+
+
+def test_where_the_names_of_a_letter_run_out_two_of_them_stand_for_one() -> None:
+    """Names that no list has, more than there are rare names to replace them: no surrogate is a made-up word."""
+    names = name_map("patient:1")
+    words = ["".join(parts) for parts in itertools.product("q", "aeiou", "bdfgklm", "aeio", "lnrst")]
+    new = [names.word(word) for word in words]
+    listed = {*names._pool.words, *itertools.chain(*names._pool.reserve.values())}
+    assert len(set(new)) == len(words)
+    assert any("-" in word for word in new)
+    assert {part for word in new for part in word.split("-")} <= listed
 
 
 def test_a_classifier_cannot_tell_surrogates_from_names_of_the_census() -> None:

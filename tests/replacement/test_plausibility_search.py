@@ -51,6 +51,15 @@ def test_exact_search_equals_the_oracle(objective: str, search: str, chains: lis
     assert choose(problem, search) == choose(problem, "exhaustive")
 
 
+def test_of_choices_that_are_as_plausible_the_one_that_changes_fewest_words_is_found() -> None:
+    """2 * 30 and 3 * 4 * 5 are 60; the search comes upon the three words first."""
+    problem = Problem([chain(1, 2), chain(1, 30), chain(1, 3), chain(1, 4), chain(1, 5)], 60)
+    for search in ("exhaustive", "best-first", "branch-and-bound"):
+        choice = choose(problem, search)
+        assert choice is not None
+        assert choice.levels == (1, 1, 0, 0, 0)
+
+
 def test_evenness_without_weight_orders_nothing() -> None:
     """4 * 3 and 12 * 1 are as good; the one that changes fewer words comes first, however uneven it is."""
     problem = Problem([chain(1, 2, 4, 12), chain(1, 3), chain(1)], 7, "uniform", alpha=1.0)
