@@ -19,6 +19,8 @@ _FIXED = 9
 """Columns before the samples of a VCF file."""
 _CALL = re.compile(r"(\d+|\.)(?:[/|](\d+|\.))?")
 
+_PAIR = re.compile(r"(?:\d+|\.)[/|](?:\d+|\.)")
+
 
 @dataclass(frozen=True)
 class Genotypes:
@@ -54,6 +56,8 @@ def read_genotypes(path: Path, also: Container[str] = ("*",)) -> Genotypes:
     ------
     InputError
         When the file cannot be read, is empty or ragged, or holds what is no genotype; names the line.
+    FormatError
+        When it is no table of genotypes, or has no column of names.
     """
     where = str(path)
     text = read_text(path, where, InputError)
@@ -67,6 +71,8 @@ def read_genotypes(path: Path, also: Container[str] = ("*",)) -> Genotypes:
     for number, row in enumerate(rows, 1):
         if len(row) != len(rows[0]):
             raise FormatError(f"{len(row)} cells instead of {len(rows[0])}", "mend the line", where, f"line {number}")
+    if all(_PAIR.fullmatch(row[0].strip()) for row in rows[1:]):
+        raise FormatError("the first column holds genotypes", "begin each line with the record's name", where)
     cells = tuple(
         tuple(v if v in also else _call(v, where, f"line {n}") for v in row[1:]) for n, row in enumerate(rows[1:], 2)
     )

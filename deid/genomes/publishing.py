@@ -57,7 +57,7 @@ class GenomeLevels:
         for site in protected:
             if site not in sites:
                 raise ConfigError(f"there is no site {site!r}", nearest(site, sites))
-        chosen = [sites.index(site) for site in protected] or None
+        chosen = [at for at, site in enumerate(sites) if site in protected] or None
         return {"within": self.within, "across": self.across, "protected": chosen, "size": self.size}
 
 

@@ -176,7 +176,7 @@ def test_a_command_writes_the_same_rows_as_every_kind_of_table(
                 **{"NEW.csv": f"{site}.csv", "IDS.csv": f"{site}-ids.csv"},
             )
         source, words = "a.csv", ["b.csv", *words]
-    found = []
+    found: list[pd.DataFrame] = []
     for own in ("plain.csv", place):
         run(name, source, words, **{"NEW.csv": own, "IDS.csv": f"ids-{len(found)}.csv"})
         frame = read_table(own, text=True)

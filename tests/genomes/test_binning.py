@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, FormatError, InputError
 from deid.base.resources import resource_folder
 from deid.genomes.binning import bin_genotypes, check_bins
 from deid.genomes.genotypes import read_genotypes, write_genotypes
+from deid.genomes.publishing import GenomeLevels
 from deid.table.hierarchy import Hierarchy, read_hierarchy
 
 
@@ -83,3 +84,18 @@ def test_files_and_bad_input(tmp_path: Path) -> None:
         bin_genotypes(table.rows, tree(), within=0, across=1)
     with pytest.raises(InputError, match="record 2"):
         bin_genotypes([["0/0"], ["7/7"]], tree(), within=1, across=1)
+
+
+def test_a_table_without_names_of_records_is_refused(tmp_path: Path) -> None:
+    """Its first site would be taken for the names, and be gone."""
+    place = tmp_path / "c.csv"
+    place.write_text("rs1,rs2\n0/0,0/1\n1|1,0/1\n")
+    with pytest.raises(FormatError, match="first column holds genotypes"):
+        read_genotypes(place)
+    place.write_text("id,rs1,rs2\n1,0/0,0/1\n2,1|1,0/1\n")
+    assert read_genotypes(place).records == ("1", "2")
+
+
+def test_sites_of_one_name_are_all_protected() -> None:
+    levels = GenomeLevels(method="binning", within=1, across=2, protect="1:100")
+    assert levels.bins(("1:100", "rs2", "1:100"))["protected"] == [0, 2]
