@@ -6,6 +6,7 @@ can be in, in both releases; the sensitive value lies among the values of the fi
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ from deid.base.errors import ConfigError
 from deid.disclosure.cells import overlap_table
 from deid.disclosure.classes import EquivalenceClasses, ValueCounts, equivalence_classes, group_rows, value_counts
 from deid.disclosure.consistency import compare_columns, matches
-from deid.table.microdata import Microdata, check_columns
+from deid.table.microdata import Microdata, check_columns, meaning
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,13 @@ def composition_attack(
     if not shared:
         raise ConfigError("the releases have no quasi-identifier in common", "name the columns that both have")
     sides = (value_counts(release, sensitive), value_counts(other, sensitive))
-    values = sorted({value for side in sides for value in side.values})
-    candidates = [_candidates(side, values) for side in sides]
+    kinds = {release.kind(sensitive), other.kind(sensitive)}
+    kind = kinds.pop() if len(kinds) == 1 else "nominal"
+    said = [[meaning(value, kind) for value in side.values] for side in sides]
+    places = {value: at for at, value in enumerate(dict.fromkeys(itertools.chain(*said)))}
+    candidates = [
+        _candidates(side, [places[value] for value in own], len(places)) for side, own in zip(sides, said, strict=True)
+    ]
     if known is None:
         first, second = _pairs(release, other, shared, sides[0].classes, sides[1].classes)
         left, right = candidates[0][first], candidates[1][second]
@@ -103,12 +109,10 @@ def composition_attack(
     )
 
 
-def _candidates(counts: ValueCounts, values: list[str]) -> np.ndarray:
-    """Return which values occur in which class; bool array, shape (classes, values)."""
-    place = {value: i for i, value in enumerate(values)}
-    to_common = np.array([place[value] for value in counts.values], dtype=np.int64)
-    table = np.zeros((len(counts.classes), len(values)), dtype=bool)
-    table[counts.owners, to_common[counts.codes]] = True
+def _candidates(counts: ValueCounts, places: list[int], size: int) -> np.ndarray:
+    """Return which values, by their places, occur in which class; bool array, shape (classes, size)."""
+    table = np.zeros((len(counts.classes), size), dtype=bool)
+    table[counts.owners, np.array(places, dtype=np.int64)[counts.codes]] = True
     return table
 
 

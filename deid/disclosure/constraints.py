@@ -20,6 +20,7 @@ from deid.base.arrays import BoolArray, FloatArray
 from deid.base.errors import ConfigError, require
 from deid.disclosure.encoding import CodedTable
 from deid.disclosure.groups import Groups
+from deid.table.cell_text import read_text
 
 
 class Constraint(Protocol):
@@ -139,7 +140,8 @@ class AlphaK:
         over = counts / groups.people(self.column)[group] > self.alpha + 1e-12
         if self.values:
             names = groups.table.sensitive[self.column][0].values
-            over &= np.array([str(name) in self.values for name in names])[value]
+            wanted = set(map(read_text, self.values))
+            over &= np.array([read_text(str(name)) in wanted for name in names])[value]
         return np.bincount(group, over, minlength=len(groups)) == 0
 
     def __str__(self) -> str:

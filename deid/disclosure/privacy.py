@@ -24,7 +24,7 @@ from deid.disclosure.classes import (
     value_counts,
 )
 from deid.table.hierarchy import Hierarchy
-from deid.table.microdata import NA_CODE, Microdata
+from deid.table.microdata import NA_CODE, Microdata, meaning
 
 TOLERANCE = 1e-9
 """Levels are compared to bounds with this relative slack, for the rounding of logarithms and shares."""
@@ -243,7 +243,9 @@ def alpha_k_anonymity(
     counts = value_counts(release, sensitive)
     entries = np.arange(len(counts.counts))
     if protected is not None:
-        wanted = [place for place, value in enumerate(counts.values) if value in set(protected)]
+        kind = release.kind(sensitive)
+        named = {meaning(value, kind) for value in protected}
+        wanted = [place for place, value in enumerate(counts.values) if meaning(value, kind) in named]
         entries = np.flatnonzero(np.isin(counts.codes, wanted))
     share = np.zeros(len(counts.classes))
     owners = counts.owners[entries]

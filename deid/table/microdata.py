@@ -380,20 +380,25 @@ def _encode(series: pd.Series, column: str, kind: str | None) -> Codes:
     return Codes(table[codes], tuple(values))
 
 
+def meaning(text: str, kind: str) -> str | float:
+    """Return what a value says, by the kind of its column; equal for values of one meaning (`Microdata.meanings`)."""
+    number = exact_number(text) if kind == "numeric" else date_position(text) if kind == "date" else float("nan")
+    return number if number == number else read_text(text)
+
+
 def _merged(own: Codes, kind: str) -> Codes:
     """Return codes with one for all values of one meaning, the first of them; see `Microdata.meanings`."""
     places: dict[Any, int] = {}
     values: list[str] = []
     table = np.full(len(own.values) + 1, NA_CODE, dtype=np.int32)  # the last place is that of NA_CODE
     for at, text in enumerate(own.values):
-        number = exact_number(text) if kind == "numeric" else date_position(text) if kind == "date" else float("nan")
-        meaning = number if number == number else read_text(text)
-        if meaning == "":
+        said = meaning(text, kind)
+        if said == "":
             continue
-        if meaning not in places:
-            places[meaning] = len(values)
+        if said not in places:
+            places[said] = len(values)
             values.append(text)
-        table[at] = places[meaning]
+        table[at] = places[said]
     return own if len(values) == len(own.values) else Codes(table[own.codes], tuple(values))
 
 

@@ -12,8 +12,12 @@ from hypothesis import strategies as st
 
 from deid.base.errors import DeidError, InputError
 from deid.disclosure.assessment import Requirements, assess
+from deid.disclosure.composition import composition_attack
+from deid.disclosure.constraints import AlphaK
 from deid.disclosure.disk_levels import assess_on_disk
-from deid.disclosure.methods import METHODS, MethodOptions
+from deid.disclosure.encoding import encode
+from deid.disclosure.methods import METHODS, MethodOptions, recode
+from deid.disclosure.privacy import alpha_k_anonymity
 from deid.disclosure.release import anonymize
 from deid.disclosure.schema import Column, Schema
 from deid.table.hierarchy_builders import automatic, icd_9_cm, prefixes
@@ -98,6 +102,23 @@ def test_numbers_of_a_numeric_column_are_one_however_many_places_they_have() -> 
         for kind in ("numeric", "nominal")
     }
     assert levels == {"numeric": 1.0, "nominal": 4.0}  # codes such as 250.0 and 250.00 are two
+
+
+@settings(max_examples=40)
+@given(rows, rows, ways, ways)
+def test_two_releases_tell_the_same_together_however_values_are_written(
+    one: list[tuple[int, str | None]], other: list[tuple[int, str | None]], how: list[object], more: list[object]
+) -> None:
+    plain = composition_attack(table(one), table(other), "dx")
+    assert composition_attack(table(one, how), table(other, more), "dx") == plain
+
+
+def test_protected_values_are_told_by_what_they_mean() -> None:
+    data = table([(0, "hiv"), (0, "hiv"), (0, "asthma")], [str.upper, str, str])
+    for said in ("hiv", "HIV "):
+        assert alpha_k_anonymity(data, "dx", 0.5, 1, [said]).level == (pytest.approx(2 / 3), 3.0)
+        with pytest.raises(DeidError, match="no release"):
+            recode(encode(data), AlphaK(0.5, "dx", (said,)), "mondrian", MethodOptions())
 
 
 def test_what_rules_leave_is_counted_of_what_values_mean() -> None:
