@@ -195,6 +195,8 @@ class KnownRecognizer:
             expression = rf"(?<![0-9.,/]){value}(?=[ -]?{vocabulary.years}\b)"
             return _matches(view.text, expression, category, _W["age"])
         characters = sought.characters
+        if sought.coarse in ("ID", "CONTACT") and not sought.told:
+            return []  # "unknown", "same": no telephone
         if sought.number:
             ending = _ending(view.text, characters, category, vocabulary)
             if len(characters) < 4 or not _may_hold(view.text, characters.lstrip("0"), _SEPARATORS):
@@ -207,7 +209,12 @@ class KnownRecognizer:
         body = r"\W{1,3}".join(parts)
         if category == "STREET" and not any(map(str.isdigit, value)):  # its house stands in another field
             body = rf"(?:[0-9]{{1,5}}[A-Za-z]?,? )?{body}(?:,? [0-9]{{1,4}}[A-Za-z]?(?!\w))?"
-        return _matches(view.text, rf"(?<!\w){body}(?!\w)", category, _W["words"])
+        found = _matches(view.text, rf"(?<!\w){body}(?!\w)", category, _W["words"])
+        return [span for span in found if words.called(span)] if category in _PLACES else found
+
+
+_PLACES = frozenset(("CITY", "STATE", "COUNTRY", "STREET", "LOCATION-OTHER"))
+"""What may be called by an ordinary word, and is written with a capital letter."""
 
 
 class _Sought(NamedTuple):
@@ -221,6 +228,8 @@ class _Sought(NamedTuple):
     """Its letters and digits."""
     number: bool
     """Whether it is a number, with any signs between its digits."""
+    told: bool
+    """Whether it has a digit, or is an address of e-mail or of the web."""
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)
@@ -229,7 +238,8 @@ def _sought(category: str, value: str) -> _Sought:
     characters = "".join(filter(str.isalnum, value))
     number = sum(map(str.isdigit, characters)) >= 3 and " " not in value.strip("()+ ")
     date = read_date(value) if category == "DATE" else None
-    return _Sought(coarse, date, characters, number or coarse in ("ID", "CONTACT"))
+    told = any(map(str.isdigit, characters)) or any(sign in value for sign in "@./")
+    return _Sought(coarse, date, characters, number or coarse in ("ID", "CONTACT"), told)
 
 
 def _may_hold(text: str, value: str, without: str = "") -> bool:
@@ -354,6 +364,18 @@ class _Words:
         for code in name.codes if by_sound else self._codes:
             found.update(self._codes.get(code, ()))
         return found
+
+    def called(self, span: Span) -> bool:
+        """Tell whether words are a place's name: *Reading* may be one, *reading* and *Reading glasses* are none."""
+        view = self.view
+        inside = view.words_at(span.start, span.end)
+        first, behind = inside.start, inside.stop
+        if first == behind or not all(map(self.ordinary, inside)):
+            return True
+        if view.kinds[first] == LOWER:
+            return False
+        followed = behind < len(view) and view.kinds[behind] == LOWER
+        return not (followed and view.starts_sentence(first))
 
     def ordinary(self, index: int) -> bool:
         """Tell whether a word has a meaning beside a name."""

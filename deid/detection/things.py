@@ -38,6 +38,8 @@ _SHIFT: Final = regex.compile(
 )
 """From when to when somebody is on duty: *7P-7A*."""
 _TOTAL: Final = regex.compile(r"(?<=['\u2019]s)[ ]?[:=]?[ ]?[0-9]{1,3}/[0-9]{1,3}(?![0-9/])")
+_AGED: Final = regex.compile(r"1?[0-9]{1,2}[Yy]?[ ]?/[ ]?[FMfm]")
+"""Age and sex in a form: *AGE/SX: 85/F*."""
 _GUESSED: Final = ("model:", "rule:place.", "rule:name.word")
 _ACUITY: Final = regex.compile(r"6/(?:4|5|6|9|12|18|24|36|60)")
 _CLOCK: Final = regex.compile(r"(?:[01][0-9]|2[0-3])[0-5][0-9]")
@@ -75,6 +77,8 @@ def is_nobodys(scene: Scene, span: Span) -> bool:
     if category == "AGE":
         return _is_criterion(scene, span)
     if category in ("DEPARTMENT", "ROOM"):
+        if span.source.startswith("model:") and _AGED.fullmatch(scene.text, span.start, span.end):
+            return True
         near = range(max(0, span.start - _LONGEST_SHIFT), span.start + 1)
         return any((m := _SHIFT.match(scene.text, at)) is not None and m.end() >= span.end for at in near)
     if category in _CALLED:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from deid.base.resources import resource_folder
 from deid.phi import CATEGORIES
+from deid.records.readings import ordinary_words
 from deid.records.record import OID, TEXT
 from deid.records.tables import CODE, KEEP, Table, kept_as, kept_words, words_of
 
@@ -26,10 +27,6 @@ _GIVEN = (
     "given_es",
     "given_fr",
     "given_nl",
-)
-_WORDS = (
-    *("common/words", "common/words_de", "common/words_es", "common/words_fr", "common/words_nl", "common/nouns_de"),
-    *(f"clinical/{name}" for name in ("terms", "drugs", "substances", "organisms", "anatomy", "conditions", "devices")),
 )
 _CODED = re.compile(r"(?=.*[0-9_./:-])[A-Z0-9_./:-]+\Z")
 DAY = re.compile(r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])(?:[0-9]{4,6}(?:[.+-][0-9.+-]+)?)?\Z")
@@ -92,14 +89,14 @@ def is_person(pieces: Sequence[str]) -> bool:
     [True, False, True]
     """
     for family, given in ((pieces[1:2], pieces[2:3]), (pieces[:1], pieces[1:2])):
-        if given and given[0].lower() in _listed("names", _GIVEN):
-            return family[0].isalpha() and family[0].lower() not in _listed("", _WORDS)
+        if given and given[0].lower() in _given_names():
+            return family[0].isalpha() and family[0].lower() not in ordinary_words()
     return False
 
 
 @functools.cache
-def _listed(folder: str, names: tuple[str, ...]) -> frozenset[str]:
-    found = (resource_folder("dictionaries") / folder / name / "items.txt" for name in names)
+def _given_names() -> frozenset[str]:
+    found = (resource_folder("dictionaries") / "names" / name / "items.txt" for name in _GIVEN)
     return frozenset(line for path in found for line in path.read_text("utf-8").lower().splitlines())
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 from deid.base.resources import resource_folder
 
@@ -49,6 +50,11 @@ _TOWNS = (
     *("cities_us", "cities_world", "cities_big", "cities_ambig", "cities_de", "cities_es", "cities_fr", "cities_nl"),
     *("towns_es", "states"),
 )
+_MEANINGS = (
+    "common/words",
+    *(f"clinical/{name}" for name in ("terms", "drugs", "substances", "organisms", "anatomy", "conditions", "devices")),
+)
+_NAMES_ALONE = ("names/last_unambig", "names/female_unambig", "names/male_unambig")
 _BARE = re.compile(r"[0-9]{9}")
 """A ZIP code with its four more digits, or a social security number."""
 _LEAST_DIGITS = 3
@@ -105,6 +111,33 @@ def doubts(category: str, text: str) -> tuple[str, ...]:
     if category == "CITY" and _spelt(text) not in _towns():
         return ("LOCATION-OTHER",)
     return ("SSN",) if category == "ZIP" and _BARE.fullmatch(text.strip()) else ()
+
+
+def says_nothing(text: str) -> bool:
+    """Tell whether a field says that nothing is known, or that the record is a test: *UNKNOWN*, *SAME*, *PATIENT^TEST*.
+
+    >>> [says_nothing(text) for text in ("UNKNOWN", "Patient^Test", "N/A", "-", "Test, Eleanor")]
+    [True, True, True, True, False]
+    """
+    return _unsaid().issuperset(re.findall(r"[^\W_]+(?:/[^\W_]+)?", text.lower()))
+
+
+@functools.cache
+def _unsaid() -> frozenset[str]:
+    lines = (resource_folder("dictionaries") / "records" / "unsaid.txt").read_text("utf-8").splitlines()
+    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+
+
+@functools.cache
+def ordinary_words() -> frozenset[str]:
+    """Return words in small letters that mean something beside a name, or are none: *white*, *hand*, *liver*."""
+    folder = resource_folder("dictionaries")
+    words, names = ({line for name in part for line in _lines(folder / name)} for part in (_MEANINGS, _NAMES_ALONE))
+    return frozenset(words - names)
+
+
+def _lines(folder: Path) -> list[str]:
+    return (folder / "items.txt").read_text("utf-8").lower().splitlines()
 
 
 def _is_date(text: str) -> bool:

@@ -25,7 +25,7 @@ from deid.base.errors import OutputError
 from deid.base.keys import Key
 from deid.base.plain_letters import without_accents
 from deid.document import Edit, Span
-from deid.records.readings import doubts
+from deid.records.readings import doubts, says_nothing
 
 TEXT, BLOCKED = "text", "blocked"
 """Kinds of places beside the categories of identifiers."""
@@ -51,6 +51,7 @@ INSTANT = re.compile(
 )
 """An instant as HL7 v2 and CDA write it, its digits to its precision. All else in a field of dates goes through the
 operator of dates as a whole: of ``2015-06-22`` the year alone would be read here, and month and day would stay."""
+_SAYS = re.compile(r"[^\W_]")
 _ISO = re.compile(r"[0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2})?)?")
 
 
@@ -180,6 +181,9 @@ class Record:
             if place.joins:
                 continue
             end = start + len(place.text)
+            if _SAYS.search(self.text, first, end) is None:  # "-": it says that nothing is known
+                first = None
+                continue
             span = Span(first, end, kind, "", f"field:{path}", 1.0)
             if kind in _DOUBTED:
                 text = self.text[first:end]
@@ -424,7 +428,9 @@ def known_of(kind: str, text: str) -> list[tuple[str, str]]:
             values = [", ".join(part for part in pair if part)]
         elif kind == "STREET":
             values = [line.strip() for line in re.split(r"[\^&]", text)]
-    return [(kind, value) for value in values if len(value) >= LEAST.get(kind, LEAST_NUMBER)]
+    return [
+        (kind, value) for value in values if len(value) >= LEAST.get(kind, LEAST_NUMBER) and not says_nothing(value)
+    ]
 
 
 def sexes_of(given: str, said: str) -> dict[str, str]:

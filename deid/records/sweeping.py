@@ -6,15 +6,23 @@ import functools
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
+from deid.records.readings import ordinary_words
 from deid.records.record import LEAST, LEAST_INSIDE, LEAST_NUMBER, NAMES, forms, small
 
 _REMEMBERED = 1 << 12
+_WORDED = frozenset((*NAMES, "CITY"))
+"""Identifiers that may be ordinary words."""
+_BESIDE = 2
+"""Characters between two words of a name."""
 
 
 def sweep(source: str, kept: Sequence[tuple[int, int]], known: Iterable[tuple[str, str]]) -> list[tuple[int, int, str]]:
     """Find known identifiers in what would be kept: start, end and category of each.
+
+    What is kept are codes and what they say, so a name or a town that is an ordinary word, too, is found beside another
+    word of a name alone: *White blood cells* are nobody's, *White, Robert* is somebody.
 
     Parameters
     ----------
@@ -29,11 +37,8 @@ def sweep(source: str, kept: Sequence[tuple[int, int]], known: Iterable[tuple[st
     for category, value in known:
         for word in _swept(category, value):
             words.setdefault(word, category)
-    if source.isascii():
-        lower = source.lower()
-        joined = "\0".join([lower[start:end] for start, end in kept])
-    else:
-        joined = "\0".join([small(source[start:end]) for start, end in kept])
+    lower = source.lower() if source.isascii() else small(source)
+    joined = "\0".join([lower[start:end] for start, end in kept])
     found: list[tuple[int, int, str]] = []
     there = [word for word in words if word in joined]
     if there:
@@ -48,7 +53,19 @@ def sweep(source: str, kept: Sequence[tuple[int, int]], known: Iterable[tuple[st
                 if taken.find(1, *match.span()) < 0:
                     taken[match.start() : match.end()] = b"\1" * len(word)
                     found.append((start, start + len(word), words[word]))
-    return found
+    return _somebodys(lower, found) if found else found
+
+
+def _somebodys(lower: str, found: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    """Return what was found without ordinary words that stand beside no other word of a name."""
+    ordinary = ordinary_words()
+    names = sorted((start, end) for start, end, category in found if category in NAMES)
+    beside = {place for one, two in pairwise(names) if two[0] - one[1] <= _BESIDE for place in (one, two)}
+    return [
+        (start, end, category)
+        for start, end, category in found
+        if category not in _WORDED or lower[start:end] not in ordinary or (start, end) in beside
+    ]
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)

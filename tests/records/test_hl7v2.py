@@ -484,7 +484,7 @@ def test_framing_of_messages(around: bytes) -> None:
         ("PV1|1|O|||||||(919)447-3199", ""),
         ("DG1|1|I9C|552-12-3344^MARY^SMITH", "DG1|1|I9C|"),
         ("OBX|1|NM|718-7^Hemoglobin^LN||919-447-3199", "OBX|1|NM|718-7^Hemoglobin^LN||"),
-        ("FT1|1|||||||||||||||||||||67890^CLARKSON^MARY", "FT1|1|||||||||||||||||||||67890^"),
+        ("FT1|1|||||||||||||||||||||67890^CLARKSON^MARY", "FT1|1|||||||||||||||||||||"),
         ("PID|1||123456||Alder^Joan||19470619|joan.alder@example.org", "PID|1||"),
         ("PID|||||||||||||(919)447-3199^PRN^PH^^^919^4473199", ""),
         ("PID|||||||||||||^PRN^919-447-3199~2241^CLARKSON^DWIGHT", ""),
