@@ -236,9 +236,15 @@ def advice(project: Project, annotator: str) -> StopAdvice:
 
 
 def project_model(
-    project: Project, annotator: str, options: LoopOptions | None = None, min_documents: int = 3
+    project: Project,
+    annotator: str,
+    options: LoopOptions | None = None,
+    min_documents: int = 3,
+    groups: Callable[[list[Document]], Sequence[str] | None] = lambda _: None,
 ) -> Tagger:
     """Train a model to be passed on: on all done notes, without words of fewer than ``min_documents`` of them.
+
+    ``groups`` tells whose each note is, so that patients are counted instead (`deid.labeling.tagger.train`).
 
     Raises
     ------
@@ -247,7 +253,8 @@ def project_model(
     """
     options = options or LoopOptions()
     training = TrainingOptions(min_documents=min_documents, seed=options.seed)
-    return _train(list(project.documents(annotator)), options, training, lambda *_: None)
+    documents = list(project.documents(annotator))
+    return _train(documents, options, training, lambda *_: None, groups(documents))
 
 
 def _train(
@@ -255,11 +262,12 @@ def _train(
     options: LoopOptions,
     training: TrainingOptions,
     report: Callable[[int, float], None],
+    groups: Sequence[str] | None = None,
 ) -> Tagger:
     start = None if options.start == "none" else load_model(options.start)
     features, how = (FeatureSet("default", "racd"), training) if start is None else start.going_on(training)
     rules = () if start is None else start.rules
-    return train(documents, features, how, name="project", rules=rules, start=start, report=report)
+    return train(documents, features, how, name="project", rules=rules, start=start, groups=groups, report=report)
 
 
 def _packed(tagger: Tagger) -> bytes:

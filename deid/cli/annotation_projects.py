@@ -15,6 +15,7 @@ from deid.base.files import check_new_file
 from deid.cli import IN, KeyOptions, OutputOptions, Summary, argument, command, option, print_sections, progress
 from deid.cli.notes import NEW_OUT
 from deid.document import Document, Failure
+from deid.experiments.options import GroupOptions
 from deid.io.formats import ReadingOptions
 
 _PROJECT = argument("File of an annotation project.", metavar="PROJECT")
@@ -90,8 +91,9 @@ def train(
     project: Path = _PROJECT,
     place: OutputOptions,
     annotator: str = _ANNOTATOR,
-    min_documents: int = option(3, "Drop words seen in fewer documents, so that the model does not store them."),
+    min_documents: int = option(3, "Drop words of fewer documents (patients, see --group-field)."),
     learning: LoopOptions,
+    patients: GroupOptions,
 ) -> None:
     """Train a model to be passed on, on all notes that an annotator is done with.
 
@@ -102,7 +104,7 @@ def train(
     """
     told.begin(place.output, inputs=[(project.name, project)])
     with Project.open(project) as opened:
-        tagger = project_model(opened, annotator, learning, min_documents)
+        tagger = project_model(opened, annotator, learning, min_documents, patients.groups)
     tagger.save(place.output)
     told.extra["corpus"] = tagger.description["corpus"]
     told.documents = tagger.description["corpus"]["documents"]

@@ -9,7 +9,7 @@ import typer
 from deid.base.files import check_new_folder
 from deid.cli import OutputOptions, Summary, argument, command, in_line, option
 from deid.cli.outcomes import read
-from deid.experiments.options import CorpusOptions
+from deid.experiments.options import CorpusOptions, GroupOptions
 from deid.features.options import FeatureOptions
 from deid.labeling.training import NewModelOptions, TrainingOptions
 from deid.pipeline.facts import inputs_of
@@ -23,6 +23,7 @@ def train(
     place: NewModelOptions,
     features: FeatureOptions,
     options: TrainingOptions,
+    patients: GroupOptions,
 ) -> None:
     """Train a tagger on annotated documents.
 
@@ -41,8 +42,16 @@ def train(
 
     source = scan(corpus.corpus, None)
     told.begin(place.model, inputs=inputs_of(source))
+    documents = read(told, corpus)
     tagger = train(
-        read(told, corpus), chosen, options, name=place.model.name, rules=place.rules(start), start=start, report=shown
+        documents,
+        chosen,
+        options,
+        name=place.model.name,
+        rules=place.rules(start),
+        start=start,
+        groups=patients.groups(documents),
+        report=shown,
     )
     tagger.save(place.model)
     found = tagger.description["corpus"]
@@ -76,8 +85,13 @@ def audit(
     told.extra = {"lexical": audit.lexical, "rare": len(audit.rare), "accepted": audit.accepted}
     told.notes.append(
         f"{audit.lexical} strings are stored, {len(audit.rare)} of them from fewer than {audit.min_documents} "
-        f"documents; the model {'may' if audit.accepted else 'may not'} be exported"
+        f"{'documents' if audit.patients is None else 'patients'}; the model "
+        f"{'may' if audit.accepted else 'may not'} be exported"
     )
+    if audit.patients is None:
+        told.notes.append(
+            "several notes of a patient count as several: train with --group-field or --group-pattern to count patients"
+        )
 
 
 @command

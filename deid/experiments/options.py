@@ -66,29 +66,38 @@ class TrialJobs:
 
 
 @dataclass(frozen=True)
-class FoldOptions(TrialJobs):
-    """Whose documents are never on both sides, and how many trainings run at a time."""
+class GroupOptions:
+    """Whose each document is."""
 
-    folds: int = option(10, "Folds of the cross-validation.", metavar="K")
     group_field: str | None = option(
         None,
-        "Metadata field that names the patient: one patient is never on both sides.",
+        "Metadata field that names the patient: never on both sides of a division, and its notes store words as one.",
         metavar="FIELD",
-        panel="Folds",
+        panel="Patients",
     )
     group_pattern: str | None = option(
         None,
         r"The same from the document's id: first group or whole match, such as '^\d+'.",
         metavar="REGEX",
-        panel="Folds",
+        panel="Patients",
     )
+
+    def groups(self, documents: list[Document]) -> list[str] | None:
+        """Return the patient of each document, where the user said how to tell."""
+        from deid.experiments.folds import group_documents
+
+        return group_documents(documents, field=self.group_field, pattern=self.group_pattern)
+
+
+@dataclass(frozen=True)
+class FoldOptions(TrialJobs, GroupOptions):
+    """Whose documents are never on both sides, and how many trainings run at a time."""
+
+    folds: int = option(10, "Folds of the cross-validation.", metavar="K")
 
     def of(self, documents: list[Document]) -> dict[str, Any]:
         """Return what the setup of an experiment takes: folds, the patient of each document, and processes."""
-        from deid.experiments.folds import group_documents
-
-        groups = group_documents(documents, field=self.group_field, pattern=self.group_pattern)
-        return {"folds": self.folds, "groups": groups, **super().of(documents)}
+        return {"folds": self.folds, "groups": self.groups(documents), **super().of(documents)}
 
 
 @dataclass(frozen=True)

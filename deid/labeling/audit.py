@@ -2,7 +2,8 @@
 
 A CRF keeps its features by name, and features that spell words keep words of patients' notes: a surname that stood in
 one training note would be readable in the weights. Training therefore drops lexical attributes seen in fewer than
-``min_documents`` documents; the audit lists what is left below that number, and export asks for the audit.
+``min_documents`` documents, or patients where training was told of them; the audit lists what is left below that
+number, and export asks for the audit.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ class ModelAudit:
     min_documents: int
     accepted: bool
     """Whether the model may be exported: nothing rare is left, or the user took it upon himself."""
+    patients: int | None = None
+    """How many patients the training notes are of, where training was told; then patients were counted."""
 
 
 def audit_model(folder: Path, min_documents: int = 3, *, accept: bool = False) -> ModelAudit:
@@ -50,7 +53,8 @@ def audit_model(folder: Path, min_documents: int = 3, *, accept: bool = False) -
     tagger = Tagger.load(folder)
     stored = {**tagger.lexicon, **(tagger.rescorer.lexicon() if tagger.rescorer else {})}
     rare = sorted(((name, n) for name, n in stored.items() if n < min_documents), key=lambda x: (x[1], x[0]))
-    audit = ModelAudit(len(stored), tuple(rare), min_documents, accept or not rare)
+    patients = tagger.description["corpus"].get("groups")
+    audit = ModelAudit(len(stored), tuple(rare), min_documents, accept or not rare, patients)
     record = {
         "digest": tagger.description["digest"],
         "min_documents": min_documents,

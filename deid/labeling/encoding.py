@@ -26,7 +26,7 @@ class LabelledSequences:
     lexical: np.ndarray = field(repr=False)
     """Whether an attribute spells a word or a part of one; bool of shape (n_attributes,)."""
     documents: np.ndarray = field(repr=False)
-    """In how many documents an attribute was seen; int64 of shape (n_attributes,)."""
+    """In how many documents, or groups of them, an attribute was seen; int64 of shape (n_attributes,)."""
     begin: np.ndarray = field(repr=False)
     """Where each item's attributes begin; int64 of shape (n_items + 1,)."""
     ids: np.ndarray = field(repr=False)
@@ -88,9 +88,16 @@ def _begins(sizes: Sequence[int] | np.ndarray) -> np.ndarray:
 
 
 def encode_corpus(
-    documents: Sequence[Document], features: FeatureSet
+    documents: Sequence[Document], features: FeatureSet, groups: Sequence[str] | None = None
 ) -> tuple[LabelledSequences, list[tuple[np.ndarray, np.ndarray]]]:
     """Encode documents; one sequence each.
+
+    Parameters
+    ----------
+    documents : sequence of Document
+    features : FeatureSet
+    groups : sequence of str, optional
+        Whose each document is: what several documents of one have was seen once. By default copies of a text are one.
 
     Returns
     -------
@@ -125,7 +132,7 @@ def encode_corpus(
     spells = np.zeros(len(numbers), dtype=bool)
     spells[list(lexical)] = True
     begin, all_ids, all_values = _interleave(parts)
-    seen = _documents(begin, all_ids, bounds, len(numbers))
+    seen = _seen(begin, all_ids, bounds, len(numbers), groups or [document.text for document in documents])
     return LabelledSequences(list(numbers), spells, seen, begin, all_ids, all_values, bounds), borders
 
 
@@ -164,9 +171,12 @@ def _interleave(parts: Sequence[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, np
     return begin, ids, values
 
 
-def _documents(begin: np.ndarray, ids: np.ndarray, bounds: np.ndarray, size: int) -> np.ndarray:
-    """Count in how many sequences each attribute stands."""
+def _seen(begin: np.ndarray, ids: np.ndarray, bounds: np.ndarray, size: int, groups: Sequence[str]) -> np.ndarray:
+    """Count in how many groups of sequences each attribute stands."""
+    pieces: dict[str, list[np.ndarray]] = {}
+    for group, (first, stop) in zip(groups, itertools.pairwise(begin[bounds].tolist()), strict=True):
+        pieces.setdefault(group, []).append(ids[first:stop])
     counts = np.zeros(size, dtype=np.int64)
-    for first, stop in itertools.pairwise(begin[bounds].tolist()):
-        counts[np.unique(ids[first:stop])] += 1
+    for own in pieces.values():
+        counts[np.unique(np.concatenate(own))] += 1
     return counts

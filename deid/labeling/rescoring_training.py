@@ -26,6 +26,7 @@ def learn_rescorer(
     folds: Sequence[int],
     propose: Callable[[Sequence[Document], Sequence[Document]], Proposals],
     min_documents: int,
+    groups: Sequence[str] | None = None,
 ) -> Rescorer:
     """Learn to rescore.
 
@@ -39,6 +40,8 @@ def learn_rescorer(
         Gets documents to train on and others, and returns the candidates of these, by start.
     min_documents : int
         Strings of fewer training notes are not kept.
+    groups : sequence of str, optional
+        As `deid.labeling.tagger.train` takes them.
 
     Returns
     -------
@@ -54,7 +57,8 @@ def learn_rescorer(
         proposed.update(zip(held, found, strict=True))
     gold = [{(span.start, span.end, span.category) for span in document.spans} for document in documents]
     categories = tuple(sorted({span.category for document in documents for span in document.spans}))
-    told = [_told(documents[i].text, proposed[i], gold[i]) for i in range(len(documents))]
+    groups = groups or [document.text for document in documents]
+    told = [(groups[i], _told(documents[i].text, proposed[i], gold[i])) for i in range(len(documents))]
     rows, right = [], []
     for fold in sorted(set(folds)):
         habits = _habits([one for one, own in zip(told, folds, strict=True) if own != fold], min_documents)
@@ -73,14 +77,17 @@ def _told(text: str, candidates: Sequence[Candidate], gold: set[tuple[int, int, 
     return [(properties(text, start, end, name), (start, end, name) in gold) for start, end, name, _ in candidates]
 
 
-def _habits(notes: Sequence[_Told], min_documents: int) -> Mapping[str, Habit]:
-    right, seen, documents = Counter[str](), Counter[str](), Counter[str]()
-    for note in notes:
+def _habits(notes: Sequence[tuple[str, _Told]], min_documents: int) -> Mapping[str, Habit]:
+    """Return what is known of the properties that stand in so many groups of notes."""
+    right, seen = Counter[str](), Counter[str]()
+    stand: dict[str, set[str]] = {}
+    for group, note in notes:
         for names, is_span in note:
             seen.update(names)
             if is_span:
                 right.update(names)
-        documents.update({name for names, _ in note for name in names})
+        stand.setdefault(group, set()).update(name for names, _ in note for name in names)
+    documents = Counter(name for own in stand.values() for name in own)
     return {name: Habit(right[name], seen[name], n) for name, n in documents.items() if n >= min_documents}
 
 

@@ -51,7 +51,7 @@ class Tagger:
     description: Mapping[str, Any] = field(repr=False)
     """Content of ``tagger.json``."""
     lexicon: Mapping[str, int] = field(repr=False)
-    """Lexical attribute -> number of training documents."""
+    """Lexical attribute -> number of training documents, or of patients where these were told."""
     crfsuite: bytes | None = field(default=None, repr=False)
     """CRFsuite's own file for a CRF, as `save` writes it."""
     bias: float = 0.0
@@ -297,6 +297,7 @@ def train(
     name: str = "model",
     rules: Iterable[str] = (),
     start: Tagger | None = None,
+    groups: Sequence[str] | None = None,
     report: Callable[[int, float], None] | None = None,
 ) -> Tagger:
     """Train a tagger.
@@ -314,6 +315,9 @@ def train(
     start : Tagger, optional
         A model to start from (``sgd`` only), with the same features and label scheme; its categories are renamed to
         those of the documents (`deid.labeling.warm_start`).
+    groups : sequence of str, optional
+        Whose each document is, such as its patient: words of fewer than ``min_documents`` of them are dropped, however
+        many notes somebody has. By default documents count, copies of a text as one.
     report : callable, optional
         Gets the iteration's number and the loss after each iteration.
 
@@ -329,7 +333,7 @@ def train(
     """
     options = options or TrainingOptions()
     old = None if start is None else _start_weights(start, documents, features, options)
-    data = prepare(documents, features, options, old)
+    data = prepare(documents, features, options, old, groups)
     learnt = LEARNERS[options.algorithm][1](data, report, old)
     weights = learnt.decoder.weights
     description = _describe(data, weights.labels, name, rules)
@@ -338,16 +342,15 @@ def train(
     # a word that the start held counts the documents of both trainings
     counts = Counter(data.lexicon) + Counter({} if start is None else start.lexicon)
     stored = {name: n for name, n in counts.items() if name in weights.attributes}
-    rescorer = _rescorer(data.documents, features, options, start) if options.rescore else None
+    rescorer = _rescorer(data, start) if options.rescore else None
     return Tagger(name, learnt.decoder, description, stored, learnt.crfsuite, rescorer=rescorer)
 
 
-def _rescorer(
-    documents: Sequence[Document], features: FeatureSet, options: TrainingOptions, start: Tagger | None
-) -> Rescorer:
+def _rescorer(data: TrainingData, start: Tagger | None) -> Rescorer:
     """Learn to rescore from taggers of folds, which leave every document out once."""
     from deid.labeling.rescoring_training import learn_rescorer
 
+    documents, features, options = data.documents, data.features, data.options
     once = dataclasses.replace(options, rescore=0)
 
     def propose(known: Sequence[Document], others: Sequence[Document]) -> list[list[Candidate]]:
@@ -360,7 +363,7 @@ def _rescorer(
     folds = [0] * len(documents)
     for rank, i in enumerate(order):
         folds[i] = rank % options.rescore
-    return learn_rescorer(documents, folds, propose, options.min_documents)
+    return learn_rescorer(documents, folds, propose, options.min_documents, data.groups)
 
 
 def turned_by(probability: float, bias: float) -> float:
@@ -386,6 +389,7 @@ def _describe(data: TrainingData, labels: Sequence[str], name: str, rules: Itera
 
     options = {k: v for k, v in dataclasses.asdict(data.options).items() if v is not None}
     options["iterations"] = data.options.rounds
+    groups = len(set(data.groups or ()))
     return {
         "name": name,
         "labels": sorted(labels),
@@ -398,6 +402,7 @@ def _describe(data: TrainingData, labels: Sequence[str], name: str, rules: Itera
             "spans": data.spans,
             "spans_off_token_borders": data.off_borders,
             "checksum": corpus_checksum(data.documents),
+            **({"groups": groups} if 0 < groups < len(data.documents) else {}),
         },
         "versions": {p: version(p) for p in ("clinical-deid", "numpy", "python-crfsuite", "scikit-learn")},
     }

@@ -117,7 +117,7 @@ class TrainingOptions:
         None, "Tokens to accept in rejection sampling; by default as many as there are.", panel=_BAYES
     )
     min_documents: int = option(
-        3, "Drop words seen in fewer documents, so that the model does not store patients' words."
+        3, "Drop words of fewer documents (patients, see --group-field): models then store nobody's own words."
     )
     rescore: int = option(
         0,
@@ -158,11 +158,13 @@ class TrainingData:
     gold: np.ndarray = field(repr=False)
     """Label id of each item, int32 of shape (n_items,)."""
     lexicon: Mapping[str, int] = field(repr=False)
-    """Lexical attribute (one that spells a word or a part of one) -> number of documents that it was seen in, for those
-    that were kept."""
+    """Lexical attribute (one that spells a word or a part of one) -> number of documents, or groups of them, it was
+    seen in, for those that were kept."""
     off_borders: int
     """Gold spans that do not begin and end on token borders."""
     spans: int
+    groups: Sequence[str] | None = field(default=None, repr=False)
+    """Whose each document is, where that was said."""
 
     def sequences(self) -> Iterator[tuple[list[dict[str, float]], list[str]]]:
         """Yield the attributes and labels of each sequence, in order of the documents."""
@@ -171,7 +173,11 @@ class TrainingData:
 
 
 def prepare(
-    documents: Sequence[Document], features: FeatureSet, options: TrainingOptions, start: Weights | None = None
+    documents: Sequence[Document],
+    features: FeatureSet,
+    options: TrainingOptions,
+    start: Weights | None = None,
+    groups: Sequence[str] | None = None,
 ) -> TrainingData:
     """Encode a corpus, sample its tokens, drop the lexical attributes of too few documents.
 
@@ -195,7 +201,7 @@ def prepare(
     """
     # texts are learnt as they are read when they are labelled
     documents = [unified_document(document)[0] for document in documents]
-    everything, borders = encode_corpus(documents, features)
+    everything, borders = encode_corpus(documents, features, groups)
     numbers = {label: i for i, label in enumerate(start.labels if start else ())}
     rng = np.random.default_rng(options.seed)
     spans = off = 0
@@ -222,7 +228,7 @@ def prepare(
     items = everything.take(np.concatenate(taken), np.array(bounds, dtype=np.int64), stays)
     lexicon = {items.attributes[i]: int(items.documents[i]) for i in np.flatnonzero(items.lexical).tolist()}
     return TrainingData(
-        documents, features, options, items, tuple(numbers), np.array(gold, dtype=np.int32), lexicon, off, spans
+        documents, features, options, items, tuple(numbers), np.array(gold, dtype=np.int32), lexicon, off, spans, groups
     )
 
 

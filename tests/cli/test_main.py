@@ -166,9 +166,11 @@ def test_train_tag_evaluate_on_a_small_corpus(tmp_path: Path, monkeypatch: pytes
     scores = json.loads((tmp_path / "scores.json").read_text())
     assert scores["measures"]["strict"]["micro"]["f1"] > 0.9
     assert (tmp_path / "page.html").stat().st_mode & 0o077 == 0
-    run_deid("model", "audit", "m")
+    assert "from fewer than 3 documents" in run_deid("model", "audit", "m")
     run_deid("model", "export", "m", "-o", "passed-on")
     assert (tmp_path / "passed-on" / "tagger.json").is_file()
+    run_deid("train", "train.jsonl", "-o", "few", "--iterations", "5", "--group-pattern", "^n1|^n")
+    assert "0 strings are stored, 0 of them from fewer than 3 patients" in run_deid("model", "audit", "few")
 
 
 @pytest.mark.parametrize(

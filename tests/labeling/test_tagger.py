@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from deid.base.errors import ConfigError, ModelError, OutputError
-from deid.document import Document
+from deid.document import Document, Span
 from deid.features import FeatureSet
 from deid.labeling.audit import audit_model, export_model
 from deid.labeling.kernels import marginals
@@ -151,6 +151,28 @@ def test_words_of_few_documents_are_not_stored(corpus: list[Document]) -> None:
     assert b"zbigniewa" not in stored
     assert b"Zbign" not in stored
     assert b"PREV0_Dr" in stored
+
+
+def test_a_patient_s_words_are_not_stored_however_many_notes_he_has(corpus: list[Document]) -> None:
+    """Copies of a note are one note; of several notes of a patient training must be told."""
+    options, features = TrainingOptions(iterations=5, min_documents=3, rescore=2), FeatureSet("default", "rac")
+    visits = [
+        Document(f"7-{n}", f"Name: Zbigniewa Qxyz.\n{corpus[n].text}", (Span(6, 20, "PATIENT"),)) for n in range(4)
+    ]
+    copies = [Document(f"copy-{n}", visits[0].text, visits[0].spans) for n in range(4)]
+    whose = [document.id for document in corpus]
+    stored = {
+        name: {key for key in {**tagger.lexicon, **tagger.rescorer.lexicon()} if "zbign" in key.casefold()}
+        for name, tagger in {
+            "visits": train([*corpus, *visits], features, options),
+            "copies": train([*corpus, *copies], features, options),
+            "a patient's visits": train([*corpus, *visits], features, options, groups=[*whose, *["7"] * 4]),
+        }.items()
+        if tagger.rescorer is not None
+    }
+    assert stored["visits"]
+    assert not stored["copies"]
+    assert not stored["a patient's visits"]
 
 
 def test_weights_of_what_few_documents_have_must_be_larger(corpus: list[Document]) -> None:
