@@ -239,8 +239,8 @@ class Forgotten:
             told.append(f"{unfinished} releases are not complete yet: forget once more when they are")
         if self.others:
             told.append(
-                f"the table of patients has {self.others} ids that differ from this one in blanks, leading zeros or "
-                "case alone: forget them too, if they are this person's"
+                f"the table of patients has {self.others} ids that differ from this one in blanks, hyphens, "
+                "leading zeros, case or look-alike signs alone: forget them too, if they are this person's"
             )
         if self.untold:
             told.append(f"{self.untold} released documents say not whose they are: name them with --patients")

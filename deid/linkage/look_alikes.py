@@ -165,13 +165,13 @@ def check_ids(persons: Iterable[str], saying: str = "say --persons-as-given") ->
     Raises
     ------
     ConfigError
-        When two differ in blanks around them, leading zeros or case alone; names none.
+        When two differ in blanks, hyphens, leading zeros, case or look-alike signs alone; names none.
     """
     split = split_ids(persons)
     require(
         not split,
-        f"{split} ids of persons are written in several ways, which differ in blanks, leading zeros or case alone: "
-        "one person would count as several",
+        f"{split} ids of persons are written in several ways, which differ in blanks, hyphens, leading zeros, case or "
+        "look-alike signs alone: one person would count as several",
         f"write each id in one way, or {saying} if they are different persons",
     )
 

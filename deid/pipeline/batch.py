@@ -104,8 +104,8 @@ class Report(Tally):
             ),
             (
                 self.written_twice if per_person else 0,
-                "patients have ids that differ in blanks, leading zeros or case alone, with a surrogate each: "
-                "write an id in one way",
+                "patients have ids that differ in blanks, hyphens, leading zeros, case or look-alike signs alone, with "
+                "a surrogate each: write an id in one way",
             ),
             (self.unlisted, "documents of patients that the table of known patients does not have, or of none"),
             (

@@ -9,10 +9,14 @@ from collections.abc import Iterable
 
 from deid.base.plain_letters import without_accents
 from deid.base.resources import shipped_table
+from deid.table.cell_text import read_text, whole_number
 from deid.table.microdata import NA_CODE, Microdata
 
 NAMED = {role: frozenset(words.split()) for role, words in shipped_table("labels/columns.toml")["roles"].items()}
 """Role, or what an identifier is of -> words of a column's name that propose it."""
+
+
+_SEPARATORS = re.compile(r"[\s_/‐-―-]+")
 
 
 def _folded(name: str) -> str:
@@ -32,8 +36,13 @@ def _repeats(table: Microdata, name: str) -> bool:
 
 
 def alike(id: str) -> str:
-    """Return what ids have in common that differ in blanks around them, leading zeros or case alone."""
-    return id.strip().casefold().lstrip("0")
+    """Return what ids have in common that differ in blanks, hyphens, leading zeros, case or look-alike signs alone.
+
+    >>> {alike("MRN-0100"), alike("mrn 0100\u200b")}, {alike("007"), alike("7.0"), alike("\uff17")}
+    ({'mrn 0100'}, {'7'})
+    """
+    text = _SEPARATORS.sub(" ", read_text(id)).strip()
+    return (whole_number(text) or text).lstrip("0")
 
 
 def split_ids(persons: Iterable[str]) -> int:

@@ -63,7 +63,9 @@ class TrajectoryOptions(DiagnosisColumns):
     weight: float = option(0.5, "Weight of codes against ages, 0 to 1.", "--code-weight", panel=_JOINING)
     method: str = option("a-gs", "How trajectories are joined.", metavar="a-gs|baseline", panel=_JOINING)
     persons_as_given: bool = option(
-        False, "Ids that differ in blanks, leading zeros or case alone are different persons.", panel=_COLUMNS
+        False,
+        "Ids that differ in blanks, hyphens, leading zeros, case or look-alike signs alone are different persons.",
+        panel=_COLUMNS,
     )
     cut_repeats: bool = option(
         False, "First cut numbers of repetitions of a code that fewer than k have.", panel=_JOINING

@@ -97,7 +97,7 @@ def test_patients_whose_ids_are_written_in_several_ways_are_told(tmp_path: Path,
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     field = ("--patient-field", "p", "--jobs", jobs)
     said = run("scrub", tmp_path / "in.jsonl", tmp_path / "o.jsonl", *RULES, *field)
-    assert "2 patients have ids that differ in blanks, leading zeros or case alone" in said
+    assert "2 patients have ids that differ in blanks, hyphens, leading zeros, case or look-alike signs alone" in said
     assert "4711" not in said
     said = run("scrub", tmp_path / "in.jsonl", tmp_path / "r.jsonl", *RULES, *field, "--policy", "redact")
     assert "patients have ids" not in said

@@ -85,7 +85,7 @@ def test_rows_of_one_person_are_no_crowd(door: str) -> None:
 
 
 @pytest.mark.parametrize("door", [*DOORS, "map", "published"])
-@pytest.mark.parametrize("way", ["07X", " 7X", "7X ", "7x"])
+@pytest.mark.parametrize("way", ["07X", " 7X", "7X ", "7x", "\uff17X", "7X\u200b", "7X\u00a0"])
 def test_an_id_that_is_written_in_several_ways_is_no_second_person(door: str, way: str) -> None:
     """*0012* and *12* would be two, and a class of three rows of two persons would be three."""
     through = {

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from deid.base.buckets import Buckets
 from deid.base.errors import ConfigError, InputError
+from deid.table.column_names import split_ids
 from deid.table.hierarchy import hierarchy_from_rows
 from deid.transactions import transactions
 from deid.transactions.reading import codes_hierarchy, parse_published, read_codes, require_codes
@@ -43,6 +44,16 @@ def test_an_id_that_is_written_in_several_ways_is_no_second_person() -> None:
     with pytest.raises(ConfigError, match="1 ids of persons are written in several ways"):
         read_codes(frame, "code", person="mrn", persons_as_given=False)
     assert len(read_codes(frame, "code", person="mrn").transactions.texts()) == 3
+
+
+@pytest.mark.parametrize(("one", "other"), [("MRN-100", "mrn 100"), ("1/2", "1-2"), ("\u00c4 1", "a\u0308 1")])
+def test_ids_are_one_however_they_are_written(one: str, other: str) -> None:
+    assert split_ids([one, other, "200"]) == 1
+
+
+def test_other_ids_are_others() -> None:
+    assert split_ids(["7", "70", "7.1", "7-1", "17", "A7", "7A", "1-23", "12-3", "123"]) == 0
+    assert split_ids(["7", "7.0", "007.0", "\uff17"]) == 1
 
 
 def test_published_sets_keep_their_separators() -> None:
