@@ -9,7 +9,7 @@ import pytest
 from deid.detection import Recognizer
 from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
-from deid.document import Document
+from deid.document import Document, Span
 from deid.evaluation import ScoringSettings, evaluate
 from deid.labeling.tagger import available_models
 from deid.reading.languages import language_of, other_language
@@ -20,9 +20,15 @@ HEAD = "Patient Name: Jane Doe  DOB: 01/02/1950  MRN: 123456  Attending: J. Smit
 LANGUAGES = sorted(path.stem for path in NOTES.glob("*.txt"))
 
 
-def words(recognizer: Recognizer, gold: list[Document]) -> tuple[float, float]:
-    """Return recall and precision of the words that are PHI."""
-    found = [document.with_spans(recognizer.find(document)) for document in gold]
+def words(recognizer: Recognizer, gold: list[Document], unmarked: str = "") -> tuple[float, float]:
+    """Return recall and precision of the words that are PHI; what the notes never mark is no false alarm."""
+
+    def counts(span: Span, marked: tuple[Span, ...]) -> bool:
+        return span.category != unmarked or any(span.overlaps(other) for other in marked)
+
+    found = [
+        document.with_spans(s for s in recognizer.find(document) if counts(s, document.spans)) for document in gold
+    ]
     word = evaluate(gold, found, settings=ScoringSettings(resamples=0)).tables["word"].micro()
     return word.recall, word.precision
 
@@ -61,16 +67,16 @@ def test_notes_of_many_layouts(path: Path) -> None:
     ("folder", "language", "found", "right"),
     [
         # letters, chats, boards, forms: scored before and after
-        *(("letters", "de", 0.95, 0.96), ("letters", "nl", 0.95, 0.92), ("letters", "es", 0.90, 0.88)),
+        *(("letters", "de", 0.95, 0.96), ("letters", "nl", 0.95, 0.93), ("letters", "es", 0.90, 0.88)),
         # triage, midwives, dentists, insurers, boards, rounds: kinds of notes that nothing was made with
         *(("kinds", "de", 0.95, 0.93), ("kinds", "fr", 0.90, 0.88), ("kinds", "nl", 0.94, 0.91)),
         ("kinds", "es", 0.88, 0.85),
         # by a writer who knew no rule: what to expect of notes of another kind
         *(("unread", "de", 0.85, 0.87), ("unread", "en", 0.91, 0.79), ("unread", "es", 0.80, 0.79)),
-        *(("unread", "fr", 0.85, 0.86), ("unread", "nl", 0.91, 0.81)),
+        *(("unread", "fr", 0.85, 0.86), ("unread", "nl", 0.91, 0.83)),
         # by another, of the density that notes have
         *(("ordinary", "en", 0.95, 0.89), ("ordinary", "de", 0.96, 0.93), ("ordinary", "es", 0.96, 0.85)),
-        *(("ordinary", "fr", 0.96, 0.91), ("ordinary", "nl", 0.96, 0.89)),
+        *(("ordinary", "fr", 0.96, 0.91), ("ordinary", "nl", 0.96, 0.91)),
     ],
 )
 def test_notes_of_which_half_was_never_read(folder: str, language: str, found: float, right: float) -> None:
@@ -79,7 +85,7 @@ def test_notes_of_which_half_was_never_read(folder: str, language: str, found: f
     assert len(gold) >= 10
     recognizer = build_recognizer(RecognizerOptions(language=language))
     for half in (gold[0::2], gold[1::2]):
-        recall, precision = words(recognizer, half)
+        recall, precision = words(recognizer, half, unmarked="ROOM" if folder == "kinds" else "")
         assert recall >= found
         assert precision >= right
 
