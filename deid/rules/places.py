@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from deid.document import Span
-from deid.reading.view import MIXED, NUMBER, SIGN, TITLE, UPPER
+from deid.reading.view import LOWER, MIXED, NUMBER, SIGN, TITLE, UPPER
 from deid.rules.certainties import certainties
 from deid.rules.institutions import proper_run
 from deid.rules.scene import Scene, rounded
@@ -57,6 +57,8 @@ _POSTCODE: Final = re.compile(
 )
 _NO_CITY_WITHOUT_CASE: Final = ORDINARY | EPONYM | FUNCTION | GIVEN | SECTION
 _NO_AMBIGUOUS_CITY: Final = CLINICAL | EPONYM | FUNCTION
+_SPOKEN: Final = ORDINARY | FUNCTION | EPONYM
+"""Towns that are words of these classes, too, count only by a cue, wherever they stand."""
 _NAMED_AFTER: Final = STRONG_HEAD | STREET_SUFFIX | EPONYM_HEAD
 _NO_CITY: Final = GENERIC | CLINICAL | STREET_SUFFIX | TITLES
 _UNCUED: Final = _W["city_uncued"]
@@ -296,6 +298,8 @@ def _best_listed(scene: Scene, index: int) -> tuple[float, int, str, str] | None
 def _city_score(scene: Scene, index: int, classes: int, several: bool, lives: bool, where: bool) -> float:
     """Weigh a listed city."""
     caseless = scene.case_uninformative(index)
+    if classes & SURE_CITY and not scene.classes[index] & _SPOKEN and not _starts_clause(scene, index):
+        classes &= ~AMBIGUOUS_CITY
     if (
         caseless
         and where
@@ -321,6 +325,16 @@ def _city_score(scene: Scene, index: int, classes: int, several: bool, lives: bo
     if lives:
         return _W["city_lives" if not caseless else "listed_city_lives_without_case"]
     return min(_W["city_most"], known + _W["city_where"] * where) - _W["city_without_case"] * caseless
+
+
+def _starts_clause(scene: Scene, index: int) -> bool:
+    """Tell whether a word begins a sentence or a line and a small word follows: *Bulle gastrique*, not *Bulle le 3*."""
+    if index and scene.same_line(index) and scene.word(index - 1) not in (".", "!", "?", ";"):
+        return False
+    small, behind = index + 1, index + 2
+    if small >= scene.count or not scene.same_line(small) or scene.kinds[small] != LOWER:
+        return False
+    return behind >= scene.count or scene.kinds[behind] != NUMBER
 
 
 def _behind_cues(scene: Scene) -> Iterator[Span]:

@@ -75,6 +75,8 @@ def test_a_label_before_its_colon_is_nobody(text: str, stands: bool) -> None:
         ("Cher Confrère, Chère Consœur, tout va bien.", []),
         ("Mère rappelée. AS Yassine relance.", ["Yassine"]),
         ("Groupe O (Rhophylac fait), Tegaderm, Hadlock 45e percentile, T4N1M0, G5L 3B6", ["G5L 3B6"]),
+        ("Bulle d'emphysème. Vire au bleu. Plaisir conservé. Née à Menton, vient de Gland.", ["Menton", "Gland"]),
+        ("Mons, le soir.\nDr Roux, Plaisir.\nVif à la piqûre.", ["Mons", "Roux", "Plaisir"]),
     ],
 )
 def test_french_things_are_nobody(text: str, left: list[str]) -> None:
