@@ -55,6 +55,7 @@ _MEANINGS = (
     *(f"clinical/{name}" for name in ("terms", "drugs", "substances", "organisms", "anatomy", "conditions", "devices")),
 )
 _NAMES_ALONE = ("names/last_unambig", "names/female_unambig", "names/male_unambig")
+_LONG = re.compile(r"[^\W\d_]{4}")
 _BARE = re.compile(r"[0-9]{9}")
 """A ZIP code with its four more digits, or a social security number."""
 _LEAST_DIGITS = 3
@@ -120,6 +121,16 @@ def says_nothing(text: str) -> bool:
     [True, True, True, True, False]
     """
     return _unsaid().issuperset(re.findall(r"[^\W_]+(?:/[^\W_]+)?", text.lower()))
+
+
+def is_unsaid(text: str) -> bool:
+    """Tell whether what stands in a field is nobody's without a doubt: signs alone, or words that say nothing, one of
+    them too long for a short family name (*Na*, *Do*, *See*).
+
+    >>> [is_unsaid(text) for text in ("-", "UNKNOWN", "See above", "Do", "Na^Sin", "Unknown Road 7")]
+    [True, True, True, False, False, False]
+    """
+    return says_nothing(text) and (not any(map(str.isalnum, text)) or _LONG.search(text) is not None)
 
 
 @functools.cache

@@ -25,7 +25,7 @@ from deid.base.errors import OutputError
 from deid.base.keys import Key
 from deid.base.plain_letters import without_accents
 from deid.document import Edit, Span
-from deid.records.readings import doubts, says_nothing
+from deid.records.readings import doubts, is_unsaid, says_nothing
 
 TEXT, BLOCKED = "text", "blocked"
 """Kinds of places beside the categories of identifiers."""
@@ -51,7 +51,6 @@ INSTANT = re.compile(
 )
 """An instant as HL7 v2 and CDA write it, its digits to its precision. All else in a field of dates goes through the
 operator of dates as a whole: of ``2015-06-22`` the year alone would be read here, and month and day would stay."""
-_SAYS = re.compile(r"[^\W_]")
 _ISO = re.compile(r"[0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2})?)?")
 
 
@@ -181,7 +180,7 @@ class Record:
             if place.joins:
                 continue
             end = start + len(place.text)
-            if _SAYS.search(self.text, first, end) is None:  # "-": it says that nothing is known
+            if is_unsaid(self.text[first:end]):
                 first = None
                 continue
             span = Span(first, end, kind, "", f"field:{path}", 1.0)

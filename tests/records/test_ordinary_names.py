@@ -97,13 +97,26 @@ def test_an_ordinary_word_in_small_letters_is_no_town(surrogates: Pipeline, town
     assert f"Lives in {town.title()}" not in out
 
 
+@pytest.mark.parametrize("name", ["Do^Sin", "Na^No", "See^An", "UNKNOWN^Zorvina", "Test^Quillfeather"])
+def test_short_names_are_names(surrogates: Pipeline, name: str) -> None:
+    pid = f"PID|||77120^^^X^MR||{name}"
+    new = scrubbed(surrogates, one(f"{HEAD}\r{pid}\r".encode())).split("\r")[1].split("|")[5]
+    assert new.split("^")[1] != name.split("^")[1]
+
+
 def test_a_field_with_a_name_says_something() -> None:
     assert not any(map(says_nothing, ("Test, Eleanor", "Do^Anh", "Unknown Road 7", "UNK-77120")))
     assert all(map(says_nothing, ("Do not use", "Sans domicile fixe", "unbekannt")))
 
 
-def test_signs_alone_are_no_identifiers(surrogates: Pipeline) -> None:
-    pid = "PID|||77120^^^X^MR||-^.||||||.^^-^--^-||-|.|||||-"
+@pytest.mark.parametrize(
+    "pid",
+    [
+        "PID|||77120^^^X^MR||-^.||||||.^^-^--^-||-|.|||||-",
+        "PID|||77120^^^X^MR||TEST^PATIENT||||||UNKNOWN^^UNKNOWN||Unknown|NONE|||||REFUSED",
+    ],
+)
+def test_signs_alone_and_what_says_nothing_are_no_identifiers(surrogates: Pipeline, pid: str) -> None:
     record = one(f"{HEAD}\r{pid}\r".encode())
     out = scrubbed(surrogates, record).split("\r")[1]
     assert out.split("|")[5:] == pid.split("|")[5:]
