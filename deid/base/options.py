@@ -29,8 +29,8 @@ SITE_FILE = "deid.toml"
 
 _KEY = "option"
 _SAME = object()
-_MAY_BE_EMPTY = (",", "TEXT")
-"""Signs in the metavar of an option for which nothing is an answer: a list, a note."""
+_MAY_BE_EMPTY = (",", "TEXT", '""')
+"""Signs in the metavar of an option for which nothing is an answer: a list, a note, a field that is not there."""
 _METAVARS: dict[Any, str] = {Path: "F", int: "N", float: "X", str: "NAME"}
 
 
@@ -166,8 +166,8 @@ class Said:
         Raises
         ------
         ConfigError
-            When it is empty (but for lists and notes), cannot be read, or is ``-`` where that is neither standard
-            input nor output.
+            When it is empty (but for lists, notes and what may be nowhere), cannot be read, or is ``-`` where that is
+            neither standard input nor output.
         """
         parts = written if self.many and written else [written]
         if written == "" and self.default != "" and not any(sign in self.option.metavar for sign in _MAY_BE_EMPTY):

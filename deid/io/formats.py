@@ -50,7 +50,9 @@ class Options:
         None, "Column or field of the id; empty: number the rows.", "--id-field", "--id", repr=False
     )
     """Column or JSON field of the id; None: found by name when reading, ``id`` when writing; empty: there is none."""
-    spans_field: str | None = option(None, "Column or field of the annotations; empty: none.", repr=False)
+    spans_field: str | None = option(
+        None, "Column or field of the annotations; empty: none.", metavar='NAME|""', repr=False
+    )
     """Column or JSON field of the annotations; None: ``spans``; empty: there is none."""
     places: Path | None = option(None, "Lines of your own on what stands where in records.", repr=False)
     """A site's table over the shipped one (`deid.records.tables.load_table`)."""
