@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -164,11 +165,13 @@ def parse_lengths(texts: Iterable[str]) -> dict[int, float]:
 
 def _weighted(text: str, example: str) -> tuple[str, float]:
     """Return name and weight of a text ``NAME[:WEIGHT]``."""
-    name, _, weight = text.partition(":")
+    name, _, written = text.partition(":")
     try:
-        return name.strip(), float(weight) if weight else 1.0
+        weight = float(written) if written else 1.0
     except ValueError:
-        raise ConfigError("a weight is no number", f"for example: {example}") from None
+        weight = math.nan
+    require(0 < weight < math.inf, "a weight is no number above 0", f"for example: {example}")
+    return name.strip(), weight
 
 
 def parse_condition(text: str) -> tuple[str, str]:

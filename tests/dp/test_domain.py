@@ -168,8 +168,10 @@ def test_slices_have_a_weight_of_1_or_a_number() -> None:
     assert parse_lengths(["3:2", "1"]) == {3: 2.0, 1: 1.0}
     with pytest.raises(ConfigError, match="no whole number"):
         parse_lengths(["x:2"])
-    with pytest.raises(ConfigError, match="a weight is no number"):
-        parse_slices(["sex", "year:much"])
+    for weight in ("much", "0", "-1", "nan", "inf"):
+        for read in (parse_slices, parse_shares, parse_lengths):
+            with pytest.raises(ConfigError, match="a weight is no number above 0"):
+                read([f"3:{weight}"])
 
 
 def test_conditions() -> None:
