@@ -34,7 +34,9 @@ from deid.records.fhir_writing import (
     DATE,
     DocumentWriter,
     EncodedDocument,
+    is_old,
     write,
+    write_age,
     write_date,
     write_markup,
     write_number,
@@ -81,11 +83,9 @@ from deid.records.tables import CODE, DATA, DISPLAY, KEEP, NUMBER, ByName, Inner
 STANDARD = "fhir-r4"
 _HINT = "repair the resource at its source, or leave it out"
 _PARAMETER = re.compile(r"([^&=?]+)=([^&]*)")
-_LEAST_DIGITS = 6
-"""Digits that a word has where an address of a system belongs, if it is a number of somebody's."""
+_LEAST_DIGITS = 6  # of a word that is a number of somebody's, where an address of a system belongs
 _NUMBERS = frozenset(("IDNUM", "MEDICALRECORD", "HEALTHPLAN", "ACCOUNT", "LICENSE", "DEVICE"))
-_SEVERAL = ("Bundle", "Parameters")
-"""Resources that hold others, of which each says whose it is."""
+_SEVERAL = ("Bundle", "Parameters")  # they hold others, of which each says whose it is
 _PERSONS = frozenset(("Patient", "RelatedPerson", "Practitioner", "Person"))
 _REDACTED = (
     '{"system":"http://terminology.hl7.org/CodeSystem/v3-ObservationValue","code":"REDACTED","display":"redacted"}'
@@ -319,7 +319,9 @@ class _Resource:
         if node.kind == OTHER:
             if len(node.value) >= LEAST_NUMBER and node.value.isdecimal():
                 self.numbers.append((node, path))
-            return 0 if node.value in ("true", "false", "null") or rule in (KEEP, CODE, NUMBER, "size") else 2
+            if rule == "age" and is_old(node.value, owner, self.facts["years"]):
+                self._add(path, node, "AGE", node.value, write_age)
+            return 0 if node.value in ("true", "false", "null") or rule in (KEEP, CODE, NUMBER, "age", "size") else 2
         return self._string(node, rule, path, owner)
 
     def _string(self, node: JsonValue, rule: str, path: str, owner: JsonValue) -> int:

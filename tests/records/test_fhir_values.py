@@ -185,3 +185,16 @@ def test_who_looked_at_a_record_is_not_its_patient() -> None:
     who = {"who": {"identifier": {"value": "jdoe7"}}}
     said = {"resourceType": "AuditEvent", "agent": [who], "entity": [{"what": {"identifier": {"value": "99"}}}]}
     assert read(json.dumps(said).encode(), TABLE).patient is None
+
+
+@pytest.mark.parametrize("policy", ["surrogates", "hiding"])
+@pytest.mark.parametrize(
+    ("value", "unit"), [(93, "a"), (90, "years"), (101.5, "a"), (89, "a"), (93, "mo"), (7, "a"), (93, "")]
+)
+def test_an_age_that_identifies_is_the_least_of_them(
+    policy: str, value: float, unit: str, request: pytest.FixtureRequest
+) -> None:
+    for resource, element in (("Condition", "onsetAge"), ("Observation", "valueQuantity")):
+        said = {"resourceType": resource, "subject": PATIENT, element: {"value": value, "unit": unit}}
+        age = scrubbed(request.getfixturevalue(policy), said)[element]
+        assert age["value"] == (90 if value >= 90 and unit in ("a", "years") else value)
