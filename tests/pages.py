@@ -164,7 +164,7 @@ class Session:
         changed = {"HOME": str(self.home), "COLUMNS": "120", "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
         changed["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         for variable, place in (("XDG_CACHE_HOME", ".cache"), ("MPLCONFIGDIR", ".cache/matplotlib")):
-            environment.setdefault(variable, str(Path.home() / place))
+            environment[variable] = os.environ.get(variable) or str(Path.home() / place)
         with (
             contextlib.chdir(self.work),
             mock.patch.dict(os.environ, environment | changed, clear=True),
