@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from deid.base.errors import FormatError
 from deid.phi import CATEGORIES
+from deid.records.ages import is_old, write_age
 from deid.records.embedded import packed, unpacked
 from deid.records.markup import mark_of
 from deid.records.readings import read_as
@@ -38,6 +39,7 @@ from deid.records.tables import (
     DATA,
     DISPLAY,
     KEEP,
+    NUMBER,
     ByName,
     Inner,
     Rule,
@@ -51,7 +53,8 @@ from deid.records.xml_positions import LINE, SPECIAL, SPECIAL_INSIDE, TOKEN, Xml
 
 ROOT = "ClinicalDocument"
 """The element that a document is."""
-_STRUCTURE, _ANCHOR, _OID, _TELECOM = "structure", "anchor", "root", "telecom"
+_STRUCTURE, _ANCHOR, _OID, _TELECOM, _AGE = "structure", "anchor", "root", "telecom", "age"
+_YEAR = "a"
 _SCHEME = re.compile(r"\s*(tel|fax|x-text-fax|mailto|callto|sms|http|https|ftp)\s*:\s*", re.IGNORECASE)
 _SCHEMES = {"fax": "FAX", "x-text-fax": "FAX", "mailto": "EMAIL", "http": "URL", "https": "URL", "ftp": "URL"}
 _DEPTH = 200
@@ -400,6 +403,11 @@ class _Document:
         elif kind in (KEEP, _STRUCTURE):
             shape = kept_words(raw.strip())  # but for days: versions of code systems are some
             kind = kind if shape in (KEEP, "DATE") else shape
+        if kind == _AGE:
+            kind = NUMBER
+            if frame.said.get("@unit") == _YEAR and is_old(raw):
+                self.places.append(Place(path, at, end, "AGE", raw, write_age))
+                return
         kind = kept_as(kind, raw.strip())
         if kind == _OID:
             self._root(frame, path, raw, at, encode)

@@ -14,6 +14,7 @@ from operator import itemgetter
 from typing import Any
 
 from deid.base.errors import EncodingError, FormatError
+from deid.records.ages import is_old, write_age
 from deid.records.embedded import unpacked
 from deid.records.fhir_addresses import (
     ADDRESS,
@@ -34,9 +35,7 @@ from deid.records.fhir_writing import (
     DATE,
     DocumentWriter,
     EncodedDocument,
-    is_old,
     write,
-    write_age,
     write_date,
     write_markup,
     write_number,
@@ -319,7 +318,8 @@ class _Resource:
         if node.kind == OTHER:
             if len(node.value) >= LEAST_NUMBER and node.value.isdecimal():
                 self.numbers.append((node, path))
-            if rule == "age" and is_old(node.value, owner, self.facts["years"]):
+            unit = string_of(owner, "code") or string_of(owner, "unit") if rule == "age" and is_old(node.value) else ""
+            if unit.lower() in self.facts["years"]:
                 self._add(path, node, "AGE", node.value, write_age)
             return 0 if node.value in ("true", "false", "null") or rule in (KEEP, CODE, NUMBER, "age", "size") else 2
         return self._string(node, rule, path, owner)

@@ -9,12 +9,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from deid.records.json_positions import JsonValue, quoted, string_of
+from deid.records.json_positions import quoted
 from deid.records.record import TEXT, Change, Place, changed, fit, splice
 
 DATE = re.compile(r"([0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2})?)?)(?:T[0-9:.]+(?:Z|[+-][0-9:]+)?)?\Z")
 """A date or an instant of FHIR; its day is the first group."""
-_OLD = 90
 
 
 def write(raw: str, place: Place, changes: Sequence[Change]) -> str:
@@ -39,27 +38,6 @@ def write_date(raw: str, place: Place, changes: Sequence[Change]) -> str:
 def write_number(raw: str, place: Place, changes: Sequence[Change]) -> str:
     """Return a whole number with its changes: the digits of what is to be written."""
     return "".join(c for c in changed(place.text, changes) if c in "0123456789").lstrip("0") or "0"
-
-
-def is_old(value: str, age: JsonValue, years: Sequence[str]) -> bool:
-    """Tell whether an age is one that identifies: 90 and more years (45 CFR 164.514(b)(2)(i)(C)).
-
-    Parameters
-    ----------
-    value : str
-        A number of JSON, or what else stands there.
-    age : JsonValue
-        What it is the value of.
-    years : sequence of str
-        Units that are years.
-    """
-    said = string_of(age, "code") or string_of(age, "unit")
-    return value[-1:].isdigit() and float(value) >= _OLD and said.lower() in years
-
-
-def write_age(raw: str, place: Place, changes: Sequence[Change]) -> str:
-    """Return an old age with its changes: the least where no number is left, for an age has one."""
-    return "".join(filter(str.isdecimal, changed(place.text, changes))) or str(_OLD)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -543,3 +543,15 @@ def test_nothing_of_the_header_is_left(path: Path, surrogates: Pipeline) -> None
 
 def day(digits: str) -> datetime.date:
     return datetime.datetime.strptime(digits, "%Y%m%d").date()
+
+
+@pytest.mark.parametrize("policy", ["surrogates", "hiding"])
+@pytest.mark.parametrize(
+    ("value", "unit", "new"), [("93", "a", "90"), ("89", "a", "89"), ("93", "mg", "93"), ("9.5", "a", "9.5")]
+)
+def test_an_age_that_identifies_is_the_least_of_them(
+    policy: str, value: str, unit: str, new: str, request: pytest.FixtureRequest
+) -> None:
+    said = f"<observation><value xsi:type='PQ' value='{value}' unit='{unit}'/></observation>"
+    data = document().replace(b"</section>", f"<entry>{said}</entry></section>".encode())
+    assert f"value='{new}' unit='{unit}'" in scrub(request.getfixturevalue(policy), data)

@@ -43,7 +43,7 @@ PLANTS: dict[str, tuple[Plant, set[str]]] = {
     "registry": (lambda n: (f"552-{10 + n // 9000}-{1000 + n % 9000}",) * 2, set()),
     "e-mail": (lambda n: (f"{word(n)}@mailhost.example", word(n)), set()),
     "name": (lambda n: (f"Quillian {word(n)}", word(n)), {"keep", "structure"}),
-    "number": (lambda n: (f"{73519040 + 7919 * n}",) * 2, {"keep", "structure", "code", "number"}),
+    "number": (lambda n: (f"{73519040 + 7919 * n}",) * 2, {"keep", "structure", "code", "number", "age"}),
 }
 
 

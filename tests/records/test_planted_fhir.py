@@ -32,7 +32,7 @@ PLANTS: dict[str, tuple[Plant, set[str]]] = {
         lambda n: (f"552-{10 + n // 9000}-{1000 + n % 9000}", f"552-{10 + n // 9000}-{1000 + n % 9000}"),
         set(),
     ),
-    "number": (lambda n: (f"{73519040 + 7919 * n}",) * 2, {"keep", "code", "number"}),
+    "number": (lambda n: (f"{73519040 + 7919 * n}",) * 2, {"keep", "code", "number", "age"}),
 }
 
 
