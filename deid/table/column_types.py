@@ -54,7 +54,7 @@ def narrowed(found: Any, as_text: Collection[str] | bool, exact: bool) -> pd.Dat
     columns: dict[str, Any] = {}
     for name, column in zip(found.column_names, found.columns, strict=True):
         kind = column.type
-        if read_as_text(name, as_text):
+        if read_as_text(name, as_text) or _is_bytes(kind):
             columns[name] = text_column(_one_by_one(column))
             continue
         if pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind):
@@ -69,6 +69,12 @@ def narrowed(found: Any, as_text: Collection[str] | bool, exact: bool) -> pd.Dat
             series = _numbers(_without_empty(series), exact)
         columns[name] = series
     return pd.DataFrame(columns)
+
+
+def _is_bytes(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind))
 
 
 def _one_by_one(column: Any) -> pd.Series:

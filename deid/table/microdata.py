@@ -21,7 +21,7 @@ import numpy as np
 from deid.base.errors import ConfigError, FormatError, InputError, require
 from deid.base.late import pd
 from deid.base.nearest import nearest
-from deid.table.cell_text import read_text
+from deid.table.cell_text import cell_text, read_text
 from deid.table.hierarchy import Hierarchy
 from deid.table.hierarchy_builders import automatic
 from deid.table.scalars import date_position, exact_number, misread_form, open_end, plain_number
@@ -433,6 +433,8 @@ def _text(value: Any) -> str:
         return value
     if isinstance(value, (float, np.floating)):
         return plain_number(float(value))
+    if isinstance(value, bytes):
+        return cell_text(value) or ""
     if hasattr(value, "isoformat"):
         return str(value.isoformat()).removesuffix("T00:00:00")
     return str(value)

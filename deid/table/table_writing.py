@@ -12,6 +12,7 @@ from deid.base.errors import OutputError
 from deid.base.files import atomic_files, check_new_file
 from deid.base.late import pd
 from deid.table import statistics_files, workbook
+from deid.table.cell_text import cell_text
 from deid.table.database_tables import check_new_rows, shown_table, write_rows
 from deid.table.table_files import PARQUET
 
@@ -158,6 +159,8 @@ def _rows_alone(frame: pd.DataFrame) -> pd.DataFrame:
             if not column.cat.ordered:  # nor does their order tell which row of the input came first
                 column = column.cat.reorder_categories(sorted(column.cat.categories, key=str))
             coded[name] = column
+        elif frame[name].dtype == object and any(isinstance(cell, bytes) for cell in frame[name]):
+            coded[name] = frame[name].map(lambda cell: cell_text(cell) if isinstance(cell, bytes) else cell)
     frame = frame.assign(**coded)
     frame.attrs = {}
     return frame

@@ -13,6 +13,8 @@ import pyarrow.parquet
 import pytest
 
 from deid.base.errors import ConfigError, DeidError, FormatError, OutputError
+from deid.disclosure.assessment import Requirements
+from deid.disclosure.release import anonymize
 from deid.table.microdata import Microdata
 from deid.table.table_files import read_table
 from deid.table.table_writing import write_table
@@ -146,3 +148,27 @@ def test_documents_of_offices_are_called_what_they_are(tmp_path: Path, member: s
     with pytest.raises(FormatError, match=f"no table but .*{kind}" if kind else "workbook is damaged") as raised:
         read_table(place)
     assert "CSV" in str(raised.value) or not kind
+
+
+@pytest.mark.parametrize("form", ["parquet", "db"])
+def test_bytes_are_the_text_that_they_encode(tmp_path: Path, form: str) -> None:
+    """Not as Python writes them, which a release did."""
+    cells = [b"flu", "grippe é".encode(), b"\xff\xfe", None]
+    place = tmp_path / f"t.{form}"
+    frame = pd.DataFrame({"dx": cells, "age": [30] * 4})
+    if form == "parquet":
+        frame.to_parquet(place, index=False)
+    else:
+        with sqlite3.connect(place) as connection:
+            frame.to_sql("t", connection, index=False)
+        connection.close()
+    wanted = ["flu", "grippe é", "fffe", None]
+    named = "t" if form == "db" else None
+    roles = {"age": "quasi-identifier", "dx": "sensitive"}
+    for found in (read_table(place, table=named), frame):
+        assert Microdata(found, roles).texts("dx") == wanted
+    for number, found in enumerate((read_table(place, table=named), frame)):
+        for end in ("csv", "xlsx", "parquet"):
+            new = tmp_path / f"out{number}.{end}"
+            write_table(anonymize(Microdata(found, roles), Requirements(k=2)).table(), new)
+            assert sorted(Microdata(read_table(new), roles).texts("dx"), key=str) == [None, "fffe", "flu", "grippe é"]
