@@ -13,12 +13,13 @@ from itertools import accumulate
 from operator import attrgetter
 
 from deid.base.errors import DeidError, EncodingError
+from deid.records.ages import is_old, write_age
 from deid.records.hl7v2_codec import wrong
 from deid.records.hl7v2_fields import ENDS, LINK, NULL, field_of, fields_of
 from deid.records.hl7v2_lists import LONGEST_CODE
 from deid.records.record import Place, Record, assemble, day_of, sexes_of
 from deid.records.sweeping import sweep
-from deid.records.tables import KEEP, LISTED, By, Rule, Table
+from deid.records.tables import KEEP, LISTED, NUMBER, By, Rule, Table
 
 HEADS = ("MSH", "FHS", "BHS", "BTS", "FTS")
 """Segments that begin a record."""
@@ -182,6 +183,10 @@ class _Message:
                     continue
                 if isinstance(rule, By):
                     rule = self.fields.said(fields[rule.field] if len(fields) > rule.field else "", raw)
+                    if rule == NUMBER and is_old(raw) and self._in_years(f"{name}-{number}", fields):
+                        start = starts[number - begin] + number - begin
+                        places.append(Place(f"{path}-{number}", start, start + len(raw), "AGE", raw, write_age))
+                        continue
                 found, known = read(rule, raw, dated)
                 if found:
                     here, start = f"{path}-{number}", starts[number - begin] + number - begin
@@ -193,6 +198,12 @@ class _Message:
                         self.asked += placed
         except DeidError as error:
             raise type(error)(error.what, error.hint, error.where, f"{path}-{number}{error.position}") from None
+
+    def _in_years(self, field: str, fields: Sequence[str]) -> bool:
+        """Tell whether the unit of an amount is a year: its code, or what it says."""
+        number = int(self.table.facts["units"].get(field, 0))
+        said = fields[number].lower().split(self.component) if 0 < number < len(fields) else ()
+        return any(unit in self.table.facts["years"] for unit in said[:2])
 
     def record(self) -> Record:
         """Return the record of the places that were found."""

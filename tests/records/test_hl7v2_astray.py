@@ -118,3 +118,15 @@ def test_object_identifiers_are_those_of_other_records_and_stay_valid(surrogates
     assert re.fullmatch(r"2\.25\.[1-9][0-9]{0,38}", number)
     assert "&2.16.840.1.113883.4.7&ISO" in scrubbed(surrogates, pid)[0]
     assert scrubbed(keeping, pid) == [pid]
+
+
+@pytest.mark.parametrize("policy", ["surrogates", "hiding"])
+@pytest.mark.parametrize(
+    ("value", "unit", "new"),
+    [("93", "a^year^UCUM", "90"), ("93", "yrs", "90"), ("89", "a", "89"), ("93", "mg/dL", "93"), ("93", "", "93")],
+)
+def test_an_age_that_identifies_is_the_least_of_them(
+    policy: str, value: str, unit: str, new: str, request: pytest.FixtureRequest
+) -> None:
+    line = scrubbed(request.getfixturevalue(policy), f"OBX|1|NM|30525-0^Age^LN||{value}|{unit}|||||F")[0]
+    assert line == f"OBX|1|NM|30525-0^Age^LN||{new}|{unit}|||||F"
