@@ -78,7 +78,8 @@ ROOMS = {
     "pipeline": Room(
         ("deid/pipeline", "deid/joint"),
         ("tests/pipeline", "tests/joint", "tests/cli/test_verify_commands.py", "tests/cli/test_scrub_commands.py",
-         "tests/cli/test_generalize_command.py", "tests/extraction/test_extract_commands.py"),
+         "tests/cli/test_generalize_command.py", "tests/cli/test_doctor_language.py",
+         "tests/extraction/test_extract_commands.py"),
     ),
     "disclosure": Room(
         ("deid/disclosure",),

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError, DeidError, OutputError
 from deid.cli.main import app
+from deid.pipeline.generalizing import GeneralizedNote, GeneralizingReport
 
 SENTENCE = "A Sacramento resident purchased marijuana for the lumbar pain caused by liver cancer.\n"
 
@@ -152,3 +153,12 @@ def test_what_is_known_of_the_patient_is_sensitive_too(tmp_path: Path) -> None:
     first, _, last = [json.loads(line)["text"] for line in (tmp_path / "1.jsonl").read_text().splitlines()]
     assert first.startswith("0: [NAME] of [PLACE] has ")
     assert last.startswith("2: zyx of Qarth has ")
+
+
+@pytest.mark.parametrize("many", [10, 11])
+def test_notes_that_stay_short_are_named_ten_of_them(many: int) -> None:
+    notes = [GeneralizedNote(f"note-{n}", n, 2, 3, reached=False, optimal=True) for n in range(many)]
+    (told,) = [line for line in GeneralizingReport(t=4, notes=notes).remarks() if "notes below 4" in line]
+    assert ("note-9, ...)" in told) == (many > 10)
+    assert told.endswith(")")
+    assert "note-10" not in told

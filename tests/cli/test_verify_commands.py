@@ -95,3 +95,7 @@ def test_doctor_tells_what_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyP
     said = run("doctor", "--key-file", key, status=1)
     assert "there are no word lists" in said
     assert f"ok      key           {key}" in said
+    missing = tmp_path / "missing"
+    said = run("doctor", "--key-file", missing, status=1)
+    assert f"note    key           there is no key in {missing}" in said
+    assert not missing.exists()

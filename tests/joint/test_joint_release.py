@@ -281,6 +281,25 @@ def test_ids_of_one_patient_written_in_several_ways_are_refused(way: str, tmp_pa
         assert release_jointly(read_plan(plan), tmp_path / "out", KEY).persons
 
 
+def test_patients_who_look_alike_are_refused_unless_they_are_said_to_be_different_ones(tmp_path: Path) -> None:
+    """Each comes twice, under two ids: of k patients of a table half as many would be persons."""
+    rows = [(f"{n}-{m}", f"Ann{'abcdefghijklmnopqrstuvwxyz'[n]} Thornton", f"19{n + 40}-03-04", "FM"[n % 2])
+            for n in range(20) for m in range(2)]  # fmt: skip
+    pd.DataFrame(rows, columns=["pid", "name", "birth_date", "sex"]).to_csv(tmp_path / "people.csv", index=False)
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        'k = 2\n[tables.people]\npath = "people.csv"\npatient = "pid"\n[tables.people.columns]\n'
+        'name = "dropped"\nbirth_date = "dropped"\nsex = "quasi-identifier"\n'
+    )
+    with pytest.raises(ConfigError, match="look alike"):
+        release_jointly(read_plan(plan), tmp_path / "out", KEY)
+    assert not (tmp_path / "out").exists()
+    plan.write_text("persons_as_given = true\n" + plan.read_text())
+    report = release_jointly(read_plan(plan), tmp_path / "out", KEY)
+    assert report.persons == 40
+    assert "pairs of 40 persons look alike" in " ".join(report.remarks)
+
+
 def test_the_same_key_gives_the_same_release(tmp_path: Path, released: Path) -> None:
     plan = write_case(tmp_path)
     (tmp_path / "key").write_text(KEY.secret.hex())

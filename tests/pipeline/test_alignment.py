@@ -58,6 +58,13 @@ def test_every_replacement_can_be_aligned(words: list[str], data: st.DataObject)
     assert rebuilt.text == document.text
 
 
+def test_far_into_a_long_note_as_little_is_taken_for_changed_as_in_its_beginning() -> None:
+    """No word of the stretch is there once: it is compared word by word, wherever it stands."""
+    old, new = "b b a b a b b a", "b b a b a a b b"
+    before = " ".join(f"word{n}" for n in range(1000))
+    assert _check(f"{before} {old}", f"{before} {new}") == _check(old, new) == 2
+
+
 @given(_WORDS, _WORDS)
 def test_comparison_explains_any_two_texts(old_words: list[str], new_words: list[str]) -> None:
     """Outside the stretches the texts agree, so replacing the stretches turns the one into the other."""
