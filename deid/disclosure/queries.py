@@ -99,14 +99,14 @@ def random_queries(table: Microdata, count: int = 1000, *, seed: int = 0) -> lis
     -------
     list of Query
         Intervals between two values drawn uniformly from the column's range; of nominal columns each value with
-        chance one half, at least one.
+        chance one half, at least one. None where no quasi-identifier has a value.
     """
     table, _ = closed_ends(table, table)
     rng = np.random.default_rng(seed)
-    names = table.quasi_identifiers
+    names = [name for name in table.quasi_identifiers if table.codes(name).values]
     domains = {name: Domain.of(table, name) for name in names}
     queries: list[Query] = []
-    for _ in range(count):
+    for _ in range(count if names else 0):
         query: dict[str, tuple[float, float] | frozenset[str]] = {}
         for place in sorted(rng.choice(len(names), min(2, len(names)), replace=False)):
             name = names[place]

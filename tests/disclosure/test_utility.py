@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from deid.disclosure.utility import (
     suppressed_rows,
 )
 from deid.table.hierarchy import hierarchy_from_rows
+from deid.table.microdata import Microdata
 
 BOXES = [("[20-30]", "[0-10]")] * 2 + [("[30-40]", "[26-75]")] * 2 + [("[50-60]", "[0-45]")] * 2
 BOXES += [("[60-90]", "[50-95]")] * 3
@@ -195,3 +197,10 @@ def test_parts_of_narrow_intervals_are_parts_of_their_width() -> None:
     release = microdata([("[0.25-0.75]",)] * 3, "x")
     _, errors = average_relative_error(original, release, [{"x": (0.2, 0.5)}, {"x": (0.25, 0.75)}])
     assert errors.tolist() == pytest.approx([abs(1.5 - 2) / 2, 0])
+
+
+def test_columns_without_a_value_are_asked_nothing() -> None:
+    frame = pd.DataFrame({"age": [None] * 4, "sex": ["F", "M", "F", "M"]}, dtype=object)
+    roles = dict.fromkeys(frame, "quasi-identifier")
+    assert {name for query in random_queries(Microdata(frame, roles), 20) for name in query} == {"sex"}
+    assert random_queries(Microdata(frame[["age"]], {"age": "quasi-identifier"}), 20) == []
