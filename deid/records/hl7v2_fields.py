@@ -143,7 +143,8 @@ class FieldReader:
             if part and part != NULL:
                 if isinstance(rule, Parts):
                     if rule.unnamed and self._is_misplaced(part, persons_alone=rule.numbered):
-                        self._misplaced(places, part, at, here)
+                        coded = rule.parts.get(2, _NOBODY)[0] == CODE  # no words belong there
+                        self._misplaced(places, part, at, here, coded=coded)
                     else:
                         self._parts(places, rule, part, at, here, self.component)
                 elif rule == LISTED:
@@ -292,12 +293,16 @@ class FieldReader:
         said = found[1] or found[2]
         return not persons_alone if said is None else said.upper() not in self.table.facts["no_given_names"]
 
-    def _misplaced(self, places: list[Place], raw: str, at: int, path: str, sep: str = "") -> None:
+    def _misplaced(
+        self, places: list[Place], raw: str, at: int, path: str, sep: str = "", *, coded: bool = False
+    ) -> None:
         """Make places of what stands in a wrong field: names are text as notes write them, family name first; with
         a degree or title behind them, or a usual given name, they are a person's without a doubt.
         """
         pieces = raw.split(sep or self.component)
-        if is_person(pieces) or any(piece.strip(". ").lower() in titles(behind=True) for piece in pieces[5:7]):
+        if is_person(pieces, coded=coded) or any(
+            piece.strip(". ").lower() in titles(behind=True) for piece in pieces[5:7]
+        ):
             person = self.table.of_type("XCN", "DOCTOR")
             assert isinstance(person, Parts)
             self._parts(places, person, raw, at, path, sep or self.component)

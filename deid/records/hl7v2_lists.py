@@ -18,6 +18,8 @@ LONGEST_CODE = 6
 NUMBER_OF_PERSON = 6
 """Digits that no code beside a name has."""
 _AMOUNT = re.compile(r"[$+-]?[0-9,]+\.[0-9]{1,2}\Z")
+_LONGEST_UNIT = 3
+"""Letters of a code of an interval or a duration: *QID*."""
 _GIVEN = (
     "female_unambig",
     "female_popular",
@@ -82,12 +84,16 @@ def is_stray(raw: str, component: str, sub: str, table: Table) -> bool:
     return found is not None and (said is None or said.upper() not in table.facts["no_given_names"])
 
 
-def is_person(pieces: Sequence[str]) -> bool:
-    """Tell whether components are a person's without a doubt: a given name behind a word that is no other word.
+def is_person(pieces: Sequence[str], *, coded: bool = False) -> bool:
+    """Tell whether components are a person's without a doubt: a given name behind a word that is no other word; where
+    only codes belong (``coded``), any two words that are none.
 
     >>> [is_person(said.split("^")) for said in ("12^Quillfeather^Joan", "12^Potassium^Joan", "Quillfeather^Joan^B")]
     [True, False, True]
     """
+    words = pieces[1:3]
+    if coded and len(words) > 1 and all(word.isalpha() and len(word) > _LONGEST_UNIT for word in words):
+        return ordinary_words().isdisjoint(word.lower() for word in words)
     for family, given in ((pieces[1:2], pieces[2:3]), (pieces[:1], pieces[1:2])):
         if given and given[0].lower() in _given_names():
             return family[0].isalpha() and family[0].lower() not in ordinary_words()

@@ -130,3 +130,11 @@ def test_an_age_that_identifies_is_the_least_of_them(
 ) -> None:
     line = scrubbed(request.getfixturevalue(policy), f"OBX|1|NM|30525-0^Age^LN||{value}|{unit}|||||F")[0]
     assert line == f"OBX|1|NM|30525-0^Age^LN||{new}|{unit}|||||F"
+
+
+@pytest.mark.parametrize("person", ["SCHED1^LINDENTHAL^PRUDENZIA", "9921^Zorvathy^Quillian"])
+def test_words_where_only_codes_belong_are_a_persons(surrogates: Pipeline, person: str) -> None:
+    line = scrubbed(surrogates, f"SCH|A|B|||||||30|MIN|{person}")[0]
+    assert not any(word in line for word in person.split("^"))
+    timing = "1^BID^X7^20240102^20240109^R^once weekly"
+    assert scrubbed(surrogates, "PID|||77^^^X^MR", f"OBR|1{'|' * 26}{timing}")[1].split("|")[27].startswith("1^BID^X7^")
