@@ -246,7 +246,7 @@ def _numbers(flag: str, kind: Callable[[str], Any], text: str) -> tuple[Any, ...
         numbers = tuple(kind(part) for part in text.split(",") if part.strip())
     except ValueError:
         numbers = ()
-    if not numbers:
+    if not numbers and text.strip():
         raise ConfigError(f"{flag} is no list of numbers", "put commas between, for example: 2,5,10")
     return numbers
 

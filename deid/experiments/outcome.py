@@ -28,6 +28,7 @@ class RunOptions:
     seed: int = option(0, "First seed of the test noise.", minimum=0)
 
     def __post_init__(self) -> None:
+        require(bool(self.epsilons), "no epsilon is named", "for example: --epsilons 0.1,0.5")
         require(self.runs >= 1, "an experiment needs a run", "for example: --runs 10")
 
     def noises(self) -> list[SeededNoise]:

@@ -107,3 +107,12 @@ def test_other_bounds_that_are_none() -> None:
     for check in (verify_uncertainty, suppress_control):
         with pytest.raises(ConfigError, match="at least"):
             check(CODES, frozenset({"a"}), 0.5, size=-1)
+
+
+def test_nothing_is_a_list_of_numbers_where_an_experiment_needs_none(tmp_path: Path) -> None:
+    table = file(FRAME, tmp_path / "t.csv")
+    periods = ["experiment", "sequences", table, "--domain", "level=0,1"]
+    for words in (["--periods", "q1,q2", "--epsilons", ""], ["--periods", ""]):
+        result = CliRunner().invoke(app, [*periods, *words])
+        assert isinstance(result.exception, ConfigError), result.exception
+        assert "is named" in str(result.exception)
