@@ -248,8 +248,7 @@ class Project:
         """
         name = rows.BASE if layer is None else rows.layer_name(layer)
         own = layer is not None if accepted is None else accepted
-        if own and layer is None:
-            raise ConfigError("accepted marks need a layer", "name the layer whose marks they are")
+        require(not own or layer is not None, "accepted marks need a layer", "name the layer whose marks they are")
         finished = own if done is None else done and layer is not None
         tally = Tally()
         items = iter(documents)

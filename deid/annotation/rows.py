@@ -12,7 +12,7 @@ import sqlalchemy as sql
 
 from deid.annotation.editing import Add, Change, Editing, Mark, Move, changed_meanwhile, offered
 from deid.annotation.tables import EVENTS, LABELS, LAYERS, MARKS, NOTES, SETTINGS, STEPS
-from deid.base.errors import ConfigError, DuplicateError, InputError
+from deid.base.errors import DuplicateError, InputError, require
 from deid.document import Document, Span, check_spans
 
 BASE = ""
@@ -35,8 +35,7 @@ def layer_name(name: str) -> str:
     ConfigError
         When it is empty, or too long.
     """
-    if not name.strip() or len(name) > 200:
-        raise ConfigError("a layer needs a name of at most 200 characters", "name the annotator")
+    require(name.strip() and len(name) <= 200, "a layer needs a name of at most 200 characters", "name the annotator")
     return name
 
 

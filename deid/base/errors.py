@@ -141,7 +141,7 @@ class ConfigError(DeidError):
     """Options, policies, patterns or keys that cannot be used."""
 
 
-def require(holds: bool, what: str, hint: str) -> None:
+def require(holds: object, what: str, hint: str) -> None:
     """Refuse what a user said where a condition does not hold.
 
     Raises

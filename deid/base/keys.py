@@ -150,8 +150,7 @@ def load_key(
         return _create(file, kept_for)
     except (OSError, UnicodeDecodeError):
         raise ConfigError(f"{shown} cannot be read", "it must be a readable text file with a key in hex") from None
-    if open_to_others(file, mode):
-        raise ConfigError(f"{shown} can be read by other users", f"run: chmod 600 {file}")
+    require(not open_to_others(file, mode), f"{shown} can be read by other users", f"run: chmod 600 {file}")
     return _parse(text, shown), ""
 
 

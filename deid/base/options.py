@@ -380,8 +380,7 @@ def named_value(text: str, option: str, hint: str) -> tuple[str, str]:
     """
     quoted = _PAIR.fullmatch(text)
     name, _, value = (quoted[1].replace('""', '"'), "=", quoted[2]) if quoted else text.partition("=")
-    if not name.strip() or not value.strip():
-        raise ConfigError(f"{option} is not of the form NAME=VALUE", hint)
+    require(name.strip() and value.strip(), f"{option} is not of the form NAME=VALUE", hint)
     return name.strip(), value.strip()
 
 

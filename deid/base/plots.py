@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deid.base.errors import ConfigError
+from deid.base.errors import require
 from deid.base.files import check_folder, write_bytes
 
 if TYPE_CHECKING:
@@ -31,8 +31,7 @@ def check_image(path: Path) -> str:
         When it names none.
     """
     kind = path.suffix.lower().removeprefix(".")
-    if kind not in IMAGES:
-        raise ConfigError("the plot's file has another suffix than .svg or .png", "for example: plot.svg")
+    require(kind in IMAGES, "the plot's file has another suffix than .svg or .png", "for example: plot.svg")
     return kind
 
 

@@ -28,7 +28,7 @@ from queue import SimpleQueue
 from typing import Any, Generic, Self, TypeVar
 
 from deid.base.compiled import return_arrays
-from deid.base.errors import ConfigError, DeidError, DetectionError, raised_at
+from deid.base.errors import ConfigError, DeidError, DetectionError, raised_at, require
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -95,8 +95,7 @@ class Pool(Generic[Q, A]):
     """
 
     def __init__(self, make: Callable[[], Callable[[Q], A]], jobs: int, *, silent: bool = False) -> None:
-        if jobs < 1:
-            raise ConfigError("the number of jobs must be at least 1", "such as --jobs 2")
+        require(jobs >= 1, "the number of jobs must be at least 1", "such as --jobs 2")
         try:
             self._sent = pickle.dumps(make)
         except (pickle.PicklingError, TypeError, AttributeError):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from deid.base.errors import ConfigError, OutputError
+from deid.base.errors import ConfigError, OutputError, require
 from deid.base.keys import Key
 from deid.cli import EXIT_LEFT_OUT, Summary, argument, option, progress
 from deid.io.formats import CollectionFormat, Format, ReadingOptions
@@ -169,8 +169,7 @@ class NotesRun:
 
         said, resume = self.told.context.params, self.resume
         if self.found.single if single is None else single:
-            if resume:
-                raise ConfigError("--resume is for folders", "the result of one file is there whole, or run anew")
+            require(not resume, "--resume is for folders", "the result of one file is there whole, or run anew")
             return None
         if resume and said.get("edits") is not None:
             raise ConfigError(

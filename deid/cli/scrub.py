@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.keys import WorkOptions
 from deid.cli import Summary, argument, command, option, place_of
 from deid.cli.notes import AgainOptions, NotesRun
@@ -56,8 +56,7 @@ def scrub(
     target = into.place(target)
     if target is None and not into.preview:
         raise ConfigError("OUT is missing", "name a new file or folder, or look first with --preview")
-    if into.note_nlp and not reading.omop:
-        raise ConfigError("--note-nlp is for tables of the OMOP CDM", "add --omop")
+    require(not into.note_nlp or reading.omop, "--note-nlp is for tables of the OMOP CDM", "add --omop")
     run = NotesRun(told, source, reading, again)
     if isinstance(target, Path) and run.rows is None:
         run.into(target)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from deid.base.audit import login
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.keys import load_key
 from deid.cli import EXIT_FAILED, KeyOptions, Summary, argument, command, option, store_of
 from deid.joint.options import PersonPlaces
@@ -97,8 +97,7 @@ def reidentify(
             raise ConfigError("the file of --lines cannot be read", "give a text file in UTF-8") from None
         parts = [line.partition("\t") for line in text.splitlines() if line.strip()]
         wanted += [(surrogate, own or scope) for surrogate, _, own in parts]
-    if not wanted:
-        raise ConfigError("nothing to look up", "give surrogates, or a file with --lines")
+    require(wanted, "nothing to look up", "give surrogates, or a file with --lines")
     missing = 0
     with said.open(place) as vault:
         for surrogate, within in wanted:

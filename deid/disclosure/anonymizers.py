@@ -6,7 +6,7 @@ import inspect
 from dataclasses import dataclass, field
 from typing import Any
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.nearest import nearest
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.methods import MethodOptions
@@ -129,8 +129,7 @@ class Anonymizer:
         ConfigError
             When nothing was fitted yet, or too many rows would be suppressed.
         """
-        if not hasattr(self, "scheme_"):
-            raise ConfigError("nothing was fitted yet", "call fit first")
+        require(hasattr(self, "scheme_"), "nothing was fitted yet", "call fit first")
         return apply_scheme(self.scheme_, data, self._asked(), MethodOptions(self.suppression or 1.0))
 
     def fit_transform(self, data: Microdata, y: object = None) -> Release:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import InputError, require
 from deid.base.late import pd
 from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata, check_columns
 
@@ -140,8 +140,7 @@ def equivalence_classes(release: Microdata, columns: Sequence[str] | None = None
     """
     names = tuple(release.quasi_identifiers if columns is None else columns)
     check_columns(release.frame, names)
-    if not names:
-        raise ConfigError("the table has no quasi-identifier", "name the columns by which persons can be recognized")
+    require(names, "the table has no quasi-identifier", "name the columns by which persons can be recognized")
     known = _known.setdefault(release, {})
     if names not in known:
         known[names] = _classes(release, names)

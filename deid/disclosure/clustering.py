@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deid.base.arrays import BoolArray, FloatArray, IndexArray
-from deid.base.errors import ConfigError
+from deid.base.errors import require
 from deid.disclosure.constraints import Constraint, KAnonymity, require_feasible, smallest_group
 from deid.disclosure.encoding import CodedColumn, CodedTable, Ints
 from deid.disclosure.groups import Groups
@@ -84,8 +84,7 @@ class _Work:
 
     @classmethod
     def of(cls, table: CodedTable, constraint: Constraint) -> _Work:
-        if table.weights is not None:
-            raise ConfigError("clustering needs one row a record", "do not collapse equal rows")
+        require(table.weights is None, "clustering needs one row a record", "do not collapse equal rows")
         require_feasible(table, constraint)
         return cls(table, constraint, BoxLoss(table.columns), smallest_group(constraint))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deid.base.errors import ConfigError
+from deid.base.errors import require
 from deid.disclosure.cells import overlap_table
 from deid.disclosure.classes import EquivalenceClasses, ValueCounts, equivalence_classes, group_rows, value_counts
 from deid.disclosure.consistency import compare_columns, matches
@@ -71,8 +71,7 @@ def composition_attack(
         When a column is missing, or the releases share no quasi-identifier.
     """
     shared = tuple(name for name in release.quasi_identifiers if name in other.quasi_identifiers)
-    if not shared:
-        raise ConfigError("the releases have no quasi-identifier in common", "name the columns that both have")
+    require(shared, "the releases have no quasi-identifier in common", "name the columns that both have")
     sides = (value_counts(release, sensitive), value_counts(other, sensitive))
     kinds = {release.kind(sensitive), other.kind(sensitive)}
     kind = kinds.pop() if len(kinds) == 1 else "nominal"

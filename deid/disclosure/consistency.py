@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deid.base.errors import ConfigError, InputError, require
+from deid.base.errors import InputError, require
 from deid.disclosure.cells import cover_table
 from deid.disclosure.classes import EquivalenceClasses, Verdict, equivalence_classes, group_rows
 from deid.disclosure.privacy import least
@@ -106,8 +106,7 @@ def consistent_records(release: Microdata, records: Microdata) -> Consistency:
     names = release.quasi_identifiers
     check_columns(records.frame, names)
     classes = equivalence_classes(release)
-    if not len(classes):
-        raise ConfigError("the release has no class", "name a table with rows")
+    require(len(classes), "the release has no class", "name a table with rows")
     theirs = [records.codes(name) for name in names]
     of_record, count = group_rows([(column.codes, len(column.values)) for column in theirs])
     first = np.unique(of_record, return_index=True)[1]

@@ -57,7 +57,7 @@ def assess_on_disk(
     require(schema.person is None, "rows of one person cannot be told in a table on disk", "leave out --person")
     qi = [name for name, column in schema.columns.items() if column.role == "quasi-identifier"]
     sensitive = [name for name, column in schema.columns.items() if column.role == "sensitive"]
-    require(bool(qi), "the table has no quasi-identifier", "name the columns that identify together")
+    require(qi, "the table has no quasi-identifier", "name the columns that identify together")
     with open_disk_table(source, memory, folder, table=table) as found:
         check_named(found.names, [*qi, *sensitive])
         return levels_of(found, qi, sensitive, asked)
@@ -93,8 +93,7 @@ def levels_of(table: DiskTable, qi: Sequence[str], sensitive: Sequence[str], ask
     names = ", ".join(f"q{at}" for at in range(len(qi)))
     k = table.ask(f"SELECT min(n) FROM (SELECT {keys}, count(*) AS n FROM source GROUP BY ALL)")[0][0]
     findings = [Finding("k-anonymity", "", asked.k, _least(k, asked.k))]
-    if asked.about_values and not sensitive:
-        raise ConfigError("no column is sensitive", "name the ones to protect with --sensitive")
+    require(not asked.about_values or sensitive, "no column is sensitive", "name the ones to protect with --sensitive")
     for name in sensitive:
         _keep_meanings(table, shown(name))
         table.ask(

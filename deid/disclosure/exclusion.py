@@ -110,8 +110,7 @@ def mine_exclusions(original: Microdata, column: str, *, expected: float = 5.0) 
     sensitive = original.meanings(column)
     size, codes = len(sensitive.values), np.asarray(sensitive.codes)
     known = codes != NA_CODE
-    if not known.any():
-        raise ConfigError("the sensitive column is empty", "name another one with --sensitive")
+    require(known.any(), "the sensitive column is empty", "name another one with --sensitive")
     share = np.bincount(codes[known], minlength=size) / known.sum()
     ruled_out = np.zeros((len(original), size), dtype=bool)
     rules = 0
@@ -194,7 +193,7 @@ def with_profiles(data: Microdata, coded: CodedTable, left: int) -> tuple[CodedT
     """
     require(left >= 1, "at least one value is left", "for example: --rules-left 2")
     require(data.person is None, "rules are mined where every row is a person", "leave out --person, or --rules-left")
-    require(bool(data.sensitive), "no column is sensitive", "name the ones to protect with --sensitive")
+    require(data.sensitive, "no column is sensitive", "name the ones to protect with --sensitive")
     more, kept = dict(coded.sensitive), []
     for column in data.sensitive:
         found = mine_exclusions(data, column)

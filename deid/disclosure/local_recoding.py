@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from deid.base.arrays import BoolArray, FloatArray, IndexArray
 from deid.base.compiled import keep_arrays
-from deid.base.errors import ConfigError
+from deid.base.errors import require
 from deid.base.pool import Pool
 from deid.disclosure.complementing import MAX_GROUPS, join_complements
 from deid.disclosure.constraints import (
@@ -79,8 +79,7 @@ def local_recoding(
     ConfigError
         When not even the whole table satisfies the constraint.
     """
-    if table.weights is not None:
-        raise ConfigError("local recoding needs one row a record", "do not collapse equal rows")
+    require(table.weights is None, "local recoding needs one row a record", "do not collapse equal rows")
     require_feasible(table, constraint)
     if len(table) <= _ROWS_FOR_ALL:
         return _search(_Splitter(table, constraint), rounds, seed)

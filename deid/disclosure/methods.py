@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from deid.base.arrays import BoolArray, IndexArray
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.nearest import nearest
 from deid.base.options import option
 from deid.disclosure.clustering import bottom_up, hybrid, top_down
@@ -57,10 +57,8 @@ class MethodOptions:
             raise ConfigError(f"a share of {self.suppression:g} to suppress", "give a number from 0 to 1, such as 0.05")
         if self.rounds is not None and self.rounds < 0:
             raise ConfigError("rounds below 0", "0 is the least")
-        if self.seed < 0:
-            raise ConfigError("a seed below 0", "0 is the least")
-        if self.jobs < 0:
-            raise ConfigError("the number of jobs must be at least 1", "such as --jobs 2; 0 for one a core")
+        require(self.seed >= 0, "a seed below 0", "0 is the least")
+        require(self.jobs >= 0, "the number of jobs must be at least 1", "such as --jobs 2; 0 for one a core")
 
 
 @dataclass(frozen=True)

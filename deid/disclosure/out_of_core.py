@@ -151,8 +151,7 @@ def anonymize_on_disk(
         wanted = [name for name in found.names if roles[name] in ("quasi-identifier", "sensitive")]
         domains = _Domains.of(found, wanted, schema, folder)
         data = domains.data
-        if not data.quasi_identifiers:
-            raise ConfigError("the table has no quasi-identifier", "name the columns that identify together")
+        require(data.quasi_identifiers, "the table has no quasi-identifier", "name the columns that identify together")
         constraint = constraint_of(data, asked)
         cells = _Cells(found, domains, constraint, [_alone(data, asked, name) for name in data.sensitive or ("",)])
         cells.count()

@@ -95,7 +95,7 @@ class PerturbOptions:
                 raise ConfigError(f"--{step} {name}: {len(values)} numbers behind =", "see deid perturb --help")
             require(name not in found, f"column {name!r} is named twice", "one step a column")
             found[name] = step, values
-        require(bool(found), "nothing is asked for", "for example: --round age=5 --swap zip=0.2")
+        require(found, "nothing is asked for", "for example: --round age=5 --swap zip=0.2")
         if self.microaggregate and self.k is None:
             raise ConfigError("--microaggregate needs the size of its groups", "for example: --k 5")
         require(self.k is None or self.k > 1, f"groups of {self.k} rows", "at least 2; for example: --k 5")

@@ -24,7 +24,7 @@ from typing import Literal
 import numpy as np
 
 from deid.base.arrays import BoolArray, FloatArray, IndexArray
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import InputError, require
 from deid.base.late import pd
 from deid.disclosure.constraints import All, Constraint
 from deid.disclosure.encoding import CodedColumn, CodedTable, boxes, class_ids, encode
@@ -62,8 +62,7 @@ def joined(data: Microdata, population: Microdata) -> tuple[Microdata, CodedTabl
     """
     names = data.quasi_identifiers
     check_columns(population.frame, names)
-    if population.person is not None:
-        raise ConfigError("a population has one row a person", "leave out its person column")
+    require(population.person is None, "a population has one row a person", "leave out its person column")
     if len(population) < len(data) and data.person is None:
         raise InputError(
             f"{len(data)} rows, and {len(population)} members of the population", "the table must be a part of it"

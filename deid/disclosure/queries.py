@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError, require
 from deid.disclosure.cells import Domain, cover_table
 from deid.disclosure.classes import equivalence_classes
 from deid.table.microdata import SUPPRESSED, Codes, Microdata, check_columns, has_open_ends
@@ -251,8 +251,7 @@ def average_relative_error(
             estimate = estimate * columns[name].share(condition)
         if found := int(actual.sum()):
             errors[number] = abs(found - float(estimate.sum())) / found
-    if np.isnan(errors).all():
-        raise ConfigError("no query has an answer in the original", "ask wider queries")
+    require(not np.isnan(errors).all(), "no query has an answer in the original", "ask wider queries")
     return float(np.nanmean(errors)), errors
 
 
@@ -291,8 +290,7 @@ def query_precision(
         raise InputError("the tables have different rows", "give both with the same rows in the same order")
     original, release = closed_ends(original, release)
     domain, coded = Domain.of(original, column), release.codes(column)
-    if np.isnan(domain.low):
-        raise ConfigError(f"column {column!r} is not numeric", "ask about a column of numbers or dates")
+    require(not np.isnan(domain.low), f"column {column!r} is not numeric", "ask about a column of numbers or dates")
     true = original.numbers(column)
     bounds = np.array([*(domain.interval(text) for text in coded.values), (np.nan, np.nan)])
     low, high = bounds[coded.codes].T

@@ -224,8 +224,7 @@ def constraint_of(data: Microdata, asked: Requirements) -> Constraint:
 
 
 def _all(parts: list[Constraint]) -> Constraint:
-    if not parts:
-        raise ConfigError("nothing is asked for", "for example k = 5")
+    require(parts, "nothing is asked for", "for example k = 5")
     return parts[0] if len(parts) == 1 else All(tuple(parts))
 
 
@@ -305,8 +304,7 @@ def anonymize(
         )
     if population is not None:
         return _with_population(data, asked, method, options, population, prefixes)
-    if compared:
-        raise ConfigError("k-map, delta-presence and same-disease need a population table", "name it with --population")
+    require(not compared, "k-map, delta-presence and same-disease need a population table", "name it with --population")
     guards = _guards(data, asked, method)
     if guards:
         method = _FROM_THE_TOP[-1]
@@ -336,8 +334,7 @@ def anonymize(
     if found.overlapping:  # the guarantee of (k,k)-anonymity is not that of k-anonymity
         asked = Requirements(kk=asked.k)
     kept = np.arange(len(data)) if found.suppressed is None else np.flatnonzero(~found.suppressed)
-    if not len(kept):
-        raise ConfigError("every row would be suppressed", "ask for less, or use the method local")
+    require(len(kept), "every row would be suppressed", "ask for less, or use the method local")
     frame = publish(data, coded, found.classes, found.suppressed, regions=found.regions)
     published = frame.iloc[kept] if len(kept) < len(frame) else frame
     told: dict[str, Any] = {"levels": found.levels, "overlapping": found.overlapping, "seconds": seconds}
@@ -351,8 +348,7 @@ def _guards(data: Microdata, asked: Requirements, method: str) -> list[tuple[Gua
     require(method in _FROM_THE_TOP, f"the method {method} does not search for guards", "use the method mondrian")
     if data.person is not None:
         raise ConfigError("guards are searched for where every row is a person", "check them with deid privacy instead")
-    if not data.sensitive:
-        raise ConfigError("no column is sensitive", "name the ones to protect with --sensitive")
+    require(data.sensitive, "no column is sensitive", "name the ones to protect with --sensitive")
     name, breach = asked.guard
     guards = guards_of(data, name)
     found = []
@@ -389,8 +385,7 @@ def _with_population(
         )
     if method == "local" and asked.presence is not None:
         raise ConfigError("the groups of local recoding overlap, which presence does not bear", "use --method mondrian")
-    if asked.guard is not None:
-        raise ConfigError("guards go with no population", "ask for one of the two")
+    require(asked.guard is None, "guards go with no population", "ask for one of the two")
     parts: list[Constraint] = [] if asked.k_map is None else [KMap(asked.k_map)]
     parts += [] if asked.presence is None else [Presence(*asked.presence)]
     parts += map(OfRows, _of_rows(data, asked))
@@ -400,8 +395,7 @@ def _with_population(
     elif method == "auto" and asked.presence is None and len(data) + len(population) <= _LOCAL_WITH_POPULATION:
         searches = ("local", "mondrian")
     frame, rows, found = recode_with_population(data, population, _all(parts), searches, options.suppression)
-    if not len(rows):
-        raise ConfigError("every row would be suppressed", "ask for less, or use the method mondrian")
+    require(len(rows), "every row would be suppressed", "ask for less, or use the method mondrian")
     seconds = time.process_time() - start
     return finish(data, frame, rows, found, asked, options, population=population, seconds=seconds)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deid.base.arrays import FloatArray, IndexArray
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import InputError, require
 from deid.base.late import pd
 from deid.disclosure.cells import format_dates, format_interval, format_set
 from deid.disclosure.risk import PopulationRisk, population_risk
@@ -86,8 +86,7 @@ def recode_same_disease(
     names = data.quasi_identifiers
     check_columns(population.frame, names)
     check_columns(data.frame, prefixes)
-    if len(data) < least:
-        raise ConfigError(f"{len(data)} records cannot fill a cell of {least}", "ask for smaller cells")
+    require(len(data) >= least, f"{len(data)} records cannot fill a cell of {least}", "ask for smaller cells")
     for name in names:
         if data.frame[name].isna().any():
             raise InputError("a missing quasi-identifier", "fill it in, or remove the row", f"column {name!r}")

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from deid.base.errors import ConfigError, DeidError, InputError
+from deid.base.errors import ConfigError, DeidError, InputError, require
 from deid.base.files import read_toml
 from deid.base.late import pd
 from deid.base.nearest import nearest
@@ -91,8 +91,7 @@ class Schema:
         said: dict[str, Column] = {}
         for role, names in columns.items():
             for name in names:
-                if name in said:
-                    raise ConfigError(f"column {name!r} has two roles", "name it once")
+                require(name not in said, f"column {name!r} has two roles", "name it once")
                 said[name] = Column(role.replace("_", "-"))
         return cls(said, person, each_row_a_person, persons_as_given)
 

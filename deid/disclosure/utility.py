@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import InputError, require
 from deid.disclosure.cells import Domain
 from deid.disclosure.classes import EquivalenceClasses, equivalence_classes, suppressed_rows
 from deid.table.microdata import Microdata, check_columns
@@ -39,8 +39,7 @@ def average_class_size(rows: int, classes: int, k: int) -> float:
     ConfigError
         When there is no class, or k is below 1.
     """
-    if not classes or k < 1:
-        raise ConfigError("no class, or k below 1", "C_AVG compares kept classes with the k that was asked for")
+    require(classes and k >= 1, "no class, or k below 1", "C_AVG compares kept classes with the k that was asked for")
     return rows / (classes * k)
 
 

@@ -239,8 +239,7 @@ def quantile_candidates(low: float, high: float, *, whole: bool) -> FloatArray:
     if whole and high - low < _MOST_CANDIDATES:
         return np.arange(math.ceil(low), math.floor(high) + 1, dtype=float)
     candidates = np.linspace(low, high, _CANDIDATES + 1)
-    if not (np.diff(candidates) > 0).all():
-        raise ConfigError("bounds are too near to one another", "give wider bounds")
+    require((np.diff(candidates) > 0).all(), "bounds are too near to one another", "give wider bounds")
     return candidates
 
 

@@ -177,8 +177,7 @@ class Ledger:
                         "there is a budget of this name already; a budget is never set up twice",
                         "see it with: deid budget show; a budget for another table needs another file or --budget NAME",
                     )
-                if not row["total"]:
-                    raise ConfigError("epsilon is too small for this delta", "give more epsilon")
+                require(row["total"], "epsilon is too small for this delta", "give more epsilon")
                 connection.execute(_BUDGET.insert(), row)
                 if delta:
                     connection.execute(_PIN.insert(), {"budget": budget, "name": "delta", "value": repr(float(delta))})
@@ -438,8 +437,7 @@ class Ledger:
         with self._store.writing() as connection:
             self._account(connection, lock=True)
             row = self._find(connection, request)
-            if row is None:
-                raise ConfigError("this request was never charged", "charge it first")
+            require(row is not None, "this request was never charged", "charge it first")
             if row["answer"] is not None:
                 return str(row["answer"])
             where = sql.and_(_CHARGE.c.budget == self._budget, _CHARGE.c.request == request)

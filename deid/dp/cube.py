@@ -96,8 +96,7 @@ def plan_cube(
         When the parts do not fit together, nothing ensures the bound, or the cube is too large for the method.
     """
     names = [dimension.name for dimension in dimensions]
-    if not names:
-        raise ConfigError("a cube needs a dimension", "name columns: --dims age,sex")
+    require(names, "a cube needs a dimension", "name columns: --dims age,sex")
     require(len(set(names)) >= len(names), "a dimension is named twice", "name each once")
     settled = vars(Terms.checked(unit, **terms))
     named = []

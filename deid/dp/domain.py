@@ -125,8 +125,7 @@ class Dimension:
     declaration: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        if not self.labels:
-            raise ConfigError(f"the domain of {self.name!r} has no values", TO_DECLARE)
+        require(self.labels, f"the domain of {self.name!r} has no values", TO_DECLARE)
         if len(set(self.labels)) < len(self.labels):
             raise ConfigError(f"the domain of {self.name!r} has a value twice", "write every value once")
         try:
@@ -287,8 +286,7 @@ def declare(name: str, declaration: Mapping[str, Any], column: pd.Series | None 
     forms = [form for form in _DECLARATIONS if form in declaration]
     if forms == ["values", "from_data"]:  # a release keeps what was read, beside where it came from
         forms = ["from_data"]
-    if len(forms) != 1:
-        raise ConfigError(f"the column {name!r} has no declared domain", TO_DECLARE)
+    require(len(forms) == 1, f"the column {name!r} has no declared domain", TO_DECLARE)
     form = forms[0]
     unknown = set(declaration) - {form} - _OPTIONS[form]
     if unknown:
@@ -405,8 +403,7 @@ def _tree(name: str, declaration: Mapping[str, Any], _: object) -> Dimension:
     within = declaration.get("within")
     if not isinstance(within, list) or not within or not all(isinstance(own, str) and own for own in within):
         raise ConfigError(f"the domain of {name!r} does not say what its outer cells are", 'write within = ["state"]')
-    if len({name, *within}) <= len(within):
-        raise ConfigError(f"two levels of {name!r} have one name", "name each differently")
+    require(len({name, *within}) > len(within), f"two levels of {name!r} have one name", "name each differently")
     paths = _paths(declaration["tree"])
     if any(len(path) != len(within) + 1 for path in paths):
         raise ConfigError(
@@ -562,8 +559,7 @@ def count_cells(codes: Sequence[IntArray], shape: Sequence[int], weights: IntArr
         When there is no dimension, or the table has too many cells to be held.
     """
     size = math.prod(shape)
-    if not shape:
-        raise ConfigError("a table of counts needs a dimension", "name at least one column")
+    require(shape, "a table of counts needs a dimension", "name at least one column")
     require(size <= 50 * _MAX_CELLS, f"{size} cells are too many to hold", "take fewer dimensions, or wider cells")
     flat = np.ravel_multi_index([np.asarray(code) for code in codes], tuple(shape))
     return np.bincount(flat, weights, minlength=size).reshape(tuple(shape)).astype(np.int64)

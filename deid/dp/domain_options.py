@@ -398,8 +398,7 @@ class SequenceOptions(DomainOptions):
 
     def _names(self) -> list[str]:
         names = column_names(self.events or "")
-        if len(names) != 3:
-            raise ConfigError("events have three columns", "for example: --events patient,visit,level")
+        require(len(names) == 3, "events have three columns", "for example: --events patient,visit,level")
         return names
 
     def _events(self, read: Any) -> Events:

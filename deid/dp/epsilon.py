@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 
 NANO = 10**9
 """Nano-epsilons in one epsilon."""
@@ -32,8 +32,7 @@ def to_nano(epsilon: float | str, *, up: bool = True) -> int:
     if exact <= 0 or exact > 2**62:
         raise ConfigError("epsilon must be positive", "write a number such as 0.5")
     nanos = math.ceil(exact) if up else math.floor(exact)
-    if nanos == 0:
-        raise ConfigError("epsilon is smaller than a nano-epsilon", "write a number such as 0.5")
+    require(nanos != 0, "epsilon is smaller than a nano-epsilon", "write a number such as 0.5")
     return nanos
 
 

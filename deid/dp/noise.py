@@ -238,8 +238,7 @@ class OpenDPNoise:
         """Return an index near the greatest score; see `Noise`, also for errors."""
         scale = laplace_scale(2 * sensitivity, epsilon)
         values = np.asarray(scores, np.float64).ravel()
-        if not values.size:
-            raise ConfigError("there is nothing to choose from", "give at least one candidate")
+        require(values.size, "there is nothing to choose from", "give at least one candidate")
         measurement = _noisy_max(scale)
         if not measurement.map(float(sensitivity)) <= epsilon:
             raise DeidError("the noise library did not confirm the privacy loss", "report this; nothing was released")
@@ -320,7 +319,6 @@ class SeededNoise:
     def choose(self, scores: npt.ArrayLike, sensitivity: float, epsilon: float) -> int:
         """Return an index near the greatest score; see `Noise`, also for errors."""
         values = np.asarray(scores, np.float64).ravel()
-        if not values.size:
-            raise ConfigError("there is nothing to choose from", "give at least one candidate")
+        require(values.size, "there is nothing to choose from", "give at least one candidate")
         noise = self._generator.exponential(laplace_scale(2 * sensitivity, epsilon), values.size)
         return int(np.argmax(values + noise))

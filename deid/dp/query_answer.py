@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from deid.base.errors import ConfigError
+from deid.base.errors import require
 from deid.base.late import pd
 from deid.dp.release_files import NOT_PRIVATE
 
@@ -54,8 +54,7 @@ class QueryAnswer:
     delta: float = 0.0
 
     def _one(self) -> Mapping[str, Any]:
-        if len(self.rows) != 1:
-            raise ConfigError("the answer has several rows", "use to_frame()")
+        require(len(self.rows) == 1, "the answer has several rows", "use to_frame()")
         return self.rows[0]
 
     @property

@@ -160,7 +160,7 @@ class SequenceRelease(ReleaseFacts):
         ConfigError
             When there is no such level, or no sequences of this length.
         """
-        require(bool(levels), "no level is named", "for example: --ever 3")
+        require(levels, "no level is named", "for example: --ever 3")
         periods = self.model.height if length is None else length
         end = END in self.labels
         pattern = ever({self._code(label) for label in levels}, len(self.labels), ends=end)

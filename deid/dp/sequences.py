@@ -189,8 +189,7 @@ def plan_sequences(
         raise ConfigError("periods are missing or named twice", "name each once, in order: --periods q1,q2,q3")
     if len(dimension.columns) > 1:
         raise ConfigError("levels of a period stand in one column", "leave out paired from the declaration")
-    if END in dimension.labels:
-        raise ConfigError(f"a level may not be called {END}", "name it differently")
+    require(END not in dimension.labels, f"a level may not be called {END}", "name it differently")
     require(method in METHODS, "unknown method", f"use one of {', '.join(METHODS)}")
     if not 0 <= threshold < 1000:
         raise ConfigError("a threshold is a number of standard deviations, 0 or more", "for example: --grow-from 2")

@@ -152,8 +152,7 @@ def _without(
     bad = _forbidden(codes, never)
     if not bad.any():
         return codes
-    if bad.all():
-        raise ConfigError("the rows that can never be are all that the release shows", "look at --never")
+    require(not bad.all(), "the rows that can never be are all that the release shows", "look at --never")
     instead = generator.choice(np.flatnonzero(~bad), int(bad.sum()))
     for own in codes.values():
         own[bad] = own[instead]

@@ -49,8 +49,7 @@ class PrivacyUnit:
         require(self.relation in RELATIONS, "unknown neighbouring relation", f"use one of {', '.join(RELATIONS)}")
         require(self.max_rows <= _MOST_ROWS, "a bound of more rows than any table has", f"at most {_MOST_ROWS:,}")
         require(self.max_rows >= 1, "a unit stands behind at least one row", "give a bound of 1 or more")
-        if not self.name.strip():
-            raise ConfigError("the privacy unit has no name", "say what one unit is, such as patient")
+        require(self.name.strip(), "the privacy unit has no name", "say what one unit is, such as patient")
 
     @property
     def distance(self) -> int:
@@ -90,8 +89,7 @@ def check_bound(unit: PrivacyUnit, person: str | None, asserted: bool) -> str:
         When nothing ensures the bound, or both do.
     """
     if person is not None:
-        if asserted:
-            raise ConfigError("the bound is either enforced by a column or asserted", "leave out --assert-bound")
+        require(not asserted, "the bound is either enforced by a column or asserted", "leave out --assert-bound")
         return "enforced"
     if unit.name == "row" and unit.max_rows == 1:
         return "enforced"

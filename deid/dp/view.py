@@ -188,8 +188,7 @@ class TableView:
         ConfigError
             When there is such a column, the value cannot be read or is no number, or the bounds are not in order.
         """
-        if name in self._frame:
-            raise ConfigError(f"there is a column {name!r} already", "name the computed column differently")
+        require(name not in self._frame, f"there is a column {name!r} already", "name the computed column differently")
         parsed = parse_value(value)
         computed = evaluate_value(parsed, self._frame, self._columns)
         if computed.dtype == object or not low < high:
@@ -253,8 +252,7 @@ class TableView:
         ConfigError
             When no column says whose a row is, or there is no such value of a person.
         """
-        if self._person is None:
-            raise ConfigError("no column says whose a row is", "name the column: --person COLUMN")
+        require(self._person is not None, "no column says whose a row is", "name the column: --person COLUMN")
         require(how in PERSON_VALUES, "unknown value of a person", f"use one of {', '.join(PERSON_VALUES)}")
         numeric = {name for name, own in self._columns.items() if own.numeric}
         frame = self._frame.assign(

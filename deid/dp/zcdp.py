@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.dp.epsilon import NANO, to_nano
 
 _ORDERS = 1 + np.geomspace(1e-3, 1e7, 4001)
@@ -34,8 +34,7 @@ def check_delta(delta: float) -> float:
     ConfigError
         When it is not above 0 and below .1.
     """
-    if not 1e-30 <= delta < 0.1:
-        raise ConfigError("delta is a small probability, above 0 and below 0.1", "for example: --delta 1e-6")
+    require(1e-30 <= delta < 0.1, "delta is a small probability, above 0 and below 0.1", "for example: --delta 1e-6")
     return delta
 
 

@@ -147,7 +147,7 @@ def active_learning(setup: TrialSetup, options: QueueOptions, *, start: str | No
     """
     if len({d.id for d in setup.documents}) < len(setup.documents):
         raise ConfigError("two documents have the same id", "give each document an id of its own")
-    require(bool(setup.test), "there is no document to score", "name a test set")
+    require(setup.test, "there is no document to score", "name a test set")
     if start is not None:
         features, how = load_model(start).going_on(setup.options)
         setup = dataclasses.replace(setup, features=features, options=how)

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.reports import Section
 from deid.detection.dial import Dial
 from deid.detection.recognizers import LazyRecognizer
@@ -172,8 +172,7 @@ def calibrate(
     if not 0 < target < 1 or not 0 < confidence < 1:
         raise ConfigError("recall and confidence must lie between 0 and 1", "such as --recall 0.99 --confidence 0.95")
     dials = tuple(sorted(set(map(float, dials))))
-    if not dials or not all(map(math.isfinite, dials)):
-        raise ConfigError("the dials are no numbers", "such as --dials 0,1,2")
+    require(dials and all(map(math.isfinite, dials)), "the dials are no numbers", "such as --dials 0,1,2")
     failures: list[Failure] = []
     counts = list(kept(process(_Counting(recognizer, dials), documents, jobs), failures))
     table = np.array(counts).reshape(-1, len(dials), 4)

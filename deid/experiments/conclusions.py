@@ -354,8 +354,7 @@ def conclusions_outcome(pair: TablePair, said: StudyOptions) -> Outcome:
         When no column is a quasi-identifier, or a query cannot be read.
     """
     truth = pair.original
-    if not truth.quasi_identifiers:
-        raise ConfigError("no column is a quasi-identifier", "name the anonymized columns with --qi")
+    require(truth.quasi_identifiers, "no column is a quasi-identifier", "name the anonymized columns with --qi")
     groups = [(text, parse_cohort(truth, text)) for text in said.group]
     findings = compare_conclusions(pair, parse_cohort(truth, said.outcome), groups, level=said.significance)
     drawn = random_queries(truth, said.queries, seed=said.seed)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from deid.base.draws import draw
-from deid.base.errors import ConfigError, DuplicateError
+from deid.base.errors import ConfigError, DuplicateError, require
 from deid.base.safe_names import safe_name
 from deid.document import Document
 
@@ -41,8 +41,7 @@ def group_documents(
     """
     if field is None and pattern is None:
         return None
-    if field is not None and pattern is not None:
-        raise ConfigError("groups by a field and by a pattern at once", "give one of the two")
+    require(field is None or pattern is None, "groups by a field and by a pattern at once", "give one of the two")
     if field is not None:
         found = [str(value) if (value := d.metadata.get(field)) is not None else None for d in documents]
     else:

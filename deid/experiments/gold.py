@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deid.base.errors import ConfigError
+from deid.base.errors import require
 from deid.base.keys import WorkOptions
 from deid.base.options import again, argument, option
 from deid.detection.options import RecognizerOptions
@@ -54,6 +54,5 @@ class CalibrationOptions(GoldOptions):
         """
         from deid.pipeline.known_people import recognizer_of
 
-        if self.dial is not None:
-            raise ConfigError("every dial is set here", "leave out --dial; --dials says which are tried")
+        require(self.dial is None, "every dial is set here", "leave out --dial; --dials says which are tried")
         return recognizer_of(replace(self, dial="0"))

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from deid.base.arrays import BoolArray, FloatArray, IndexArray
-from deid.base.errors import ConfigError, require
+from deid.base.errors import require
 from deid.base.late import pd
 from deid.base.options import column_names, option, place_of
 from deid.base.plots import COLOURS, Figure, new_figure
@@ -164,8 +164,7 @@ class _Design:
             centre, spread = self.centres[name]
             line = (rows.numbers(name) - centre) / spread
             columns.append(np.nan_to_num(line)[:, None])
-        if not columns:
-            raise ConfigError("no column can predict", f"name columns with at most {_MOST_VALUES} values with --qi")
+        require(columns, "no column can predict", f"name columns with at most {_MOST_VALUES} values with --qi")
         return np.concatenate(columns, axis=1)
 
 

@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.reports import Section
 from deid.detection.recognizers import LazyRecognizer
 from deid.document import Document, Failure, kept
@@ -176,8 +176,7 @@ def measure_robustness(
     failures: list[Failure] = []
     counts = list(kept(process(_Counting(recognizer, names, seed), documents, jobs), failures))
     table = np.array(counts).reshape(-1, len(names), 3)
-    if not table[:, :, 0].any():
-        raise ConfigError("no document holds an annotation", "robustness is measured on annotated notes")
+    require(table[:, :, 0].any(), "no document holds an annotation", "robustness is measured on annotated notes")
     return Result(tuple(_row(table, i, name, seed) for i, name in enumerate(names)), len(table), tuple(failures))
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
-from deid.base.errors import ConfigError, ModelError, OutputError
+from deid.base.errors import ModelError, OutputError, require
 from deid.base.options import options_of, read_options
 from deid.base.private_folder import PrivateFolder
 from deid.base.resources import resource_folder
@@ -273,8 +273,7 @@ def create_deid(
     ConfigError
         When ``spans_key`` is empty, or the options contradict each other.
     """
-    if not spans_key:
-        raise ConfigError("spans_key is empty", "for example: phi")
+    require(spans_key, "spans_key is empty", "for example: phi")
     given = {option: value for option, value in locals().items() if option in _DEFAULTS and value is not None}
     if model is None and language is None and nlp.lang in languages():
         given["language"] = nlp.lang

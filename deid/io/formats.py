@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, ClassVar, Protocol
 
-from deid.base.errors import ConfigError, DeidError
+from deid.base.errors import DeidError, require
 from deid.base.options import option, size_of
 from deid.document import Document
 
@@ -81,8 +81,7 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse a limit that is none."""
-        if not self.timeout >= 0:
-            raise ConfigError("--timeout must not be below 0", "it is in seconds; 0 for any time")
+        require(self.timeout >= 0, "--timeout must not be below 0", "it is in seconds; 0 for any time")
 
 
 @dataclass(frozen=True)

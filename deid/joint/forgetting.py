@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from deid.annotation.project import Project
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError, require
 from deid.base.keys import Key
 from deid.document import Document
 from deid.extraction.view import IdentifierView, provenance_path
@@ -269,8 +269,7 @@ def forget(person: str, places: PersonPlaces, *, who: str, key: Key | None, vaul
     DeidError
         When one of the places cannot be read, or is damaged.
     """
-    if not person:
-        raise ConfigError("the person is missing", "give the patient's id")
+    require(person, "the person is missing", "give the patient's id")
     documents = read_patients(places.patients) if places.patients else {}
     releases = () if key is None else tuple((out, key) for out in places.release)
     for release in releases:  # before anything is removed

@@ -375,8 +375,7 @@ def turned_by(probability: float, bias: float) -> float:
 def _start_weights(
     start: Tagger, documents: Sequence[Document], features: FeatureSet, options: TrainingOptions
 ) -> Weights:
-    if options.algorithm != "sgd":
-        raise ConfigError("only stochastic gradient starts from a model", "train with the algorithm sgd")
+    require(options.algorithm == "sgd", "only stochastic gradient starts from a model", "train with the algorithm sgd")
     if features.spec() != start.decoder.features.spec():
         raise ConfigError("the features are not those of the model to start from", "leave the choice to that model")
     schemes = {options.scheme, start.description["options"]["scheme"]}

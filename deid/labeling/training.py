@@ -218,10 +218,8 @@ def prepare(
         taken.append(kept + first)
         if len(gold) > bounds[-1]:
             bounds.append(len(gold))
-    if not spans:
-        raise ConfigError("the corpus holds no annotated span", "name a corpus in an annotated format")
-    if not gold:
-        raise ConfigError("sampling left no token to train on", "use a wider window or a larger share of O tokens")
+    require(spans, "the corpus holds no annotated span", "name a corpus in an annotated format")
+    require(gold, "sampling left no token to train on", "use a wider window or a larger share of O tokens")
     stays = ~everything.lexical | (everything.documents >= options.min_documents)
     if start:
         stays |= np.fromiter((name in start.attributes for name in everything.attributes), dtype=bool, count=len(stays))

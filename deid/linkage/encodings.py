@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deid.base.arrays import FloatArray, IntArray
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError, require
 from deid.base.keys import Key
 from deid.base.late import pd
 from deid.base.options import option
@@ -56,8 +56,7 @@ def _weighted(text: str) -> tuple[str, int]:
     name, equals, number = text.rpartition("=")
     if not equals:
         return text, 10
-    if not name or not number.isdecimal():
-        raise ConfigError(f"{text!r} is not of the form COLUMN=N", "for example: last=12")
+    require(name and number.isdecimal(), f"{text!r} is not of the form COLUMN=N", "for example: last=12")
     return name, int(number)
 
 
@@ -99,8 +98,7 @@ class Encoding:
             raise ConfigError(f"a filter of {self.bits} bits", "a power of two from 64 to 65536, such as 1024")
         if not 0 <= self.fold <= 4 or self.bits >> self.fold < 64:
             raise ConfigError(f"{self.fold} folds of {self.bits} bits", "at least 64 bits must be left")
-        if not 1 <= self.q <= 5:
-            raise ConfigError(f"q-grams of {self.q} letters", "1 to 5; 2 is usual")
+        require(1 <= self.q <= 5, f"q-grams of {self.q} letters", "1 to 5; 2 is usual")
 
     @property
     def length(self) -> int:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import ConfigError, DeidError, FormatError
+from deid.base.errors import ConfigError, DeidError, FormatError, require
 from deid.base.keys import Key
 from deid.base.safe_names import safe_name
 from deid.manifest.content import Manifest, listed_files, listing_manifest, log_of, manifest_path, read_manifest
@@ -128,10 +128,7 @@ def check_manifests(
             else "there is no such output: check the path",
         )
     keys = frozenset(trusted) or frozenset(_own())
-    if not keys:
-        raise ConfigError(
-            "there is no public key to check with", "name the one that the site gave you: --public-key FILE"
-        )
+    require(keys, "there is no public key to check with", "name the one that the site gave you: --public-key FILE")
     manifests = []
     faults: list[Fault] = []
     for number, path in log:

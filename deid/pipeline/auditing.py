@@ -173,8 +173,7 @@ def draw_notes(source: Source, sample: int, *, by: str | None = None, seed: int 
         kind = _type_of(key, item, by)
         told += bool(kind)
         types[key] = kind or "(none)"
-    if not types:
-        raise ConfigError("there is no note that could be read", "name the output of deid scrub")
+    require(types, "there is no note that could be read", "name the output of deid scrub")
     if by not in (None, FOLDER) and not told:
         raise ConfigError("no note has the field of --strata", "name a field that the output has, or folder")
     common = {kind for kind, _ in sorted(Counter(types.values()).items(), key=lambda p: (-p[1], p[0]))[:_TYPES]}

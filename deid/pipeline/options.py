@@ -228,8 +228,7 @@ class TableTarget:
         ConfigError
             When two places are said, or a password stands on the command line.
         """
-        if self.output is not None and target is not None:
-            raise ConfigError("OUT and --output are two places", "leave out one of them")
+        require(self.output is None or target is None, "OUT and --output are two places", "leave out one of them")
         said = self.output or target
         if isinstance(said, str):
             from deid.base.store import refuse_password

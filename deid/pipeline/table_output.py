@@ -20,7 +20,7 @@ from typing import Any, Self, TypeVar
 
 import sqlalchemy as sql
 
-from deid.base.errors import ConfigError, DeidError, OutputError, StoreError
+from deid.base.errors import ConfigError, DeidError, OutputError, StoreError, require
 from deid.base.keys import Key
 from deid.base.store import open_store, sqlite_file
 from deid.document import Document, Failure
@@ -134,8 +134,7 @@ class TableOutput:
         file = sqlite_file(database)
         if file is not None and source.place is not None and file.resolve() == source.place.resolve():
             raise OutputError("the output lies in the file of the source", "name another file: it holds the originals")
-        if file is not None and self.schema:
-            raise ConfigError("a file of SQLite has no schemas", "name the table alone")
+        require(file is None or not self.schema, "a file of SQLite has no schemas", "name the table alone")
         self.file = file
         self.failures: list[Failure] = []
         """Rows that the database did not take, and those that an earlier run left out."""
@@ -249,8 +248,7 @@ class TableOutput:
                     "the output table exists already", "name a new one; nothing is ever overwritten", self.name
                 )
             if not there:
-                if resume:
-                    raise ConfigError("there is no interrupted run to go on with", "leave out --resume")
+                require(not resume, "there is no interrupted run to go on with", "leave out --resume")
                 self._metadata.create_all(connection)
                 first = {"options": self._digest, "rows": 0, "after": None, "written": 0}
                 sealed = {0: (self._seal(0, first), first)}

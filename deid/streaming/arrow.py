@@ -89,7 +89,7 @@ class _Batches(ABC):
 
     def __post_init__(self) -> None:
         require(REJECTED not in self.names, f"there is a column {REJECTED} already", "rename it")
-        require(bool(self.columns.id), "there is no column for the id", "name it: id, or --id-field")
+        require(self.columns.id, "there is no column for the id", "name it: id, or --id-field")
         for name in filter(None, self._named()):
             if name not in self.names:
                 raise ConfigError(f"there is no column {name!r}", nearest(name, self.names, "the table has"))
@@ -121,8 +121,7 @@ class _Batches(ABC):
         document = Document(str(identifier) if isinstance(identifier, str | int) else "", "")
         try:
             read = document_of(row, self.columns)
-            if not read.id:
-                raise ConfigError("the note has no id", "give every note one")
+            require(read.id, "the note has no id", "give every note one")
             if len(read.text) > self.max_document:
                 raise ConfigError(f"the note has more than {self.max_document:,} characters", "split it")
         except DeidError as error:

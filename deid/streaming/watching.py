@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deid.base.errors import ConfigError, DeidError, InputError, OutputError
+from deid.base.errors import ConfigError, DeidError, InputError, OutputError, require
 from deid.base.files import os_reason
 from deid.base.keys import Key
 from deid.base.safe_names import safe_name
@@ -58,8 +58,7 @@ class Folders:
         OutputError
             When a folder cannot be made.
         """
-        if not self.inbox.is_dir():
-            raise ConfigError("the inbox is no folder", "name a folder that exists")
+        require(self.inbox.is_dir(), "the inbox is no folder", "name a folder that exists")
         inbox, outbox = self.inbox.resolve(), self.outbox.resolve()
         if inbox == outbox or inbox in outbox.parents or outbox in inbox.parents:
             raise ConfigError("inbox and outbox lie in one another", "name two separate folders")

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deid.base.errors import ConfigError, OutputError
+from deid.base.errors import ConfigError, OutputError, require
 from deid.base.files import check_folder
 from deid.base.late import pd
 from deid.io.batches import open_table
@@ -52,8 +52,7 @@ def cell_batches(place: str, table: str | None, most: int | None = None) -> Gene
     """
     from deid.base.store import has_password
 
-    if has_password(place):
-        raise ConfigError("the URL holds a password", "leave it out; set PGPASSWORD or use ~/.pgpass")
+    require(not has_password(place), "the URL holds a password", "leave it out; set PGPASSWORD or use ~/.pgpass")
     database, named = split_place(place)
     found = open_table(database, table or named)
     loose = found.store.dialect == "sqlite"

@@ -16,7 +16,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import ConfigError, FormatError, InputError
+from deid.base.errors import ConfigError, FormatError, InputError, require
 from deid.base.files import os_reason
 from deid.base.late import pd
 from deid.base.nearest import nearest
@@ -305,8 +305,7 @@ def _from_csv(
     if b"\0" in head:
         raise FormatError("the file is not text", "name a CSV, Parquet or SQLite file", str(path))
     separator = separator or _separator(path, head, as_text)
-    if len(separator) != 1:
-        raise ConfigError("the separator is not one character", "for example , or ;")
+    require(len(separator) == 1, "the separator is not one character", "for example , or ;")
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
         header = next(csv.reader(stream, delimiter=separator), [])
     _check_names(header, str(path))

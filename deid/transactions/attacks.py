@@ -15,7 +15,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 
 from deid.base.arrays import IntArray
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.base.options import column_names, option
 from deid.table.table_files import read_table
@@ -218,8 +218,7 @@ def attack_codes(
     ConfigError
         When ``m`` or the number of draws is below 1.
     """
-    if m < 1 or draws < 1:
-        raise ConfigError("m and the number of draws are at least 1", "for example m = 2")
+    require(m >= 1 and draws >= 1, "m and the number of draws are at least 1", "for example m = 2")
     texts = original.transactions.texts()
     chosen = _some([row for row in map(texts.__getitem__, original.transactions.order()) if row], targets, seed)
     known: dict[tuple[str, ...], frozenset[str]] = {}  # persons of whom the same is known share it

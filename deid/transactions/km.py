@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from deid.base.arrays import IndexArray, IntArray
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.transactions.measures import certainty_penalty
 from deid.transactions.suppression import require_coded_records, require_records
 from deid.transactions.transactions import Transactions, from_rows, generalize
@@ -58,8 +58,7 @@ def apriori_cut(
         When k or m is below 1, or the records are too long for m.
     """
     require_records(data, k)
-    if m < 1 or k < 1:
-        raise ConfigError("k and m are at least 1", "for example k = 5, m = 2")
+    require(m >= 1 and k >= 1, "k and m are at least 1", "for example k = 5, m = 2")
     if below is None:
         require_coded_records(data, k)
     if sum(math.comb(int(n), min(m, int(n) // 2)) for n in data.lengths.tolist()) > MOST_SETS:

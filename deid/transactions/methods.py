@@ -255,8 +255,7 @@ def _cut(search: Callable[[Transactions, CodeTree, int, int], IntArray]) -> Call
 
 
 def _both(source: MethodInput, asked: Asked) -> Found:
-    if not source.cells:
-        raise ConfigError("no column is to be published beside the codes", "name the generalized ones with --qi")
+    require(source.cells, "no column is to be published beside the codes", "name the generalized ones with --qi")
     found = anonymize_both(source.cells, source.data, source.tree, asked.k, asked.m)
     return Found(found.published, cells=found.cells, told={"classes": found.classes, "merged": found.merged})
 
@@ -343,6 +342,5 @@ def find_method(name: str, asked: Asked) -> TransactionMethod:
     if asked.most_suppressed < 1 and "privacy" not in METHODS[name].needs:
         bounded = ", ".join(other for other, method in METHODS.items() if "privacy" in method.needs)
         raise ConfigError(f"the method {name} has no bound on suppression", f"only these have one: {bounded}")
-    if asked.k < 1 or asked.m < 1:
-        raise ConfigError("k and m are at least 1", "for example k = 5, m = 2")
+    require(asked.k >= 1 and asked.m >= 1, "k and m are at least 1", "for example k = 5, m = 2")
     return METHODS[name]

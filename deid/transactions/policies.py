@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.files import read_text
 from deid.base.safe_names import safe_name
 from deid.table.hierarchy import Hierarchy
@@ -83,8 +83,7 @@ def read_policy(path: Path, known: Sequence[str], what: str = "policy") -> dict[
         codes = listed_codes(rest if colon else line, known, f"{what}, line {number}")
         if codes:
             found[name.strip() if colon else f"line {number}"] = codes
-    if not found:
-        raise ConfigError(f"the {what} holds no constraint", "write one a line, such as: 296.00, 296.01")
+    require(found, f"the {what} holds no constraint", "write one a line, such as: 296.00, 296.01")
     return found
 
 

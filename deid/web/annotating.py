@@ -28,7 +28,7 @@ def annotate(project: Project, annotator: str, asked: PageOptions, learning: Loo
     """
     entries = project.entries(annotator)
     held = entries or project.items.all()
-    require(bool(held), "the project has no notes, and nothing to review", "name a folder or file of notes")
+    require(held, "the project has no notes, and nothing to review", "name a folder or file of notes")
     door = project.path.with_name(project.path.name + ".open.html")
     learner = Learner(project.path, annotator, learning)
     app = annotation_app(project, annotator, learner, learning)

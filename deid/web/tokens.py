@@ -135,7 +135,7 @@ class TokenFile:
                 hint = f"write: NAME ROLE sha256:HEX, roles are {', '.join(sorted(self.roles))}"
                 raise ConfigError("not a line of a token", hint, where, f"line {number}")
             found.append((parts["hash"], Caller(parts["name"], roles)))
-        require(bool(found), f"{where} has no token", "write a line for each: NAME ROLE sha256:HEX")
+        require(found, f"{where} has no token", "write a line for each: NAME ROLE sha256:HEX")
         return (about.st_ino, about.st_size, about.st_mtime_ns, about.st_mode), found
 
     def caller(self, head: Head) -> Caller | None:
