@@ -39,6 +39,8 @@ from __future__ import annotations
 
 import copy
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -150,6 +152,23 @@ def require(holds: object, what: str, hint: str) -> None:
     """
     if not holds:
         raise ConfigError(what, hint)
+
+
+@contextmanager
+def told_as(error: DeidError, *kinds: type[BaseException]) -> Iterator[None]:
+    """Raise an error of ours in place of one of other kinds: what these say can quote a document.
+
+    Parameters
+    ----------
+    error
+        What is raised instead.
+    kinds
+        Kinds of exceptions; others pass.
+    """
+    try:
+        yield
+    except kinds:
+        raise error from None
 
 
 class ModelError(DeidError):

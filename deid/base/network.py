@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from deid.base.errors import ConfigError, require
+from deid.base.errors import ConfigError, require, told_as
 from deid.base.files import open_to_others
 from deid.base.options import option
 
@@ -148,7 +148,5 @@ def tls_client(signers: Path) -> ssl.SSLContext:
 
 
 def _trust(context: ssl.SSLContext, signers: Path) -> None:
-    try:
+    with told_as(ConfigError("this file holds no certificates", "give them in PEM", str(signers)), OSError):
         context.load_verify_locations(signers)
-    except OSError:
-        raise ConfigError("this file holds no certificates", "give them in PEM", str(signers)) from None

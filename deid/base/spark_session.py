@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, told_as
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,13 +34,11 @@ def session(master: str | None = None, **config: str | int | bool) -> SparkSessi
     ConfigError
         When Spark is not installed, cannot start, or its configuration holds the key.
     """
-    try:
+    with told_as(
+        ConfigError("Spark is not installed", "pip install 'clinical-deid[spark]', and Java 17 or newer"), ImportError
+    ):
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
-    except ImportError:
-        raise ConfigError(
-            "Spark is not installed", "pip install 'clinical-deid[spark]', and Java 17 or newer"
-        ) from None
     place = master or os.environ.get("SPARK_MASTER") or os.environ.get("MASTER")
     builder = SparkSession.builder.appName("deid")
     if place:

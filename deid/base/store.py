@@ -21,7 +21,7 @@ from typing import Any
 import sqlalchemy as sql
 from sqlalchemy.engine import URL, make_url
 
-from deid.base.errors import ConfigError, InputError, StoreError
+from deid.base.errors import ConfigError, InputError, StoreError, told_as
 from deid.base.files import hold
 
 _WAIT_SECONDS = 60
@@ -210,12 +210,11 @@ def _postgresql(place: str) -> Store:
             f"databases of the kind {url.drivername!r} are not supported", "use postgresql:// or sqlite://"
         )
     shown = URL.create("postgresql", url.username, None, url.host, url.port, url.database).render_as_string()
-    try:
+    with told_as(
+        ConfigError("the driver for PostgreSQL is not installed", "run: pip install 'clinical-deid[postgresql]'"),
+        ImportError,
+    ):
         engine = sql.create_engine(url.set(drivername=driver), hide_parameters=True, pool_pre_ping=True)
-    except ImportError:
-        raise ConfigError(
-            "the driver for PostgreSQL is not installed", "run: pip install 'clinical-deid[postgresql]'"
-        ) from None
     sql.event.listen(engine, "connect", _prepare_postgresql)
     return Store(engine, shown)
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from deid.base.errors import ConfigError, InputError, OutputError
+from deid.base.errors import ConfigError, InputError, OutputError, told_as
 from deid.base.files import atomic_files
 from deid.cli import IN, KeyOptions, Summary, argument, command, option, place_of, print_sections
 from deid.cli.notes import ListOptions, NotesRun
@@ -145,10 +145,8 @@ def map_spans(
         raise ConfigError("--offsets says neither scrubbed nor original", "say whose offsets are wanted")
     moved = 0
     with ExitStack() as stack:
-        try:
+        with told_as(InputError("the file of spans cannot be read", "check path and rights", str(spans)), OSError):
             lines = stack.enter_context(spans.open("rb"))
-        except OSError:
-            raise InputError("the file of spans cannot be read", "check path and rights", str(spans)) from None
         named = output is not None and str(output) != "-"
         stream = stack.enter_context(atomic_files([output]))[0] if output and named else sys.stdout.buffer
         for line in kept(move_spans(lines, edits, back=offsets == "original", key=key.existing()), told.failures):

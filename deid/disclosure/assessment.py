@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, told_as
 from deid.base.options import option
 from deid.disclosure.classes import Verdict
 from deid.disclosure.closeness import t_closeness
@@ -33,10 +33,8 @@ def read_pair(text: str) -> tuple[float, float]:
     ConfigError
         When they are none.
     """
-    try:
+    with told_as(ConfigError(f"{text!r} is not two numbers", "put a comma between, for example: 10,2"), ValueError):
         first, second = (float(part) for part in text.split(","))
-    except ValueError:
-        raise ConfigError(f"{text!r} is not two numbers", "put a comma between, for example: 10,2") from None
     return first, second
 
 
@@ -56,10 +54,8 @@ def read_guard(text: str) -> PersonalGuard:
         When they are not.
     """
     name, _, breach = text.rpartition("=")
-    try:
+    with told_as(ConfigError("--guard is not of the form COLUMN=P", "for example: --guard guarding=0.5"), ValueError):
         return PersonalGuard(name, float(breach))
-    except ValueError:
-        raise ConfigError("--guard is not of the form COLUMN=P", "for example: --guard guarding=0.5") from None
 
 
 _MODELS, _TABLES, _CODES = "What must hold", "Against other tables", "Columns and codes together"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError, told_as
 from deid.base.nearest import nearest
 from deid.io.database_places import is_database
 from deid.table.microdata import NA_CODE
@@ -80,11 +80,9 @@ def open_disk_table(
     ConfigError, InputError
         When DuckDB is not there, the table cannot be read, or the memory does not suffice.
     """
-    try:
+    with told_as(ConfigError("DuckDB is not installed", "pip install 'clinical-deid[link]'"), ImportError):
         import duckdb
         import pyarrow.parquet
-    except ImportError:
-        raise ConfigError("DuckDB is not installed", "pip install 'clinical-deid[link]'") from None
     copy = folder / f"{name}.parquet"
     if is_database(source):
         try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deid.base.arrays import BoolArray, FloatArray
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, told_as
 from deid.disclosure.groups import Groups
 
 
@@ -21,10 +21,8 @@ def _numbers(groups: Groups, column: str) -> FloatArray:
     coded = groups.table.sensitive[column][0]
     if coded.numbers is not None:
         return coded.numbers
-    try:
+    with told_as(ConfigError(f"column {column!r} is not numeric", "this model needs numbers"), ValueError):
         return np.array([math.nan if value is None else float(value) for value in coded.values])
-    except ValueError:
-        raise ConfigError(f"column {column!r} is not numeric", "this model needs numbers") from None
 
 
 def _near(groups: Groups, column: str, low: FloatArray, high: FloatArray) -> FloatArray:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from deid.base.arrays import FloatArray, IndexArray
-from deid.base.errors import ConfigError, InputError, method_fault, require
+from deid.base.errors import ConfigError, InputError, method_fault, require, told_as
 from deid.base.keys import Key
 from deid.base.late import pd
 from deid.base.options import column_names, named_value, option
@@ -87,10 +87,8 @@ class PerturbOptions:
         ]
         said += [("microaggregate", name, "") for name in column_names(*self.microaggregate)]
         for step, name, written in said:
-            try:
+            with told_as(ConfigError(f"--{step} {name}: no number behind =", "for example: 0.2"), ValueError):
                 values = tuple(float(part) for part in written.split(",")) if written else ()
-            except ValueError:
-                raise ConfigError(f"--{step} {name}: no number behind =", "for example: 0.2") from None
             if len(values) != {"microaggregate": 0, "randomize": 2}.get(step, 1) or not np.isfinite(values).all():
                 raise ConfigError(f"--{step} {name}: {len(values)} numbers behind =", "see deid perturb --help")
             require(name not in found, f"column {name!r} is named twice", "one step a column")

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from deid.base.errors import ConfigError, require
+from deid.base.errors import ConfigError, require, told_as
 
 NANO = 10**9
 """Nano-epsilons in one epsilon."""
@@ -25,10 +25,8 @@ def to_nano(epsilon: float | str, *, up: bool = True) -> int:
     ConfigError
         When it is no positive finite number, or too small or too large to account for.
     """
-    try:
+    with told_as(ConfigError("epsilon is no number", "write a number such as 0.5"), ValueError, ZeroDivisionError):
         exact = Fraction(str(epsilon)) * NANO
-    except (ValueError, ZeroDivisionError):
-        raise ConfigError("epsilon is no number", "write a number such as 0.5") from None
     if exact <= 0 or exact > 2**62:
         raise ConfigError("epsilon must be positive", "write a number such as 0.5")
     nanos = math.ceil(exact) if up else math.floor(exact)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, told_as
 from deid.base.options import option
 from deid.dp.domain_options import DomainOptions
 from deid.experiments.outcome import RUNS
@@ -14,10 +14,8 @@ from deid.experiments.outcome import RUNS
 
 def _rate(text: str) -> tuple[str, float]:
     name, _, number = text.partition("=")
-    try:
+    with told_as(ConfigError(f"{text!r} is not of the form NAME=X", "for example: last-typo=0.1"), ValueError):
         return name.replace("-", "_"), float(number)
-    except ValueError:
-        raise ConfigError(f"{text!r} is not of the form NAME=X", "for example: last-typo=0.1") from None
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import ConfigError, DeidError, FormatError, StoreError
+from deid.base.errors import ConfigError, DeidError, FormatError, StoreError, told_as
 from deid.base.list_lines import list_line
 from deid.base.nearest import nearest
 from deid.base.safe_names import safe_name
@@ -261,10 +261,8 @@ class TableSource(Source):
             if name == self.plan.date:
                 fields[name] = text[:10]
                 day = day_of(text[:10])
-        try:
+        with told_as(FormatError("a cell is no valid text", "correct its encoding"), UnicodeEncodeError):
             data = f"{source}}}".encode()
-        except UnicodeEncodeError:
-            raise FormatError("a cell is no valid text", "correct its encoding") from None
         known = tuple(
             found for place in places if place.kind not in (TEXT, "DATE") for found in known_of(place.kind, place.text)
         )

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from deid.base.errors import ConfigError, DeidError, FormatError
+from deid.base.errors import ConfigError, DeidError, FormatError, told_as
 
 if TYPE_CHECKING:
     from pypdf import PageObject
@@ -44,10 +44,8 @@ def text(data: bytes, most: int = 64 << 20) -> str:
     ConfigError
         When pypdf is not installed.
     """
-    try:
+    with told_as(ConfigError("PDF files need pypdf", "pip install 'clinical-deid[documents]'"), ImportError):
         import pypdf
-    except ImportError:
-        raise ConfigError("PDF files need pypdf", "pip install 'clinical-deid[documents]'") from None
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # its warnings can quote the file
     try:
         reader = pypdf.PdfReader(BytesIO(data))

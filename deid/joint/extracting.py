@@ -16,7 +16,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, told_as
 from deid.base.late import pd
 from deid.base.spool import DiskMap, Spool
 from deid.detection import Recognizer
@@ -195,12 +195,11 @@ class _Reading:
 
     def _day(self, document: Document) -> datetime.date | None:
         value = document.metadata.get(self.date_field) if self.date_field else None
-        try:
+        with told_as(
+            ConfigError("the document's date is no ISO date", "write it as 2019-03-14, or leave out --date-field"),
+            ValueError,
+        ):
             return datetime.date.fromisoformat(str(value)) if value else None
-        except ValueError:
-            raise ConfigError(
-                "the document's date is no ISO date", "write it as 2019-03-14, or leave out --date-field"
-            ) from None
 
 
 def extract_files(

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from deid.base.errors import ModelError
+from deid.base.errors import ModelError, told_as
 from deid.features import FeatureSet
 from deid.labeling import rescoring
 from deid.labeling.crfsuite_file import parse_crfsuite
@@ -139,10 +139,8 @@ def read_rescorer(folder: Path, description: Mapping[str, Any]) -> Rescorer | No
     """
     if RESCORER not in description["files"]:
         return None
-    try:
+    with told_as(ModelError(f"{RESCORER} does not hold a rescorer", _RETRAIN, str(folder)), OSError, ValueError):
         return rescoring.read((folder / RESCORER).read_bytes())
-    except (OSError, ValueError):
-        raise ModelError(f"{RESCORER} does not hold a rescorer", _RETRAIN, str(folder)) from None
 
 
 def write_arrays(folder: Path, decoder: Decoder) -> None:

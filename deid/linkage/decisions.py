@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import FormatError, InputError
+from deid.base.errors import FormatError, InputError, told_as
 from deid.base.files import csv_separator, os_reason
 from deid.base.late import pd
 from deid.table.cell_text import text_list
@@ -131,12 +131,10 @@ def read_decisions(path: str | Path, tables: Sequence[pd.DataFrame], *, without:
         decision = (line["decision"] or "").strip()
         if decision not in (*ANSWERS, ""):
             raise FormatError("no decision", f"one of {', '.join(ANSWERS)}, or nothing", where, f"line {number}")
-        try:
+        with told_as(
+            FormatError("a row is no number", "leave row_a and row_b as they were", where, f"line {number}"), ValueError
+        ):
             a, b = sorted(int(line[name] or "") - 1 for name in ("row_a", "row_b"))
-        except ValueError:
-            raise FormatError(
-                "a row is no number", "leave row_a and row_b as they were", where, f"line {number}"
-            ) from None
         if not 0 <= a < b < total:
             raise FormatError("no two rows of the table", "name the table that was linked", where, f"line {number}")
         if decision in ("", "unsure"):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from deid.base.arrays import FloatArray
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError, told_as
 from deid.base.late import pd
 from deid.base.options import option
 from deid.linkage.blocking import (
@@ -109,10 +109,8 @@ class LinkOptions:
         ConfigError
             When one is of another form, or negative.
         """
-        try:
+        with told_as(ConfigError("--weight is not of the form COLUMN=X", "for example: --weight zip=0.5"), ValueError):
             found = {name: float(text) for name, text in _pairs(self.weight, "--weight", "COLUMN=X").items()}
-        except ValueError:
-            raise ConfigError("--weight is not of the form COLUMN=X", "for example: --weight zip=0.5") from None
         if not all(0 <= factor < math.inf for factor in found.values()):
             raise ConfigError("a weight is negative", "a factor of 1 changes nothing, 0 leaves the column out")
         return found

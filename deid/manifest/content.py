@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import FormatError
+from deid.base.errors import FormatError, told_as
 from deid.base.safe_names import safe_name
 
 FORMAT = "deid manifest 1"
@@ -153,8 +153,6 @@ def read_manifest(path: Path) -> Manifest:
     FormatError
         When it cannot be read, or is none.
     """
-    try:
+    with told_as(FormatError("the manifest cannot be read", "check the rights", safe_name(path.name)), OSError):
         data = path.read_bytes()
-    except OSError:
-        raise FormatError("the manifest cannot be read", "check the rights", safe_name(path.name)) from None
     return Manifest.from_bytes(data, safe_name(path.name))

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from deid.base.errors import DeidError, OutputError
+from deid.base.errors import DeidError, OutputError, told_as
 from deid.base.files import write_bytes
 from deid.base.keys import Key, load_key
 from deid.base.list_lines import read_list_line
@@ -340,10 +340,8 @@ def persons_linked(place: str, person: str | None) -> bool:
 def _end_of(log: Log) -> ChainEnd:
     if not log:
         return ChainEnd()
-    try:
+    with told_as(OutputError("the manifest before cannot be read", "check the rights"), OSError):
         first, last = (hashlib.sha256(path.read_bytes()).hexdigest() for _, path in (log[0], log[-1]))
-    except OSError:
-        raise OutputError("the manifest before cannot be read", "check the rights") from None
     return ChainEnd(log[-1][0], last, first)
 
 

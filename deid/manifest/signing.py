@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from deid.base.errors import ConfigError, OutputError
+from deid.base.errors import ConfigError, OutputError, told_as
 from deid.base.keys import Key, config_folder, load_key
 from deid.base.noted import note, noted
 
@@ -124,10 +124,8 @@ def replace_signing_key() -> tuple[SigningKey, Path]:
     old, _ = load_signing_key(create=False)
     place = signing_key_path()
     aside = place.with_name(f"{place.name}.{fingerprint_of(old.public).replace(' ', '')[:16]}")
-    try:
+    with told_as(OutputError("the signing key cannot be replaced", "check the rights of its folder"), OSError):
         place.rename(aside)
-    except OSError:
-        raise OutputError("the signing key cannot be replaced", "check the rights of its folder") from None
     return load_signing_key()[0], aside
 
 

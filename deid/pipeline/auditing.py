@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from deid.base.draws import draw
-from deid.base.errors import ConfigError, FormatError, require
+from deid.base.errors import ConfigError, FormatError, require, told_as
 from deid.base.files import csv_separator, read_text, write_bytes
 from deid.base.reports import Section
 from deid.document import Document
@@ -242,11 +242,9 @@ def _marks(text: str) -> dict[str, ReaderMark]:
     hint = "fill in the sheet that deid audit --sheet wrote, and keep its columns"
     csv.field_size_limit(1 << 30)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=csv_separator(text.partition("\n")[0]))
-    try:
+    with told_as(FormatError("this is no sheet of an audit", hint), ValueError, csv.Error):
         names = next(rows, [])
         places = [names.index(name) for name in ("note", "leaks", "words", "digest")]
-    except (ValueError, csv.Error):
-        raise FormatError("this is no sheet of an audit", hint) from None
     marks: dict[str, ReaderMark] = {}
     for number, row in enumerate(rows, 2):
         if not row:

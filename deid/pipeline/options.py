@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from deid.base.errors import ConfigError, require
+from deid.base.errors import ConfigError, require, told_as
 from deid.base.keys import Key, KeyOptions, load_key
 from deid.base.options import again, option, place_of, store_of
 from deid.detection.options import PeopleOptions, RecognizerOptions
@@ -35,10 +35,8 @@ def read_day(text: str) -> datetime.date:
     ConfigError
         When it is no date.
     """
-    try:
+    with told_as(ConfigError("--as-of is no date", "write it as YYYY-MM-DD"), ValueError):
         return datetime.date.fromisoformat(text)
-    except ValueError:
-        raise ConfigError("--as-of is no date", "write it as YYYY-MM-DD") from None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from deid.base.errors import ConfigError, OutputError
+from deid.base.errors import ConfigError, OutputError, told_as
 from deid.base.files import clear_leftovers, held_by_another, make_folder, output_error, write_bytes
 from deid.base.list_lines import read_list_line
 from deid.document import Document, Failure
@@ -44,10 +44,8 @@ def select_files(source: Source, path: Path) -> Source:
         When the list cannot be read, names nothing, or names what the source does not have.
     """
     hint = "give the list that --failed wrote, or paths of files in IN, one a line"
-    try:
+    with told_as(ConfigError("the list of files cannot be read", hint, str(path)), OSError):
         lines = path.read_bytes().decode("utf-8", "surrogateescape").split("\n")
-    except OSError:
-        raise ConfigError("the list of files cannot be read", hint, str(path)) from None
     names = {str(source.root / name): name for name in source.names}
     names |= {str((source.root / name).resolve()): name for name in source.names} | {n: n for n in source.names}
     wanted: dict[str, set[str] | None] = {}
@@ -105,12 +103,11 @@ class RunNote:
                 raise OutputError("another run has written into the output", "name a new folder")
             self._hold()
             return 0
-        try:
+        with told_as(
+            ConfigError("there is no interrupted run to go on with", "leave out --resume, and name a new folder"),
+            OSError,
+        ):
             before = (self.target / _NOTE).read_text().strip()
-        except OSError:
-            raise ConfigError(
-                "there is no interrupted run to go on with", "leave out --resume, and name a new folder"
-            ) from None
         if before != digest:
             raise ConfigError(
                 "the interrupted run had other options, another input, key or version",
@@ -142,10 +139,8 @@ class RunNote:
         OutputError
             When it cannot be removed.
         """
-        try:
+        with told_as(OutputError("the note of the run cannot be removed", f"remove {_NOTE} from the output"), OSError):
             (self.target / _NOTE).unlink(missing_ok=True)
-        except OSError:
-            raise OutputError("the note of the run cannot be removed", f"remove {_NOTE} from the output") from None
 
 
 def make_skip(

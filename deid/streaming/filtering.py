@@ -185,7 +185,6 @@ class _Run:
         self.crew = crew
         self.proof = proof
         self.shape = shape
-        self.mac = record_mac(key)
         self.key = key
         self.totals = totals
         self.stop = stop
@@ -325,10 +324,10 @@ class _Run:
             self._again.appendleft(stretch)
             return
         start, end, _ = next(iter(self.shape.framing.split(data)))
-        mac = self.mac.copy()
-        mac.update(data[start:end])
         error = RecordTimeout() if died.timed_out else WorkerDied()
-        stretch.give_up(DeadLetter.of(error, stretch.offset + start, end - start, mac))
+        stretch.give_up(
+            DeadLetter.of(error, stretch.offset + start, end - start, record_mac(self.key, data[start:end]))
+        )
 
     def _write(self, stretch: Stretch) -> None:
         reply, totals = stretch.reply, self.totals
@@ -336,17 +335,11 @@ class _Run:
         self.output.write(reply.output)
         if self.letters is not None and reply.letters:
             self.letters.write(b"".join(letter.line() for letter in reply.letters))
-        totals.records += reply.records
-        totals.errors.update(letter.error for letter in reply.letters)
-        for letter in reply.letters:
-            totals.explain(letter)
         if reply.records:
             totals.unmet = reply.unmet if totals.unmet is None else totals.unmet & reply.unmet
-        totals.spans.update(reply.spans)
         if totals.drift is not None and reply.drift is not None:
             totals.drift.take("", reply.drift)
-        totals.read += stretch.length
-        totals.written += len(reply.output)
+        totals.add(stretch.length, reply.output, reply.records, reply.letters, reply.spans)
         if self.proof is not None:
             self.proof.wrote(reply.output)
 
@@ -402,9 +395,7 @@ def _journal(feed: Feed, shape: Shape, key: Key, descriptor: int, status: os.sta
 def _head(key: Key, head: bytes | bytearray, read: int) -> str:
     """Return the length and keyed hash of an input's beginning, as far as it was read."""
     known = bytes(head[:read])
-    mac = record_mac(key)
-    mac.update(known)
-    return f"{len(known)}:{mac.hexdigest()}"
+    return f"{len(known)}:{record_mac(key, known).hexdigest()}"
 
 
 def _move_to(reader: Reader, last: Commit, key: Key, stop: Stop) -> None:

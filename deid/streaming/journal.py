@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import ConfigError, OutputError
+from deid.base.errors import ConfigError, OutputError, told_as
 from deid.base.keys import Key
 from deid.streaming.writing import FeedSink, sync_folder
 
@@ -195,11 +195,9 @@ class Journal:
     def _begin(self, *commits: Commit) -> None:
         """Put a new file in place that begins with these commits."""
         part = self.path.with_name(f".{self.path.name}.part")
-        try:
+        with told_as(OutputError("the journal cannot be written", "name a place where you may write"), OSError):
             descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise OutputError("the journal cannot be written", "name a place where you may write") from None
         sink = _sink(descriptor)
         try:
             sink.write(b"".join(map(self._line, (self._about, *map(asdict, commits)))))

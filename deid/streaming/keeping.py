@@ -17,13 +17,13 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
-from deid.base.errors import ConfigError, OutputError
+from deid.base.errors import ConfigError, OutputError, told_as
 from deid.streaming.journal import Commit, Journal, remember
 from deid.streaming.letters import DeadLetter
 from deid.streaming.mllp import framed
 from deid.streaming.proof import Proof
 from deid.streaming.totals import Totals
-from deid.streaming.writing import FeedSink, part_of, sync_folder
+from deid.streaming.writing import FeedSink, cut_to, part_of, sync_folder
 
 _SUFFIX = ".hl7"
 
@@ -136,17 +136,11 @@ class Segments:
 
     def _open(self, size: int) -> None:
         path = part_of(self.path(self.number))
-        try:
+        with told_as(OutputError("the output cannot be opened", "name a folder where you may write"), OSError):
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-            if os.fstat(descriptor).st_size < size:
-                os.close(descriptor)
-                raise OutputError("the unfinished output is shorter than the journal says", "name a new journal")
-            os.ftruncate(descriptor, size)
-            os.lseek(descriptor, size, os.SEEK_SET)
+            cut_to(descriptor, size, "name a new journal")
             os.fsync(descriptor)
             sync_folder(self.folder)
-        except OSError:
-            raise OutputError("the output cannot be opened", "name a folder where you may write") from None
         hint = "make room, then run the same command again: it goes on where it was"
         self.sink = FeedSink(descriptor, size, hint=hint, where=str(self.folder))
 
@@ -253,13 +247,7 @@ class Keeper:
             self._letters.sync()
         totals = self._totals
         for item in items:
-            totals.read += item.length
-            totals.records += item.records
-            totals.written += len(item.output)
-            totals.spans.update(item.spans)
-            totals.errors.update(letter.error for letter in item.letters)
-            for letter in item.letters:
-                totals.explain(letter)
+            totals.add(item.length, item.output, item.records, item.letters, item.spans)
         identities = [item.identity for item in items if item.identity is not None]
         if self._journal is None:
             remember(self.known, identities)

@@ -110,9 +110,11 @@ class DeadLetter:
         return json.dumps(values | ({"path": self.path} if self.path else {})).encode() + b"\n"
 
 
-def record_mac(key: Key) -> hmac.HMAC:
-    """Return what the bytes of a record are fed to, for `DeadLetter.mac`."""
-    return _begun(key).copy()
+def record_mac(key: Key, content: bytes | bytearray = b"") -> hmac.HMAC:
+    """Return what the bytes of a record are fed to, for `DeadLetter.mac`; ``content`` is the first of them."""
+    mac = _begun(key).copy()
+    mac.update(content)
+    return mac
 
 
 @functools.lru_cache(maxsize=4)

@@ -128,7 +128,7 @@ class Reader:
         """The persons of a feed of FHIR."""
         self.tap: Callable[[bytes], None] | None = None
         """Gets every block that is read."""
-        self._mac = record_mac(key)
+        self._key = key
         self._buffer = bytearray()
         self._searched = 0
         self._border = 0
@@ -235,7 +235,7 @@ class Reader:
         found = self.shape.framing.too_long(self._buffer, self.shape.max_record)
         if found is not None:
             start, skip = found
-            self._skip = _Skipping(skip, self.offset, self.offset + start, self._mac.copy())
+            self._skip = _Skipping(skip, self.offset, self.offset + start, record_mac(self._key))
             self._drop(start)
 
     def _go_on_skipping(self) -> Stretch | None:
@@ -255,8 +255,7 @@ class Reader:
         """Return what stands behind the last border when the input has ended."""
         torn = self.shape.framing.unfinished(self._buffer)
         start = min(PREFIX_BYTES, len(self._buffer)) if torn else 0
-        mac = self._mac.copy()
-        mac.update(self._buffer[start:])
+        mac = record_mac(self._key, self._buffer[start:])
         length = len(self._buffer) - start
         stretch = self._cut(len(self._buffer))
         if torn:

@@ -150,9 +150,7 @@ CONTENTS: dict[str, Scrub] = {
 
 def _name(content: bytes, pipeline: Pipeline) -> str:
     """Return the id of a record that has none: its keyed hash, so that it is the same in every run."""
-    mac = record_mac(pipeline.key)
-    mac.update(content)
-    return f"record-{mac.hexdigest()}"
+    return f"record-{record_mac(pipeline.key, content).hexdigest()}"
 
 
 class _Paths:

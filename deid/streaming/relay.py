@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from deid.base.async_pool import AsyncPool, WorkerLost
-from deid.base.errors import ConfigError, DetectionError, OutputError
+from deid.base.errors import ConfigError, DetectionError, OutputError, told_as
 from deid.base.keys import Key
 from deid.base.network import Address
 from deid.streaming.crew import Crew
@@ -161,7 +161,7 @@ class _Server:
         self._totals = totals
         self._keeper = keeper
         self._workers = workers
-        self._mac = record_mac(key)
+        self._key = key
         self._offset = totals.read
         self._number = 0
         self._under_way: dict[str, asyncio.Future[str]] = {}
@@ -262,9 +262,7 @@ class _Server:
         offset, self._offset = self._offset, self._offset + frame.length
         if frame.length > self._relay.max_message:
             return head.answer("rejected", await self._left_out(RecordTooLong(), frame, offset))
-        mac = self._mac.copy()
-        mac.update(frame.content)
-        identity = mac.hexdigest()[:_IDENTITY] if head.control else None
+        identity = record_mac(self._key, frame.content).hexdigest()[:_IDENTITY] if head.control else None
         if identity is None:
             return head.answer(*await self._processed(frame, offset, None, downstream))
         if identity in self._keeper.known:
@@ -342,9 +340,7 @@ class _Server:
 
     async def _left_out(self, error: Exception, frame: Frame, offset: int) -> str:
         """Note a message that does not go on; return the class of the error."""
-        mac = self._mac.copy()
-        mac.update(VT + frame.content)
-        letter = DeadLetter.of(error, offset, frame.length, mac)
+        letter = DeadLetter.of(error, offset, frame.length, record_mac(self._key, VT + frame.content))
         await self._keeper.note(Kept(letters=(letter,), length=frame.length, message=frame.content))
         return letter.error
 
@@ -452,10 +448,8 @@ async def _listening(relay: Relay, server: _Server) -> asyncio.Server:
 
 
 def _make_folder(folder: Path) -> None:
-    try:
+    with told_as(OutputError("the folder cannot be made", "name a folder where you may write"), OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:
-        raise OutputError("the folder cannot be made", "name a folder where you may write") from None
 
 
 def _journal(relay: Relay, key: Key) -> Journal | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +63,18 @@ class Totals:
             if self.tell is not None:
                 where = ", ".join(filter(None, (f"byte {letter.offset}", letter.path)))
                 self.tell(f"left out: {letter.error}, {where}: {letter.reason}")
+
+    def add(
+        self, read: int, output: bytes, records: int, letters: Sequence[DeadLetter], spans: Mapping[str, int]
+    ) -> None:
+        """Count what became of a part of the input: bytes of it, what is written, and what was left out of it."""
+        self.read += read
+        self.written += len(output)
+        self.records += records
+        self.spans.update(spans)
+        for letter in letters:
+            self.errors[letter.error] += 1
+            self.explain(letter)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the counts as JSON values."""

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deid.base.errors import ConfigError, DeidError, InputError, OutputError, require
+from deid.base.errors import ConfigError, DeidError, InputError, OutputError, require, told_as
 from deid.base.files import os_reason
 from deid.base.keys import Key
 from deid.base.safe_names import safe_name
@@ -301,10 +301,8 @@ def _lock(folder: Path, key: Key) -> Iterator[None]:
     except OSError as error:
         raise OutputError(f"the inbox cannot be written to ({os_reason(error)})", "files are moved out of it") from None
     try:
-        try:
+        with told_as(ConfigError("another process watches this inbox", "one is enough; give it more --jobs"), OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise ConfigError("another process watches this inbox", "one is enough; give it more --jobs") from None
         try:
             if (held := os.pread(descriptor, 64, 0)) not in (b"", own):
                 raise ConfigError(

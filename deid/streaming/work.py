@@ -266,7 +266,7 @@ class Work:
         prepare(self.pipeline)
         self.notes = self.pipeline.notes
         """What whoever releases the output must know."""
-        self.mac = record_mac(recipe.key)
+        self._key = recipe.key
         self._gauge = Gauge(self.pipeline.language) if shape.drift else None
         self._file: tuple[FilePlace, int] | None = None
 
@@ -314,9 +314,7 @@ class Work:
 
     def letter(self, offset: int, content: bytes, error: Exception) -> DeadLetter:
         """Return the dead letter of a record: its offset in bytes, its content and why it failed."""
-        mac = self.mac.copy()
-        mac.update(content)
-        return DeadLetter.of(error, offset, len(content), mac)
+        return DeadLetter.of(error, offset, len(content), record_mac(self._key, content))
 
     def _read(self, request: Request) -> bytes:
         if request.data is not None:

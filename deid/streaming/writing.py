@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import select
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeGuard
 
-from deid.base.errors import ConfigError, OutputError
-from deid.base.files import os_reason
+from deid.base.errors import OutputError, require
+from deid.base.files import held_by_another, os_reason
 
 _PART = ".deid-feed-"
 """Not what `deid.base.files.clear_leftovers` removes: a journal speaks of it, and a killed feed goes on there."""
@@ -98,18 +97,25 @@ def alone(folder: Path) -> Iterator[None]:
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        _hold(descriptor, "another process writes to this folder", "give each a folder of its own")
+        taken = held_by_another(descriptor)
+        require(not taken, "another process writes to this folder", "give each a folder of its own")
         yield
     finally:
         os.close(descriptor)
 
 
-def _hold(descriptor: int, what: str, hint: str) -> None:
-    with suppress(OSError):  # a file system that locks nothing, or no folders
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ConfigError(what, hint) from None
+def cut_to(descriptor: int, size: int, hint: str) -> None:
+    """Leave of an unfinished output what a journal speaks of, to be written on at its end.
+
+    Raises
+    ------
+    OutputError
+        When it is shorter; ``hint`` says what to do.
+    """
+    if os.fstat(descriptor).st_size < size:
+        raise OutputError("the unfinished output is shorter than the journal says", hint)
+    os.ftruncate(descriptor, size)
+    os.lseek(descriptor, size, os.SEEK_SET)
 
 
 @contextmanager
@@ -222,11 +228,9 @@ def resumable_output(target: Path | None, size: int) -> Iterator[FeedSink]:
     except OSError as error:
         raise _cannot_open("the output", error) from None
     try:
-        _hold(descriptor, "another process writes this output", "let it end first, or name a new output")
-        if os.fstat(descriptor).st_size < size:
-            raise OutputError("the unfinished output is shorter than the journal says", "begin anew, without journal")
-        os.ftruncate(descriptor, size)
-        os.lseek(descriptor, size, os.SEEK_SET)
+        taken = held_by_another(descriptor)
+        require(not taken, "another process writes this output", "let it end first, or name a new output")
+        cut_to(descriptor, size, "begin anew, without journal")
         sync_folder(target.parent)
         hint = "make room, then run the same command again: it goes on where it was"
         yield FeedSink(descriptor, size, hint=hint, where=str(target or ""))

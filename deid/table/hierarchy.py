@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError, told_as
 from deid.base.files import csv_text, read_text
 from deid.base.safe_names import safe_name
 
@@ -237,10 +237,8 @@ def read_hierarchy(path: Path, name: str | None = None) -> Hierarchy:
     name = name or path.stem
     where = f"hierarchy {safe_name(name)}"
     text = read_text(path, where)
-    try:
+    with told_as(ConfigError("not a CSV file", 'separate the values by ; and quote them by "', where), csv.Error):
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=";", strict=True))
-    except csv.Error:
-        raise ConfigError("not a CSV file", 'separate the values by ; and quote them by "', where) from None
     return hierarchy_from_rows(rows, name)
 
 

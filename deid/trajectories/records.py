@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from deid.base.errors import InputError
+from deid.base.errors import InputError, told_as
 from deid.base.late import pd
 from deid.base.nearest import nearest
 from deid.table.cell_text import read_text, text_list
@@ -104,10 +104,8 @@ def make_trajectories(
     rows: list[tuple[int, int]] = []
     bounds = [0]
     for place, history in enumerate(histories.values(), 1):
-        try:
+        with told_as(InputError("an age is no number", "correct it", "", f"person {place}"), ValueError):
             numbers = [float(age) for _, age in history]
-        except ValueError:
-            raise InputError("an age is no number", "correct it", "", f"person {place}") from None
         if any(not 0 <= n < float("inf") for n in numbers):
             raise InputError("an age is negative or missing", "correct it", "", f"person {place}")
         for i in sorted(range(len(history)), key=numbers.__getitem__):

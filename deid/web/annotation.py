@@ -27,7 +27,7 @@ from deid.annotation.editing import (
     Remove,
 )
 from deid.annotation.rows import RESERVED_KEYS
-from deid.base.errors import OffsetError, require
+from deid.base.errors import OffsetError, require, told_as
 from deid.web.guard import Guard
 from deid.web.listening import listen, run
 from deid.web.problems import application, missing_extra
@@ -92,12 +92,10 @@ def annotation_app(
         When the extra ``web`` is not installed.
     """
     app = application("deid annotate", {Conflict: 409, OffsetError: 409})
-    try:
+    with told_as(missing_extra(), ImportError):
         from fastapi import Response
         from fastapi.staticfiles import StaticFiles
         from pydantic import BaseModel, Field
-    except ImportError:
-        raise missing_extra() from None
     Number = Annotated[int, Field(ge=-_FAR, le=_FAR)]
     sketches: dict[int, Any] = {}
     queueing = threading.Lock()

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from deid.base.errors import ConfigError, require
+from deid.base.errors import ConfigError, require, told_as
 from deid.base.files import os_reason
 from deid.base.network import Address, Certificate, bracketed
 from deid.web.guard import Application
@@ -121,10 +121,8 @@ def run(app: Application, place: Listening, *, drain: float = 30.0, idle: float 
     ConfigError
         When the extra ``web`` is not installed, or the application did not start.
     """
-    try:
+    with told_as(missing_extra(), ImportError):
         import uvicorn
-    except ImportError:
-        raise missing_extra() from None
     certificate = place.certificate
     config = uvicorn.Config(
         app,

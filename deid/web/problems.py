@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from deid.base.errors import ConfigError, DeidError, InputError, ModelError, StoreError, raised_at
+from deid.base.errors import ConfigError, DeidError, InputError, ModelError, StoreError, raised_at, told_as
 from deid.web.tokens import Answer
 
 if TYPE_CHECKING:
@@ -66,13 +66,11 @@ def application(title: str, statuses: Mapping[type[DeidError], int] | None = Non
     ConfigError
         When the extra ``web`` is not installed.
     """
-    try:
+    with told_as(missing_extra(), ImportError):
         from fastapi import FastAPI
         from fastapi.exceptions import RequestValidationError
         from fastapi.responses import Response as Plain
         from starlette.exceptions import HTTPException
-    except ImportError:
-        raise missing_extra() from None
 
     from deid import __version__
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from deid.base.errors import DeidError, DetectionError, EncodingError, FormatError, OutputError
+from deid.base.errors import DeidError, DetectionError, EncodingError, FormatError, OutputError, told_as
 from deid.document import Document, Span
 from deid.io.json_records import parse_json
 from deid.pipeline.edit_log import LoggedEdits, logged_edits
@@ -304,17 +304,13 @@ def _dumped(value: object) -> bytes:
 
 
 def _text(body: bytes) -> str:
-    try:
+    with told_as(EncodingError("the body is not UTF-8", "convert it"), UnicodeDecodeError):
         return body.decode()
-    except UnicodeDecodeError:
-        raise EncodingError("the body is not UTF-8", "convert it") from None
 
 
 def _parsed(body: bytes) -> Any:
-    try:
+    with told_as(FormatError("the body is not JSON", "look at how it is made"), ValueError, RecursionError):
         return parse_json(_text(body))
-    except (ValueError, RecursionError):
-        raise FormatError("the body is not JSON", "look at how it is made") from None
 
 
 def object_of(body: bytes) -> dict[str, Any]:
