@@ -36,6 +36,15 @@ def os_reason(error: OSError) -> str:
     return os.strerror(error.errno).lower() if error.errno else "the operating system refused"
 
 
+@contextmanager
+def refused_as(kind: type[DeidError], what: str, hint: str, where: str = "") -> Iterator[None]:
+    """Raise an error of ours where the operating system refuses something; what it says is put behind ``what``."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{what} ({os_reason(error)})", hint, where) from None
+
+
 def open_to_others(path: Path, mode: int) -> bool:
     """Tell whether other users may use a file of secrets.
 

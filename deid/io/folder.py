@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from deid.base.errors import InputError, OutputError
-from deid.base.files import os_reason, try_folder
+from deid.base.files import os_reason, refused_as, try_folder
 from deid.base.safe_names import safe_name
 from deid.io.formats import CollectionFormat, Format
 
@@ -114,10 +114,8 @@ def check_output(in_path: Path, out_path: Path) -> None:
     if not os.path.lexists(out_path):
         try_folder(next(folder for folder in target.parents if folder.is_dir()))
         return
-    try:
+    with refused_as(OutputError, "the output path cannot be used", "name another place"):
         empty = out_path.is_dir() and next(out_path.iterdir(), None) is None
-    except OSError as error:
-        raise OutputError(f"the output path cannot be used ({os_reason(error)})", "name another place") from None
     if not empty:
         raise OutputError(
             "the output path exists already", "name a new one or an empty folder; nothing is ever overwritten"

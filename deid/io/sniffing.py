@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from deid.base.errors import FormatError, InputError
-from deid.base.files import os_reason
+from deid.base.files import refused_as
 from deid.io.folder import shown_suffix, split_suffix
 from deid.io.formats import DocumentFormat, Format
 
@@ -41,11 +41,8 @@ def sniff_file(
     """
     if not path.is_file():
         raise InputError("this is no regular file", "name a file or a folder")  # opening a pipe would wait for ever
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(_HEAD)
-    except OSError as error:
-        raise InputError(f"the file cannot be read ({os_reason(error)})", "check path and rights") from None
+    with refused_as(InputError, "the file cannot be read", "check path and rights"), path.open("rb") as stream:
+        head = stream.read(_HEAD)
     suffix = split_suffix(path.name)[1]
     if beside is None:
         beside = {s for f in formats.values() for s in f.companions if path.with_suffix(s).is_file()}

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from deid.base.errors import InputError
-from deid.base.files import os_reason
+from deid.base.files import refused_as
 from deid.base.keys import Key
 from deid.base.safe_names import safe_name
 
@@ -55,11 +55,11 @@ def files_below(root: Path) -> Iterator[str]:
     waiting = [""]
     while waiting:
         folder = waiting.pop()
-        try:
-            with os.scandir(root / folder) as entries:
-                found = sorted(entries, key=lambda entry: entry.name, reverse=True)
-        except OSError as error:
-            raise InputError(f"a folder cannot be read ({os_reason(error)})", "check the rights") from None
+        with (
+            refused_as(InputError, "a folder cannot be read", "check the rights"),
+            os.scandir(root / folder) as entries,
+        ):
+            found = sorted(entries, key=lambda entry: entry.name, reverse=True)
         for entry in found:
             name = f"{folder}/{entry.name}" if folder else entry.name
             if entry.is_dir(follow_symlinks=False):
@@ -132,16 +132,12 @@ def digest_file(key: Key | None, name: str, path: Path) -> Digest:
         When it cannot be read, or is no regular file.
     """
     digest = Digest(key, name)
-    try:
+    with refused_as(InputError, "the file cannot be read", "check that it is readable", safe_name(name)):
         if not path.is_file():
             raise InputError("this is no regular file", "remove pipes, devices and links to nothing", safe_name(name))
         with path.open("rb") as stream:
             while data := stream.read(_PART):
                 digest.update(data)
-    except OSError as error:
-        raise InputError(
-            f"the file cannot be read ({os_reason(error)})", "check that it is readable", safe_name(name)
-        ) from None
     return digest
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from deid.base.errors import InputError
-from deid.base.files import os_reason
+from deid.base.files import refused_as
 from deid.manifest.content import Manifest
 from deid.manifest.faults import Fault
 
@@ -96,11 +96,8 @@ def check_stream(path: Path, manifests: Sequence[Manifest]) -> Iterator[Fault]:
     InputError
         When the file cannot be read.
     """
-    try:
-        with path.open("rb") as file:
-            yield from _compared(file, stretches(manifests))
-    except OSError as error:
-        raise InputError(f"the output cannot be read ({os_reason(error)})", "name the file as it was kept") from None
+    with refused_as(InputError, "the output cannot be read", "name the file as it was kept"), path.open("rb") as file:
+        yield from _compared(file, stretches(manifests))
 
 
 def _compared(file: BinaryIO, told: Sequence[tuple[int, ProvedStretch]]) -> Iterator[Fault]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from deid.base.errors import ConfigError, InputError
-from deid.base.files import os_reason
+from deid.base.files import refused_as
 from deid.base.keys import Key
 from deid.base.pool import IN_HAND, Died, Done
 from deid.streaming.beginning import NAMES, begins_as
@@ -361,10 +361,8 @@ def _opened(source: Path | None) -> tuple[int, FilePlace | None, os.stat_result]
     """Open the input; a regular file has a place, from which workers read by themselves."""
     if source is None:
         return 0, None, os.fstat(0)
-    try:
+    with refused_as(InputError, "the input cannot be opened", "name a file that you may read"):
         descriptor = os.open(source, os.O_RDONLY)
-    except OSError as error:
-        raise InputError(f"the input cannot be opened ({os_reason(error)})", "name a file that you may read") from None
     status = os.fstat(descriptor)
     if stat.S_ISDIR(status.st_mode):
         os.close(descriptor)

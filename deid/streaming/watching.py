@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from deid.base.errors import ConfigError, DeidError, InputError, OutputError, require, told_as
-from deid.base.files import os_reason
+from deid.base.files import refused_as
 from deid.base.keys import Key
 from deid.base.safe_names import safe_name
 from deid.io.folder import shown_suffix
@@ -28,7 +28,7 @@ from deid.streaming.proof import Proof
 from deid.streaming.stopping import Stop
 from deid.streaming.totals import Totals
 from deid.streaming.work import Shape, changed
-from deid.streaming.writing import alone, sync_folder
+from deid.streaming.writing import alone, opened, sync_folder
 
 DONE, FAILED = "done", "failed"
 _UNFINISHED = (".part", ".partial", ".tmp", ".temp", ".filepart", ".crdownload", ".swp", "~")
@@ -62,12 +62,9 @@ class Folders:
         inbox, outbox = self.inbox.resolve(), self.outbox.resolve()
         if inbox == outbox or inbox in outbox.parents or outbox in inbox.parents:
             raise ConfigError("inbox and outbox lie in one another", "name two separate folders")
-        try:
-            for folder in (self.outbox, self.inbox / DONE, self.inbox / FAILED):
+        for folder in (self.outbox, self.inbox / DONE, self.inbox / FAILED):
+            with refused_as(OutputError, "a folder cannot be made", "make it, or choose another", str(folder)):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            what = f"a folder cannot be made ({os_reason(error)})"
-            raise OutputError(what, "make it, or choose another", str(folder)) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +170,9 @@ def watch(
             _sleep(folders.settle, stop)
         while stop.signal is None:
             for path in inbox.complete(time.monotonic()):
-                seen = _one(path, folders, crew, shape, key, totals, stop, proof)
+                hint = "inbox, done and failed must lie on one disk, and the outbox must be writable"
+                with refused_as(OutputError, "a file cannot be moved", hint, safe_name(path.name)):
+                    seen = _one(path, folders, crew, shape, key, totals, stop, proof)
                 if seen is None:
                     return
                 yield seen
@@ -213,12 +212,6 @@ def _one(
         if failed:
             letters.replace(moved.with_name(moved.name + _LETTERS))
         return Seen(name, failed)
-    except OSError as error:
-        raise OutputError(
-            f"a file cannot be moved ({os_reason(error)})",
-            "inbox, done and failed must lie on one disk, and the outbox must be writable",
-            name,
-        ) from None
     finally:
         for leftover in (result, letters):
             leftover.unlink(missing_ok=True)
@@ -296,14 +289,11 @@ def _sleep(seconds: float, stop: Stop) -> None:
 def _lock(folder: Path, key: Key) -> Iterator[None]:
     """Hold the inbox alone, and for one key: under another one each person would have a second surrogate."""
     own = f"{key.fingerprint()} {key.map}".encode()
-    try:
-        descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise OutputError(f"the inbox cannot be written to ({os_reason(error)})", "files are moved out of it") from None
-    try:
+    what = "the inbox cannot be written to"
+    with opened(folder / _LOCK, os.O_RDWR | os.O_CREAT, what, "files are moved out of it") as descriptor:
         with told_as(ConfigError("another process watches this inbox", "one is enough; give it more --jobs"), OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        try:
+        with refused_as(OutputError, what, "make room"):
             if (held := os.pread(descriptor, 64, 0)) not in (b"", own):
                 raise ConfigError(
                     "the inbox was watched with another key, under which persons have other surrogates",
@@ -311,8 +301,4 @@ def _lock(folder: Path, key: Key) -> Iterator[None]:
                 )
             if not held and os.write(descriptor, own) < len(own):
                 raise OSError(errno.ENOSPC, "")
-        except OSError as error:
-            raise OutputError(f"the inbox cannot be written to ({os_reason(error)})", "make room") from None
         yield
-    finally:
-        os.close(descriptor)

@@ -6,15 +6,16 @@ import os
 import select
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TypeGuard
 
 from deid.base.errors import OutputError, require
-from deid.base.files import held_by_another, os_reason
+from deid.base.files import atomic_files, held_by_another, refused_as
 
 _PART = ".deid-feed-"
 """Not what `deid.base.files.clear_leftovers` removes: a journal speaks of it, and a killed feed goes on there."""
+_PLACE = "name a place where you may write"
 
 
 class FeedSink:
@@ -61,20 +62,30 @@ class FeedSink:
                 continue
             except BrokenPipeError:
                 raise
-            except OSError as error:
-                raise self._error(error) from None
+            except OSError:
+                with self._writing():
+                    raise
             self.position += written
             rest = rest[written:]
 
     def sync(self) -> None:
         """Wait until the disk has it."""
-        try:
+        with self._writing():
             os.fsync(self.descriptor)
-        except OSError as error:
-            raise self._error(error) from None
 
-    def _error(self, error: OSError) -> OutputError:
-        return OutputError(f"{self.what} cannot be written ({os_reason(error)})", self.hint, self.where)
+    def _writing(self) -> AbstractContextManager[None]:
+        return refused_as(OutputError, f"{self.what} cannot be written", self.hint, self.where)
+
+
+@contextmanager
+def opened(path: Path, flags: int, what: str, hint: str = _PLACE) -> Iterator[int]:
+    """Open a file for a block, the user's alone where it is made; ``what`` is told where the system refuses it."""
+    with refused_as(OutputError, what, hint):
+        descriptor = os.open(path, flags, 0o600)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def sync_folder(path: Path) -> None:
@@ -139,15 +150,9 @@ def append_private(path: Path, committed: int | None = None) -> Iterator[FeedSin
         When the file cannot be opened, or is shorter than ``committed``.
     """
     what = "the dead-letter file"
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise _cannot_open(what, error) from None
-    try:
+    with opened(path, os.O_WRONLY | os.O_CREAT, f"{what} cannot be opened") as descriptor:
         position = _at_end(descriptor, committed, what)
         yield FeedSink(descriptor, position, what, "make room or name another place, then run the same command again")
-    finally:
-        os.close(descriptor)
 
 
 def _at_end(descriptor: int, committed: int | None, what: str) -> int:
@@ -157,13 +162,11 @@ def _at_end(descriptor: int, committed: int | None, what: str) -> int:
         return committed or 0
     if status.st_size < (committed or 0):
         raise OutputError(f"{what} is shorter than the journal says", "restore it, or begin anew")
-    try:
+    with refused_as(OutputError, f"{what} cannot be opened", _PLACE):
         os.fchmod(descriptor, 0o600)
         if committed is not None:
             os.ftruncate(descriptor, committed)
-        return os.lseek(descriptor, 0, os.SEEK_END)
-    except OSError as error:
-        raise _cannot_open(what, error) from None
+    return os.lseek(descriptor, 0, os.SEEK_END)
 
 
 def is_file(target: Path | None) -> TypeGuard[Path]:
@@ -183,14 +186,8 @@ def _device(target: Path | None, position: int = 0) -> Iterator[FeedSink]:
     if target is None:
         yield FeedSink(1, position, hint=hint)
         return
-    try:
-        descriptor = os.open(target, os.O_WRONLY)
-    except OSError as error:
-        raise _cannot_open("the output", error) from None
-    try:
+    with opened(target, os.O_WRONLY, "the output cannot be opened") as descriptor:
         yield FeedSink(descriptor, position, hint=hint, where=str(target))
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager
@@ -200,8 +197,6 @@ def new_output(target: Path | None) -> Iterator[tuple[FeedSink, bool]]:
         with _device(target) as sink:
             yield sink, False
         return
-    from deid.base.files import atomic_files
-
     with atomic_files([target]) as (stream,):
         hint = "nothing was left behind; with --journal a run can go on where it was"
         yield FeedSink(stream.fileno(), hint=hint, where=str(target)), True
@@ -223,20 +218,10 @@ def resumable_output(target: Path | None, size: int) -> Iterator[FeedSink]:
     part = part_of(target)
     if target.exists():
         raise OutputError("the output exists already", "name a new file; the journal knows of none that is complete")
-    try:
-        descriptor = os.open(part, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise _cannot_open("the output", error) from None
-    try:
+    with opened(part, os.O_RDWR | os.O_CREAT, "the output cannot be opened") as descriptor:
         taken = held_by_another(descriptor)
         require(not taken, "another process writes this output", "let it end first, or name a new output")
         cut_to(descriptor, size, "begin anew, without journal")
         sync_folder(target.parent)
         hint = "make room, then run the same command again: it goes on where it was"
         yield FeedSink(descriptor, size, hint=hint, where=str(target or ""))
-    finally:
-        os.close(descriptor)
-
-
-def _cannot_open(what: str, error: OSError) -> OutputError:
-    return OutputError(f"{what} cannot be opened ({os_reason(error)})", "name a place where you may write")

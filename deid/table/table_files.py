@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from deid.base.errors import ConfigError, FormatError, InputError, require
-from deid.base.files import os_reason
+from deid.base.files import refused_as
 from deid.base.late import pd
 from deid.base.nearest import nearest
 from deid.io.batches import open_parquet
@@ -84,11 +84,9 @@ def read_table(
     path, suffix = Path(name), Path(name).suffix.lower()
     if "://" in name or (suffix in DATABASES and not path.is_file()):
         return _from_database(name, table, text, exact)
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(_HEAD)
-    except OSError as error:
-        raise InputError(f"cannot be read ({os_reason(error)})", "check the path and its permissions", name) from None
+    hint = "check the path and its permissions"
+    with refused_as(InputError, "cannot be read", hint, name), path.open("rb") as stream:
+        head = stream.read(_HEAD)
     if suffix in statistics_files.SUFFIXES:
         return _from_cells(statistics_files.read_statistics(path), name, text, exact, loose_array)
     kind = is_binary(head)
