@@ -10,7 +10,7 @@ import sqlalchemy as sql
 
 from deid.annotation import rows
 from deid.annotation.tables import DECISIONS, ITEMS, TABLES
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import InputError, require
 from deid.base.store import Store
 from deid.linkage.decisions import ANSWERS
 
@@ -54,8 +54,7 @@ def check_kind(kind: str) -> None:
     ConfigError
         When it is none.
     """
-    if kind not in KINDS:
-        raise ConfigError("unknown kind of item", f"known: {', '.join(KINDS)}")
+    require(kind in KINDS, "unknown kind of item", f"known: {', '.join(KINDS)}")
 
 
 class Items:
@@ -104,8 +103,7 @@ class Items:
             kind = connection.execute(sql.select(ITEMS.c.kind).where(ITEMS.c.id == item)).scalar()
             if kind is None:
                 raise InputError("there is no such item in the project", "load the list again")
-            if decision not in KINDS[kind]:
-                raise ConfigError("there is no such decision", f"one of: {', '.join(KINDS[kind])}")
+            require(decision in KINDS[kind], "there is no such decision", f"one of: {', '.join(KINDS[kind])}")
             values = {"item": item, "layer": name, "decision": decision, "comment": comment, "when": rows.now()}
             connection.execute(DECISIONS.insert(), values)
 

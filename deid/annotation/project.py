@@ -152,8 +152,7 @@ class Project:
             When it is no project, or one of another version.
         """
         path = Path(path)
-        if not path.is_file():
-            raise InputError("there is no such project", "check the path", str(path))
+        require(path.is_file(), "there is no such project", "check the path", str(path), kind=InputError)
         project = cls(open_store(path, TABLES), path)
         try:
             with project._store.reading() as connection:

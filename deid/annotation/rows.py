@@ -341,8 +341,7 @@ class Batch:
         """
         connection = self._connection
         check_spans(len(document.text), document.spans, document.name)
-        if not document.id:
-            raise InputError("the document has no id", "give it one", document.name)
+        require(document.id, "the document has no id", "give it one", document.name, kind=InputError)
         row = connection.execute(sql.select(NOTES.c.id, NOTES.c.text).where(NOTES.c.name == document.id)).first()
         if row is None:
             values = {

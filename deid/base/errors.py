@@ -143,15 +143,18 @@ class ConfigError(DeidError):
     """Options, policies, patterns or keys that cannot be used."""
 
 
-def require(holds: object, what: str, hint: str) -> None:
-    """Refuse what a user said where a condition does not hold.
+def require(
+    holds: object, what: str, hint: str, where: str = "", position: str = "", *, kind: type[DeidError] = ConfigError
+) -> None:
+    """Refuse what a user said, or by ``kind`` what a file holds, where a condition does not hold.
 
     Raises
     ------
     ConfigError
+        Or an error of another kind.
     """
     if not holds:
-        raise ConfigError(what, hint)
+        raise kind(what, hint, where, position)
 
 
 @contextmanager

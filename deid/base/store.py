@@ -21,7 +21,7 @@ from typing import Any
 import sqlalchemy as sql
 from sqlalchemy.engine import URL, make_url
 
-from deid.base.errors import ConfigError, InputError, StoreError, told_as
+from deid.base.errors import ConfigError, InputError, StoreError, require, told_as
 from deid.base.files import hold
 
 _WAIT_SECONDS = 60
@@ -189,8 +189,7 @@ def open_reading(place: str | Path) -> Store:
         store = _postgresql(str(place))
         sql.event.listen(store._engine, "connect", _take_any_date)
         return store
-    if not path.is_file():
-        raise InputError("there is no such file", "check the path", str(path))
+    require(path.is_file(), "there is no such file", "check the path", str(path), kind=InputError)
     address = f"{path.resolve().as_uri()}?mode=ro"
 
     def connect() -> sqlite3.Connection:
@@ -258,8 +257,7 @@ def _check_file(path: Path, create: bool) -> None:
     except OSError as error:
         raise StoreError(f"cannot be read ({os.strerror(error.errno or 0)})", "check the path", str(path)) from None
     else:
-        if mode:
-            raise ConfigError("the database can be read by other users", f"run: chmod 600 {path}", str(path))
+        require(not mode, "the database can be read by other users", f"run: chmod 600 {path}", str(path))
 
 
 def _prepare_sqlite(whole: bool, connection: Any, record: object) -> None:

@@ -156,8 +156,7 @@ def _classes(release: Microdata, names: tuple[str, ...]) -> EquivalenceClasses:
             gone = ids[np.argmax(out)]
             ids = np.where(out, -1, ids - (ids > gone))
             count -= 1
-        if not count:
-            raise InputError("every row is suppressed", "there is nothing to check; ask for less protection")
+        require(count, "every row is suppressed", "there is nothing to check; ask for less protection", kind=InputError)
     sizes = np.bincount(ids[ids >= 0], minlength=count)
     persons = sizes
     if release.person is not None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deid.base.errors import ConfigError, InputError, told_as
+from deid.base.errors import ConfigError, InputError, require, told_as
 from deid.base.nearest import nearest
 from deid.io.database_places import is_database
 from deid.table.microdata import NA_CODE
@@ -114,8 +114,7 @@ def open_disk_table(
         if list(names) != pyarrow.parquet.read_schema(files[0]).names:  # it has renamed some
             raise InputError("two columns have names that differ in capitals alone", "rename one", str(source))
         rows = con.execute("SELECT count(*) FROM source").fetchall()[0][0]
-        if not rows:
-            raise InputError("the table has no rows", "name a table with rows", str(source))
+        require(rows, "the table has no rows", "name a table with rows", str(source), kind=InputError)
         yield DiskTable(con, names, rows)
     except (duckdb.Error, pyarrow.ArrowException) as error:
         # the engine's messages quote values

@@ -277,8 +277,7 @@ def recode(
     ConfigError
         When there is no such method, when it does not take the constraint, or when nothing reaches the constraint.
     """
-    if method not in METHODS:
-        raise ConfigError(f"there is no method {method!r}", nearest(method, METHODS, "the methods are"))
+    require(method in METHODS, f"there is no method {method!r}", nearest(method, METHODS, "the methods are"))
     if method == "optimal" and lattice_size(table) > MAX_NODES:
         method = "greedy"
     for share in (options.suppression, options.suppression / 4, 0.0):

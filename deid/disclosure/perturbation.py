@@ -164,8 +164,7 @@ def microaggregation_groups(points: np.ndarray, k: int) -> np.ndarray:
     Quadratic in the rows. Ties go to the first row.
     """
     require(k >= 1, f"k is {k}", "give at least 1")
-    if len(points) < k:
-        raise InputError(f"{len(points)} rows are fewer than k = {k}", "ask for a smaller k")
+    require(len(points) >= k, f"{len(points)} rows are fewer than k = {k}", "ask for a smaller k", kind=InputError)
     table = np.asarray(points, dtype=float)
     if np.isnan(table).any():
         raise InputError("a missing value", "fill it in, or leave the row out of microaggregation")

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid.base.arrays import BoolArray, IndexArray
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError, require
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.cells import Domain, cover_table
 from deid.disclosure.encoding import class_ids, encode
@@ -73,8 +73,7 @@ def read_scheme(path: Path) -> Scheme:
         raise ConfigError(f"cannot be read ({error.strerror})", "check the path", str(path)) from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         good = False
-    if not good:
-        raise ConfigError("not a recoding scheme", "write one with deid anonymize --save-scheme", str(path))
+    require(good, "not a recoding scheme", "write one with deid anonymize --save-scheme", str(path))
     return Scheme(columns, cells, levels)
 
 
@@ -167,8 +166,7 @@ def _by_cells(scheme: Scheme, data: Microdata) -> Mapping[str, NDArray[np.object
     As bits: each value of a column has a word with a bit for every published row that covers it; the bitwise and over
     a row's columns holds the published rows that cover the row.
     """
-    if not scheme.cells:
-        raise InputError("the scheme has no cells", "make it from a release with rows")
+    require(scheme.cells, "the scheme has no cells", "make it from a release with rows", kind=InputError)
     both: NDArray[np.uint8] | None = None
     table = np.array(scheme.cells, dtype=object)
     distinct, rows = class_ids_of(data, scheme.columns)

@@ -374,8 +374,7 @@ def _edges(name: str, declaration: Mapping[str, Any], _: object) -> Dimension:
 def _dates(name: str, declaration: Mapping[str, Any], _: object) -> Dimension:
     first, last = (datetime.date.fromisoformat(str(value)) for value in declaration["dates"])
     by = declaration.get("by", "year")
-    if by not in _MONTHS:
-        raise ConfigError(f"the periods of {name!r} are none that is known", f"take {', '.join(_MONTHS)}")
+    require(by in _MONTHS, f"the periods of {name!r} are none that is known", f"take {', '.join(_MONTHS)}")
     if last < first:
         raise ValueError
     start, end = (_months(day) // _MONTHS[by] for day in (first, last))

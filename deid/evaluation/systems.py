@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.document import Document, Failure
 from deid.evaluation.comparison import LEVEL, Difference, compare_statistics
 from deid.evaluation.evaluation import DEFAULT_SETTINGS, Evaluation, ScoringSettings, evaluate
@@ -138,8 +138,7 @@ def compare(
         When a metric is unknown or a number is not positive.
     """
     unknown = [name for name in metrics if name not in METRICS]
-    if unknown:
-        raise ConfigError(f"unknown metric {', '.join(unknown)}", "known: " + ", ".join(METRICS))
+    require(not unknown, f"unknown metric {', '.join(unknown)}", "known: " + ", ".join(METRICS))
     if settings.resamples < 1 or permutations < 1:
         raise ConfigError("resamples and permutations must be positive", "leave them out for 1000 and 10000")
     gold = list(gold)

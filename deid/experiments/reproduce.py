@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import ConfigError
+from deid.base.errors import require
 from deid.base.nearest import nearest
 from deid.experiments.criteria import CRITERIA, Values
 
@@ -191,6 +191,5 @@ def chosen(name: str | None) -> list[PaperItem]:
     known = items()
     if name is None:
         return list(known.values())
-    if name not in known:
-        raise ConfigError("there is no such item", nearest(name, known, "deid reproduce --list names them"))
+    require(name in known, "there is no such item", nearest(name, known, "deid reproduce --list names them"))
     return [known[name]]

@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from deid.base.errors import ConfigError, require
+from deid.base.errors import require
 from deid.base.reports import Section
 from deid.detection.recognizers import LazyRecognizer
 from deid.document import Document, Failure, kept
@@ -170,8 +170,7 @@ def measure_robustness(
         When a perturbation is unknown, or no document holds PHI.
     """
     unknown = [n for n in names if n not in PERTURBATIONS]
-    if unknown:
-        raise ConfigError(f"unknown perturbation {', '.join(unknown)}", f"known: {', '.join(PERTURBATIONS)}")
+    require(not unknown, f"unknown perturbation {', '.join(unknown)}", f"known: {', '.join(PERTURBATIONS)}")
     names = tuple(dict.fromkeys(("clean", *names)))
     failures: list[Failure] = []
     counts = list(kept(process(_Counting(recognizer, names, seed), documents, jobs), failures))

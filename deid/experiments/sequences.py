@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from deid.base.arrays import FloatArray, IntArray
-from deid.base.errors import ConfigError, require
+from deid.base.errors import require
 from deid.base.late import pd
 from deid.base.options import column_names
 from deid.base.plots import COLOURS, Figure, new_figure
@@ -72,8 +72,7 @@ def _run(
 
 def _checked(methods: Sequence[str]) -> list[str]:
     unknown = [method for method in methods if method not in COMPARED]
-    if unknown:
-        raise ConfigError("unknown method", f"use some of {', '.join(COMPARED)}")
+    require(not unknown, "unknown method", f"use some of {', '.join(COMPARED)}")
     return list(dict.fromkeys([*methods, *_ALWAYS]))
 
 

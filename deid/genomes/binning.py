@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError, require
 from deid.table.hierarchy import Hierarchy
 
 
@@ -66,8 +66,7 @@ def bin_genotypes(
         When there are fewer records than ``across``, records of unequal length, or a value outside the hierarchy.
     """
     _check_sizes(within, across, size)
-    if len(rows) < across:
-        raise InputError(f"fewer than {across} records", "lower the bin size, or add records")
+    require(len(rows) >= across, f"fewer than {across} records", "lower the bin size, or add records", kind=InputError)
     if len({len(row) for row in rows}) > 1:
         raise InputError("records of unequal length", "give each record a value at every site")
     for number, row in enumerate(rows, 1):

@@ -78,8 +78,7 @@ def generalize_sequences(sequences: Sequences, *, matching: str | None = None) -
         When there is no such matching.
     """
     count = len(sequences)
-    if count < 2:
-        raise InputError("fewer than two sequences", "one sequence cannot hide among others")
+    require(count >= 2, "fewer than two sequences", "one sequence cannot hide among others", kind=InputError)
     matching = matching or ("exact" if count <= EXACT_LIMIT else "greedy")
     require(matching in _MATCHINGS, f"there is no matching {matching!r}", f"one of: {', '.join(_MATCHINGS)}")
     sites = variable_sites(sequences.codes)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deid.base.errors import InputError
+from deid.base.errors import InputError, require
 from deid.genomes.genotypes import Genotypes
 
 _DECISIONS = ("undecided", "in the mixture", "in the reference")
@@ -41,8 +41,7 @@ def allele_frequencies(genotypes: np.ndarray) -> np.ndarray:
 def _shapes(*arrays: np.ndarray) -> None:
     if len({a.shape[-1] for a in arrays}) > 1:
         raise InputError("different numbers of sites", "name the same sites in the same order")
-    if arrays[0].shape[-1] < 2:
-        raise InputError("fewer than two sites", "a test needs many")
+    require(arrays[0].shape[-1] >= 2, "fewer than two sites", "a test needs many", kind=InputError)
 
 
 def homer_statistic(person: np.ndarray, population: np.ndarray, mixture: np.ndarray) -> float:

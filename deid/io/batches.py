@@ -17,7 +17,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from deid.base.errors import ConfigError, FormatError, StoreError
+from deid.base.errors import ConfigError, FormatError, StoreError, require
 from deid.base.nearest import nearest
 
 if TYPE_CHECKING:
@@ -229,8 +229,7 @@ def open_parquet(stream: BinaryIO) -> Any:
     import pyarrow
     import pyarrow.parquet
 
-    if not stream.read(1):
-        raise FormatError("the file is empty", "a Parquet file needs at least a schema")
+    require(stream.read(1), "the file is empty", "a Parquet file needs at least a schema", kind=FormatError)
     stream.seek(0)
     try:
         return pyarrow.parquet.ParquetFile(stream)

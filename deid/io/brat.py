@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from deid.base.errors import FormatError, OutputError
+from deid.base.errors import FormatError, OutputError, require
 from deid.document import Document, Span, check_spans
 from deid.io.encoding import decode, encode, looks_textual, strip_mark
 from deid.io.formats import DocumentFormat, Options, Parts
@@ -39,8 +39,7 @@ def read(parts: Parts, options: Options) -> Document:
     """
     if ".ann" not in parts:
         raise FormatError("the .ann file is missing", "each .txt of a brat folder needs one, which may be empty")
-    if ".txt" not in parts:
-        raise FormatError("the .txt file is missing", "each .ann of a brat folder needs its text")
+    require(".txt" in parts, "the .txt file is missing", "each .ann of a brat folder needs its text", kind=FormatError)
     text = decode(parts[".txt"], options.encoding)
     spans: dict[str, Span] = {}
     attributes: dict[str, list[tuple[str, str]]] = {}

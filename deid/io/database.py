@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import ConfigError, DeidError, FormatError, StoreError, told_as
+from deid.base.errors import ConfigError, DeidError, FormatError, StoreError, require, told_as
 from deid.base.list_lines import list_line
 from deid.base.nearest import nearest
 from deid.base.safe_names import safe_name
@@ -124,8 +124,7 @@ def _plan_of_standard(table: SqlTable, options: Options, standard: str) -> RowPl
 
 
 def _column(table: SqlTable, name: str, flag: str) -> str:
-    if name not in table.columns:
-        raise ConfigError(f"{flag} {name}: {table.name} has no such column", nearest(name, table.columns))
+    require(name in table.columns, f"{flag} {name}: {table.name} has no such column", nearest(name, table.columns))
     return name
 
 

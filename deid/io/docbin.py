@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from deid.base.errors import DeidError, FormatError, OutputError
+from deid.base.errors import DeidError, FormatError, OutputError, require
 from deid.document import Document, Span, check_spans
 from deid.io.encoding import encode
 from deid.io.formats import CollectionFormat, Options, Streams
@@ -41,8 +41,7 @@ def read(streams: Streams, options: Options) -> Iterator[Document | DeidError]:
     from spacy.vocab import Vocab
 
     data = streams[_SUFFIX].read()
-    if not data:
-        raise FormatError("the file is empty", "a DocBin file holds at least a header")
+    require(data, "the file is empty", "a DocBin file holds at least a header", kind=FormatError)
     _check_size(data)
     number = 0
     try:

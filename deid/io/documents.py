@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from io import BytesIO
 
-from deid.base.errors import DeidError, EncodingError, FormatError, OutputError
+from deid.base.errors import DeidError, EncodingError, FormatError, OutputError, require
 from deid.document import Document, check_spans
 from deid.io import ccda, pdf, sheets
 from deid.io.encoding import check_encoding, decode, encode, refuse_binary, settle
@@ -96,8 +96,7 @@ def _packed(kind: str, data: bytes, members: Sequence[Member], options: Options)
             except DeidError as error:
                 raise type(error)(error.what, error.hint, "", f"{member.name} {error.position}".strip()) from None
             parts[member.name] = office.PackagePart(member.name, text, charset)
-    if _MAIN[kind] not in parts:
-        raise FormatError("the document has no text of its own", _SAVE)
+    require(_MAIN[kind] in parts, "the document has no text of its own", _SAVE, kind=FormatError)
     return office.read(data, members, parts, table)
 
 

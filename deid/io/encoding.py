@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from io import TextIOWrapper
 from typing import BinaryIO
 
-from deid.base.errors import ConfigError, DeidError, EncodingError, FormatError, OutputError
+from deid.base.errors import ConfigError, DeidError, EncodingError, FormatError, OutputError, require
 
 SQLITE = b"SQLite format 3\x00"
 """How a file of SQLite begins."""
@@ -288,8 +288,7 @@ def encode(text: str, encoding: str, *, whole: bool = True) -> bytes:
             exact = data.decode(encoding) == text
         except UnicodeError:
             exact = False
-        if not exact:
-            raise OutputError(f"the text does not survive {encoding}", _OUTPUT_HINT, position="offset 0")
+        require(exact, f"the text does not survive {encoding}", _OUTPUT_HINT, position="offset 0", kind=OutputError)
     if whole:
         try:
             decode(data, encoding)
@@ -329,8 +328,7 @@ def check_head(head: bytes, kind: str, needs: str) -> None:
     FormatError
         When there is nothing, or what a file begins with that is no text.
     """
-    if not head.strip():
-        raise FormatError("the file is empty", needs)
+    require(head.strip(), "the file is empty", needs, kind=FormatError)
     if found := is_binary(head):
         raise FormatError(f"this is no {kind} but {found}", "name the right format with --from")
 

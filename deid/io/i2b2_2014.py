@@ -13,7 +13,7 @@ import re
 from io import BytesIO
 from typing import Any
 
-from deid.base.errors import FormatError, OffsetError, OutputError
+from deid.base.errors import FormatError, OffsetError, OutputError, require
 from deid.document import Document, Span, check_spans
 from deid.io.encoding import encode
 from deid.io.formats import DocumentFormat, Options, Parts
@@ -121,8 +121,7 @@ def read(parts: Parts, options: Options) -> Document:
     for text in chunks(BytesIO(parts[".xml"]), options.encoding):
         feed(parser, text)
     feed(parser, "", final=True)
-    if "TEXT" not in reader.seen:
-        raise FormatError("the file has no TEXT", "name the right format with --from")
+    require("TEXT" in reader.seen, "the file has no TEXT", "name the right format with --from", kind=FormatError)
     whole = "".join(reader.pieces)
     return Document("", whole, reader.spans(whole))
 

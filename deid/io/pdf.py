@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from deid.base.errors import ConfigError, DeidError, FormatError, told_as
+from deid.base.errors import ConfigError, DeidError, FormatError, require, told_as
 
 if TYPE_CHECKING:
     from pypdf import PageObject
@@ -56,8 +56,7 @@ def text(data: bytes, most: int = 64 << 20) -> str:
         if next(iter(reader.attachment_list), None) is not None:
             raise FormatError(*_ATTACHED)
         count = len(reader.pages)
-        if count > _MOST_PAGES:
-            raise FormatError(f"a PDF file of more than {_MOST_PAGES} pages", "split it")
+        require(count <= _MOST_PAGES, f"a PDF file of more than {_MOST_PAGES} pages", "split it", kind=FormatError)
         out: list[str] = []
         size = 0
         for number, page in enumerate(reader.pages, 1):

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from deid.base.errors import ConfigError, DeidError, DuplicateError, FormatError, InputError
+from deid.base.errors import ConfigError, DeidError, DuplicateError, FormatError, InputError, require
 from deid.base.files import os_reason
 from deid.base.list_lines import list_line
 from deid.base.safe_names import safe_name
@@ -200,8 +200,7 @@ def open_source(path: Path, format_name: str | None, formats: Mapping[str, Forma
     """
     options = replace(options, encoding=check_encodings(options.encoding))
     named = get_format(format_name, formats) if format_name else None
-    if not path.exists():
-        raise InputError("the input does not exist", "check the path", str(path))
+    require(path.exists(), "the input does not exist", "check the path", str(path), kind=InputError)
     if not path.is_dir():
         return _single(path, named, formats, options)
     listing = list_files(path)
@@ -227,14 +226,12 @@ def open_source(path: Path, format_name: str | None, formats: Mapping[str, Forma
 
 def get_format(name: str, formats: Mapping[str, Format]) -> Format:
     """Return a format by name, or raise `ConfigError` with the names there are."""
-    if name not in formats:
-        raise ConfigError("unknown format", f"known formats: {', '.join(formats)}")
+    require(name in formats, "unknown format", f"known formats: {', '.join(formats)}")
     return formats[name]
 
 
 def _single(path: Path, named: Format | None, formats: Mapping[str, Format], options: Options) -> Source:
-    if not path.is_file():
-        raise InputError("this is neither a file nor a folder", "name a regular file", str(path))
+    require(path.is_file(), "this is neither a file nor a folder", "name a regular file", str(path), kind=InputError)
     suffix = split_suffix(path.name)[1]
     for format in [named] if named else formats.values():
         main = path.with_suffix(format.suffixes[0])
@@ -248,8 +245,7 @@ def _single(path: Path, named: Format | None, formats: Mapping[str, Format], opt
             refuse_binary(head)
         except FormatError as error:
             raise error.at(str(path)) from None
-        if not head:
-            raise FormatError("this file is empty", "name a file that holds notes", str(path))
+        require(head, "this file is empty", "name a file that holds notes", str(path), kind=FormatError)
         raise FormatError(
             "the format of this file cannot be told", f"name it with --from: {', '.join(formats)}", str(path)
         )

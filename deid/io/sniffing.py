@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from deid.base.errors import FormatError, InputError
+from deid.base.errors import FormatError, InputError, require
 from deid.base.files import refused_as
 from deid.io.folder import shown_suffix, split_suffix
 from deid.io.formats import DocumentFormat, Format
@@ -39,8 +39,7 @@ def sniff_file(
     InputError
         When the path is no regular file, or cannot be read.
     """
-    if not path.is_file():
-        raise InputError("this is no regular file", "name a file or a folder")  # opening a pipe would wait for ever
+    require(path.is_file(), "this is no regular file", "name a file or a folder", kind=InputError)
     with refused_as(InputError, "the file cannot be read", "check path and rights"), path.open("rb") as stream:
         head = stream.read(_HEAD)
     suffix = split_suffix(path.name)[1]
@@ -97,8 +96,7 @@ def sniff_names(root: Path, names: Sequence[str], formats: Mapping[str, Format])
         if votes:
             break
     if not votes:
-        if not names:
-            raise FormatError("the folder holds no file", "name a folder with notes in it")
+        require(names, "the folder holds no file", "name a folder with notes in it", kind=FormatError)
         kinds = Counter(shown_suffix(suffix) or "without suffix" for suffix in map(_suffix, names))
         there = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
         raise FormatError(

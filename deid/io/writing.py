@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Generic, Protocol, Self, TypeVar, cast
 
-from deid.base.errors import DeidError, DuplicateError, OutputError
+from deid.base.errors import DeidError, DuplicateError, OutputError, require
 from deid.base.files import atomic_files, make_folder, output_error
 from deid.base.spool import TextSet
 from deid.document import Document, Failure, kept
@@ -164,8 +164,7 @@ class _CollectionWriter(_Writer[CollectionFormat]):
         if self._broken is not None:
             raise OutputError(self._broken.what, self._broken.hint, document.name)
         self._refuse_again(document)
-        if not document.id:
-            raise OutputError("the document has no id", "give it one", document.name)
+        require(document.id, "the document has no id", "give it one", document.name, kind=OutputError)
         try:
             if self._sink is None:
                 self._sink = self._open()

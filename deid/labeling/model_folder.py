@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from deid.base.errors import ModelError, told_as
+from deid.base.errors import ModelError, require, told_as
 from deid.features import FeatureSet
 from deid.labeling import rescoring
 from deid.labeling.crfsuite_file import parse_crfsuite
@@ -115,8 +115,7 @@ def read_decoder(
         if not decoder.tabled:
             decoder.weights  # noqa: B018 - damage is told here, not when labelling begins
         return decoder, data
-    if ARRAY_WEIGHTS not in description["files"]:
-        raise ModelError("the model holds no weights", _RETRAIN, where)
+    require(ARRAY_WEIGHTS in description["files"], "the model holds no weights", _RETRAIN, where, kind=ModelError)
     try:
         with np.load(folder / ARRAY_WEIGHTS, allow_pickle=False) as stored:
             arrays = dict(stored)
@@ -204,6 +203,5 @@ def read_lexicon(folder: Path) -> Mapping[str, int]:
     ModelError
         When it is missing; on first use, when it cannot be read.
     """
-    if not (folder / LEXICON).is_file():
-        raise ModelError(f"{LEXICON} is missing", _RETRAIN, str(folder))
+    require((folder / LEXICON).is_file(), f"{LEXICON} is missing", _RETRAIN, str(folder), kind=ModelError)
     return StoredLexicon(folder)

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from deid.base.errors import ConfigError
+from deid.base.errors import require
 from deid.labeling import kernels
 from deid.labeling.reference import log_partition
 from deid.labeling.tagger import Tagger
@@ -106,8 +106,7 @@ def find_measure(name: str) -> Callable[[Uncertainty], float]:
     ConfigError
         When there is none of that name.
     """
-    if name not in MEASURES:
-        raise ConfigError("unknown measure of uncertainty", "known: " + ", ".join(MEASURES))
+    require(name in MEASURES, "unknown measure of uncertainty", "known: " + ", ".join(MEASURES))
     return MEASURES[name]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.linkage.clustering import SIMILAR
 from deid.reading.identity import full_names, sound
@@ -258,8 +258,7 @@ class Distance:
     cuts: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if self.name not in _DISTANCES:
-            raise ConfigError(f"there is no distance {self.name!r}", f"there are: {', '.join(_DISTANCES)}")
+        require(self.name in _DISTANCES, f"there is no distance {self.name!r}", f"there are: {', '.join(_DISTANCES)}")
         up = _DISTANCES[self.name][1]
         bounded = all(0 < cut < 1 if up else 0 < cut < math.inf for cut in self.cuts)
         if not self.cuts or not bounded or list(self.cuts) != sorted(set(self.cuts), reverse=up):

@@ -415,8 +415,7 @@ def read_encoded(frame: pd.DataFrame, where: str) -> tuple[str, list[str], NDArr
     if len(named) != 1 or "id" not in frame.columns:
         raise InputError("no columns id and clk-...", hint, where)
     ids = [str(value) for value in frame["id"]]
-    if len(set(ids)) < len(ids):
-        raise InputError("ids repeat", hint, where)
+    require(len(set(ids)) >= len(ids), "ids repeat", hint, where, kind=InputError)
     size = int(named[0].split("-")[1]) // 8
     filters = np.zeros((len(frame), size), dtype=np.uint8)
     for row, text in enumerate(frame[named[0]]):

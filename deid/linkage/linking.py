@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from deid.base.arrays import FloatArray
-from deid.base.errors import ConfigError, InputError, told_as
+from deid.base.errors import ConfigError, InputError, require, told_as
 from deid.base.late import pd
 from deid.base.options import option
 from deid.linkage.blocking import (
@@ -86,8 +86,7 @@ class LinkOptions:
     seed: int = option(1, "Seed of the sample for training, and of the order of ids.", panel="Pairs", minimum=0)
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise ConfigError(f"there is no method {self.method!r}", "say --method model or --method exact")
+        require(self.method in METHODS, f"there is no method {self.method!r}", "say --method model or --method exact")
         if not REVIEWED <= self.threshold < 1:
             raise ConfigError("the threshold is not from 0.5 to below 1", "for example: --threshold 0.95")
         if self.weights and self.method == "exact":
@@ -290,8 +289,7 @@ def prepare(
     whole: Whole | None = None,
 ) -> Prepared:
     """Bring tables into the form in which they are linked; parameters and errors are those of `link_table`."""
-    if not all(map(len, tables)):
-        raise InputError("the table has no rows", "name a table with rows")
+    require(all(map(len, tables)), "the table has no rows", "name a table with rows", kind=InputError)
     earlier = tables_of(known)
     for old in earlier:
         check_columns(old, [PERSON])
@@ -313,8 +311,7 @@ def prepare(
     read = [read_records(piece, kinds, None if whole is None else whole.stand_ins) for piece in pieces]
     records = pd.concat(read, ignore_index=True)
     new = sum(map(len, tables))
-    if not all(before[new:]):
-        raise InputError("a known row without a person", "fill it in, or remove the row")
+    require(all(before[new:]), "a known row without a person", "fill it in, or remove the row", kind=InputError)
     check_ids((one for one in before[new:] if one), "make them differ in more")
     stays = [fixed or row >= new for row in range(len(rows))]
     for name, wanted in (("before", False), ("known", True)):

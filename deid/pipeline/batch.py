@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deid.base.errors import ConfigError, OutputError
+from deid.base.errors import ConfigError, OutputError, require
 from deid.base.files import atomic_files, write_bytes
 from deid.base.keys import MAP_VERSION
 from deid.detection import Recognizer
@@ -349,8 +349,7 @@ def _checked_report(place: Path, target: Path, pipeline: Pipeline) -> bytes:
     if pipeline.settings.method != "policy" or not pipeline.policy.requires_expert:
         raise ConfigError("--risk-report is for policies that need an expert's determination", "such as expert")
     beside = risk_report_beside(target)
-    if beside.exists():
-        raise OutputError("the file to write exists already", "name a new OUT", str(beside))
+    require(not beside.exists(), "the file to write exists already", "name a new OUT", str(beside), kind=OutputError)
     return read_report(place, pipeline.key)
 
 

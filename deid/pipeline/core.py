@@ -305,8 +305,7 @@ class Pipeline:
         )
         scope_at = None
         if self.applied is None:
-            if record is not None:
-                raise ConfigError("the method concept-match is for notes", "leave out --method", document.name)
+            require(record is None, "the method concept-match is for notes", "leave out --method", document.name)
             replaced = _block(document)
         else:
             if record is not None and record.owners:

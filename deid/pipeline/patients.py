@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.files import csv_separator
 from deid.document import Document
 from deid.table.column_names import alike
@@ -40,8 +40,7 @@ class Patients:
 
     def require_named(self, name: str = "") -> None:
         """Raise `ConfigError` where the user has said nothing."""
-        if not self.named:
-            raise ConfigError(*UNTOLD, name)
+        require(self.named, *UNTOLD, name)
 
     def of(self, document: Document) -> str | None:
         """Return the patient's id, None when it is not known."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from deid.base.errors import ConfigError, OutputError, told_as
+from deid.base.errors import ConfigError, OutputError, require, told_as
 from deid.base.files import clear_leftovers, held_by_another, make_folder, output_error, write_bytes
 from deid.base.list_lines import read_list_line
 from deid.document import Document, Failure
@@ -61,8 +61,7 @@ def select_files(source: Source, path: Path) -> Source:
             wanted[name] = None  # all of it
         elif known is not None:
             known.add(identifier)
-    if not wanted:
-        raise ConfigError("the list of files is empty", hint, str(path))
+    require(wanted, "the list of files is empty", hint, str(path))
     records = {name: frozenset(ids) for name, ids in wanted.items() if ids is not None}
     return replace(source, names=tuple(n for n in source.names if n in wanted), records=records, unreadable=())
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from deid.base.errors import ConfigError, OutputError
+from deid.base.errors import OutputError, require
 
 PREFIX_BYTES = 4
 """A length-prefixed record begins with its length in bytes, an unsigned big-endian number of this width."""
@@ -181,8 +181,7 @@ def delimited(delimiter: str) -> Delimited:
     ConfigError
         When it is empty.
     """
-    if not delimiter:
-        raise ConfigError("the delimiter is empty", f"give a text, or one of {', '.join(DELIMITERS)}")
+    require(delimiter, "the delimiter is empty", f"give a text, or one of {', '.join(DELIMITERS)}")
     if delimiter == "blank-line":
         return Delimited(_BLANK_LINE, 3)
     literal = DELIMITERS.get(delimiter) or delimiter.encode("utf-8", "surrogateescape")

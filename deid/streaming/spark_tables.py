@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deid.base.errors import ConfigError, InputError, OutputError
+from deid.base.errors import ConfigError, InputError, OutputError, require
 from deid.base.files import FULL, part_folder
 from deid.pipeline import Pipeline
 from deid.pipeline.batch import telling
@@ -52,8 +52,7 @@ class ParquetPlaces:
         """
         root = source.parent if source.is_file() else source
         found = [source] if source.is_file() else [path for path in source.rglob("*.parquet") if path.is_file()]
-        if not found:
-            raise InputError("there is no Parquet here", "name a file or folder of Parquet", str(source))
+        require(found, "there is no Parquet here", "name a file or folder of Parquet", str(source), kind=InputError)
         made = cls(source, target, [(path.relative_to(root).as_posix(), path) for path in sorted(found)])
         for place in (target, made.rejects):
             if place.exists() or place.is_symlink():

@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError, require
 from deid.base.keys import Key
 from deid.pipeline.options import PipelineOptions
 from deid.pipeline.patients import UNTOLD
@@ -209,8 +209,7 @@ class PipelineRecipe:
 
     def __post_init__(self) -> None:
         """Refuse to replace annotations: records carry none, and would come out as they are."""
-        if self.options.gold:
-            raise ConfigError("records carry no annotations that --gold could replace", "leave it out")
+        require(not self.options.gold, "records carry no annotations that --gold could replace", "leave it out")
 
     def pipeline(self) -> Pipeline:
         """Return the pipeline, with model, rules and policy loaded.

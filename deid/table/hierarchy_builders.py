@@ -63,8 +63,7 @@ def _domain(values: Sequence[str]) -> tuple[list[_Place], Decimal]:
 
     A code that leaves its number out (``>89``) begins at the next number of that resolution.
     """
-    if not values:
-        raise InputError("no value to build a hierarchy of", "name a column with values")
+    require(values, "no value to build a hierarchy of", "name a column with values", kind=InputError)
     ends = [open_end(value) or (value, 0, False) for value in values]
     numbers = _numbers([number for number, _, _ in ends])
     unit = _resolution(numbers)
@@ -193,8 +192,7 @@ def automatic(
     """
     if groups < 2 or groups & (groups - 1):
         raise ConfigError("the number of groups is no power of two", "give 4, 8, 16 or 32", name)
-    if method not in ("quantile", "equal"):
-        raise ConfigError(f"there is no method {method!r}", "choose quantile or equal", name)
+    require(method in ("quantile", "equal"), f"there is no method {method!r}", "choose quantile or equal", name)
     places, _ = _domain(values)
     line = np.array([float(place.number) for place in places])
     if method == "equal":
@@ -278,8 +276,7 @@ def prefixes(values: Sequence[str], keep: Sequence[int] | None = None, name: str
     InputError
         When there is no value.
     """
-    if not values:
-        raise InputError("no value to build a hierarchy of", "name a column with values", name)
+    require(values, "no value to build a hierarchy of", "name a column with values", name, kind=InputError)
     longest = max(map(len, values))
     kept = list(range(longest - 1, 0, -1)) if keep is None else list(keep)
     if any(b >= a for a, b in itertools.pairwise(kept)) or any(n < 1 for n in kept):

@@ -146,8 +146,7 @@ class Microdata:
 
     def __post_init__(self) -> None:
         check_names(self.frame)
-        if not len(self.frame):
-            raise InputError("the table has no rows", "name a table with rows")
+        require(len(self.frame), "the table has no rows", "name a table with rows", kind=InputError)
         check_columns(self.frame, [*self.roles, *self.hierarchies, *self.kinds])
         if self.person is not None:
             check_columns(self.frame, [self.person])

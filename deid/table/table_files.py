@@ -298,8 +298,7 @@ def _from_csv(
     import pyarrow
     import pyarrow.csv
 
-    if not head.strip():
-        raise FormatError("the file is empty", "a table needs a header and rows", str(path))
+    require(head.strip(), "the file is empty", "a table needs a header and rows", str(path), kind=FormatError)
     if b"\0" in head:
         raise FormatError("the file is not text", "name a CSV, Parquet or SQLite file", str(path))
     separator = separator or _separator(path, head, as_text)
@@ -377,8 +376,7 @@ def _from_cells(found: Cells, place: str, as_text: Collection[str] | bool, exact
     import pyarrow
 
     names, columns = found
-    if not names:
-        raise FormatError("the table is empty", "a table needs a header and rows", place)
+    require(names, "the table is empty", "a table needs a header and rows", place, kind=FormatError)
     _check_names(names, place)
     cells = {}
     for name, own in zip(names, columns, strict=True):

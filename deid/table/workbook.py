@@ -15,7 +15,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from deid.base.errors import ConfigError, FormatError, OutputError
+from deid.base.errors import ConfigError, FormatError, OutputError, require
 from deid.base.late import pd
 from deid.base.nearest import nearest
 from deid.io.sheets import check_sheet, opened, rows_of
@@ -157,6 +157,5 @@ def _coded(text: str) -> str:
     """Return a text as Excel writes it: characters that XML does not have by their codes."""
     if len(text) > _CHARACTERS:
         raise OutputError(f"a cell has more than {_CHARACTERS:,} characters: Excel cuts it", "write .csv or .parquet")
-    if _HALF.search(text):
-        raise OutputError("a cell holds half of a character", "correct its encoding")
+    require(not _HALF.search(text), "a cell holds half of a character", "correct its encoding", kind=OutputError)
     return _TO_CODE.sub(lambda found: f"_x{ord(found[0]):04X}_", text)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from deid.base.errors import InputError, told_as
+from deid.base.errors import InputError, require, told_as
 from deid.base.late import pd
 from deid.base.nearest import nearest
 from deid.table.cell_text import read_text, text_list
@@ -89,8 +89,7 @@ def make_trajectories(
     InputError
         When there is no history, an age is no number, or a value is not in its hierarchy (names the nearest code).
     """
-    if not histories:
-        raise InputError("no history", "name a table with a person, a code and an age a row")
+    require(histories, "no history", "name a table with a person, a code and an age a row", kind=InputError)
     unknown = {code for history in histories.values() for code, _ in history if code not in codes}
     if unknown and not own_leaf:
         code = min(unknown)

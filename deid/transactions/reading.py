@@ -12,7 +12,7 @@ import numpy as np
 
 from deid.base.arrays import IndexArray, IntArray
 from deid.base.buckets import Buckets, Words
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError, require
 from deid.base.late import pd
 from deid.base.options import option
 from deid.linkage.look_alikes import check_ids, check_persons, count_look_alikes
@@ -199,8 +199,7 @@ def read_codes(
             found = _rows_of(frame, many, column, person, visit, cells)
             many += len(found)
             rows.add(found)
-        if not many:
-            raise InputError("the table has no rows", "name a table with rows")
+        require(many, "the table has no rows", "name a table with rows", kind=InputError)
         return _records(rows, [frozenset(split_cell(cell, separator)) for cell in cells], told=visit is not None)
 
 
@@ -349,8 +348,7 @@ def _built(name: str, codes: Sequence[str]) -> Hierarchy:
             parents.update(build_hierarchy(name, [code]).parents)
         except InputError:
             continue
-    if not parents:
-        raise InputError(f"no value is a code of {name}", "name another hierarchy")
+    require(parents, f"no value is a code of {name}", "name another hierarchy", kind=InputError)
     return Hierarchy(name, parents)
 
 
