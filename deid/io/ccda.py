@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deid.base.errors import OutputError
-from deid.document import Document, check_spans
+from deid.document import Document
 from deid.io.formats import DocumentFormat, Options, Parts
+from deid.io.records import written
 from deid.io.xml_parts import root_of, whole
 from deid.records.ccda import ROOT, read
 from deid.records.record import Record
@@ -51,12 +51,7 @@ def _read(parts: Parts, options: Options) -> Document:
 
 
 def _write(document: Document, options: Options) -> dict[str, bytes]:
-    check_spans(len(document.text), document.spans)
-    if document.record is None:
-        raise OutputError(
-            "only what was read from a clinical document can be written as one", "write another format", "", "offset 0"
-        )
-    return {_SUFFIX: document.record.data}
+    return {_SUFFIX: written(document, "clinical document")}
 
 
 CCDA = DocumentFormat(

@@ -159,6 +159,8 @@ def layout(streams: Streams, options: Options) -> Options:
 
 
 class _Sink:
+    """Writes one row a document."""
+
     def __init__(self, streams: Streams, options: Options) -> None:
         self._text = TextSink(streams[_SUFFIX], options.encoding)
         self._options = options
@@ -197,17 +199,12 @@ def _cell(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def write(streams: Streams, options: Options) -> _Sink:
-    """Return a sink that writes one row a document."""
-    return _Sink(streams, options)
-
-
 CSV = CollectionFormat(
     name="csv",
     suffixes=(_SUFFIX, ".tsv"),
     matches=lambda head: not is_binary(head),
     needs_suffix=True,
     read=read,
-    write=write,
+    write=_Sink,
     layout=layout,
 )

@@ -99,6 +99,8 @@ def _document(doc: Any, position: str) -> Document | DeidError:
 
 
 class _Sink:
+    """Collects the documents and writes them at the end."""
+
     def __init__(self, streams: Streams, options: Options) -> None:
         from spacy.tokens import DocBin
 
@@ -174,11 +176,6 @@ def _details(document: Document) -> str:
         return json.dumps({"id": document.id, "metadata": dict(document.metadata), "spans": spans}, allow_nan=False)
 
 
-def write(streams: Streams, options: Options) -> _Sink:
-    """Return a sink that collects the documents and writes them at the end."""
-    return _Sink(streams, options)
-
-
 def _matches(head: bytes) -> bool:
     try:
         return b"attrs" in zlib.decompressobj().decompress(head, 1 << 16)
@@ -186,4 +183,4 @@ def _matches(head: bytes) -> bool:
         return False
 
 
-DOCBIN = CollectionFormat(name="docbin", suffixes=(_SUFFIX,), matches=_matches, read=read, write=write)
+DOCBIN = CollectionFormat(name="docbin", suffixes=(_SUFFIX,), matches=_matches, read=read, write=_Sink)

@@ -39,22 +39,8 @@ _HEADER = re.compile(rb"^([!-9;-~]+)[ \t]*:", re.MULTILINE)
 _HEADERS = re.compile(rb"(?:[!-9;-~]+[ \t]*:[^\r\n]*(?:\r?\n|\Z)(?:[ \t][^\r\n]*(?:\r?\n|\Z))*)*")
 _SUFFIXES = (".docx", ".odt", ".html", ".htm", ".eml", ".rtf", ".pdf")
 _REFUSED = (
-    *(
-        ".docm",
-        ".dotx",
-        ".dotm",
-        ".doc",
-        ".dot",
-        ".ott",
-        ".odm",
-        ".xlsx",
-        ".xlsm",
-        ".xls",
-        ".ods",
-        ".pptx",
-        ".ppt",
-        ".odp",
-    ),
+    *(".docm", ".dotx", ".dotm", ".doc", ".dot", ".ott", ".odm"),
+    *(".xlsx", ".xlsm", ".xls", ".ods", ".pptx", ".ppt", ".odp"),
     *(".msg", ".png", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".bmp", ".webp", ".heic", ".dcm"),
 )
 """What stands among documents and cannot be read: told, file by file, rather than skipped."""

@@ -135,6 +135,8 @@ def read(streams: Streams, options: Options) -> Iterator[Document | DeidError]:
 
 
 class _Sink:
+    """Writes one record a document."""
+
     def __init__(self, streams: Streams, options: Options) -> None:
         self._text = TextSink(streams[_SUFFIX], options.encoding)
         self._options = options
@@ -164,16 +166,11 @@ class _Sink:
         self._text.close()
 
 
-def write(streams: Streams, options: Options) -> _Sink:
-    """Return a sink that writes one record a document."""
-    return _Sink(streams, options)
-
-
 I2B2_2006 = CollectionFormat(
     name="i2b2-2006",
     suffixes=(_SUFFIX,),
     matches=lambda head: root_of(head)[1] == "RECORD",
     label_sets=_LABEL_SETS,
     read=read,
-    write=write,
+    write=_Sink,
 )

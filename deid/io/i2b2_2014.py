@@ -10,6 +10,8 @@ everywhere. Sources: the files of the 2014 i2b2/UTHealth shared task (Stubbs and
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 from io import BytesIO
 from typing import Any
 
@@ -127,6 +129,7 @@ def read(parts: Parts, options: Options) -> Document:
 
 
 def _write(root: str, document: Document, options: Options) -> dict[str, bytes]:
+    """Return the file of a document by suffix, with this root element."""
     check_characters(document.text)
     check_spans(len(document.text), document.spans)
     body = _BREAK.sub(lambda found: "]]>&#13;<![CDATA[" if found.group() == "\r" else "]]]]><![CDATA[>", document.text)
@@ -154,28 +157,17 @@ def _tag(text: str, span: Span, options: Options) -> str:
     return f"<{element}{''.join(attribute(name, value) for name, value in fields)} />\n"
 
 
-def write_i2b2(document: Document, options: Options) -> dict[str, bytes]:
-    """Return the file of a document by suffix, with the root element of i2b2-2014."""
-    return _write("deIdi2b2", document, options)
-
-
-def write_meddocan(document: Document, options: Options) -> dict[str, bytes]:
-    """Return the file of a document by suffix, with the root element of MEDDOCAN."""
-    return _write("MEDDOCAN", document, options)
-
-
-def _is_meddocan(head: bytes) -> bool:
-    return root_of(head)[0] == "MEDDOCAN"
-
-
 def _is_i2b2(head: bytes) -> bool:
     root, child = root_of(head)
     return root == "deIdi2b2" or (child in ("TEXT", "TAGS") and root != "MEDDOCAN")
 
 
-I2B2_2014 = DocumentFormat(
-    name="i2b2-2014", suffixes=(".xml",), matches=_is_i2b2, label_sets=_LABEL_SETS, read=read, write=write_i2b2
-)
-MEDDOCAN = DocumentFormat(
-    name="meddocan", suffixes=(".xml",), matches=_is_meddocan, label_sets=_LABEL_SETS, read=read, write=write_meddocan
-)
+def _format(name: str, root: str, matches: Callable[[bytes], bool]) -> DocumentFormat:
+    write = partial(_write, root)
+    return DocumentFormat(
+        name=name, suffixes=(".xml",), matches=matches, label_sets=_LABEL_SETS, read=read, write=write
+    )
+
+
+I2B2_2014 = _format("i2b2-2014", "deIdi2b2", _is_i2b2)
+MEDDOCAN = _format("meddocan", "MEDDOCAN", lambda head: root_of(head)[0] == "MEDDOCAN")

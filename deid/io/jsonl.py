@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from deid.base.errors import DeidError, FormatError, OutputError
-from deid.document import Document
+from deid.document import Document, Span
 from deid.io.encoding import TextSink
 from deid.io.fields import field_value, find_id, find_text, no_text, ordered
 from deid.io.formats import CollectionFormat, Options, Streams
@@ -21,14 +21,6 @@ from deid.io.span_json import from_values, to_value
 
 Record = dict[str, Any]
 _SUFFIX = ".jsonl"
-
-
-def _read_flat(record: Record, options: Options, position: str, spans: tuple[str, ...]) -> Document:
-    names = spans if options.spans_field is None else (options.spans_field,)
-    spans_field = next((name for name in names if name and name in record), "")
-    values = record.get(spans_field) if spans_field else None
-    rest = {key: value for key, value in record.items() if not spans_field or key != spans_field}
-    return _document(rest, values, options, position)
 
 
 def _document(record: Record, values: object, options: Options, position: str, other_id: object = None) -> Document:
@@ -56,24 +48,6 @@ def _fields(document: Document, options: Options, spans_field: str, values: list
         raise OutputError("there is no field for the annotations", "name one with --spans-field")
     refuse_fields(document, record)
     return ordered({**record, **document.metadata}, options.columns)
-
-
-def _read_plain(record: Record, options: Options, position: str) -> Document:
-    return _read_flat(record, options, position, ("spans", "entities"))
-
-
-def _write_plain(document: Document, options: Options) -> Record:
-    field = "spans" if options.spans_field is None else options.spans_field
-    return _fields(document, options, field, list(document.spans))
-
-
-def _read_doccano(record: Record, options: Options, position: str) -> Document:
-    return _read_flat(record, options, position, ("label", "labels", "entities"))
-
-
-def _write_doccano(document: Document, options: Options) -> Record:
-    field = "label" if options.spans_field is None else options.spans_field
-    return _fields(document, options, field, [[span.start, span.end, span.category] for span in document.spans])
 
 
 def _read_labelstudio(record: Record, options: Options, position: str) -> Document:
@@ -195,6 +169,27 @@ def _format(
     )
 
 
+def _flat(
+    name: str,
+    matches: Callable[[Record], bool],
+    fields: tuple[str, ...],
+    written: Callable[[tuple[Span, ...]], list[Any]] = list,
+) -> CollectionFormat:
+    """Make a format of records with a field of annotations: read from one of some, and ``written`` to the first."""
+
+    def document(record: Record, options: Options, position: str) -> Document:
+        names = fields if options.spans_field is None else (options.spans_field,)
+        field = next((name for name in names if name and name in record), "")
+        rest = {key: value for key, value in record.items() if not field or key != field}
+        return _document(rest, record.get(field) if field else None, options, position)
+
+    def record(document: Document, options: Options) -> Record:
+        field = fields[0] if options.spans_field is None else options.spans_field
+        return _fields(document, options, field, written(document.spans))
+
+    return _format(name, matches, document, record)
+
+
 def _is_task(record: Record) -> bool:
     """Tell whether a record, or what a cut one shows of its fields, is a Label Studio task: its text is inside data."""
     if record.get("data") is None:
@@ -204,13 +199,11 @@ def _is_task(record: Record) -> bool:
 
 
 LABELSTUDIO = _format("labelstudio", _is_task, _read_labelstudio, _write_labelstudio)
-PRODIGY = _format(
-    "prodigy", lambda r: not {"_input_hash", "_task_hash", "answer"}.isdisjoint(r), _read_plain, _write_plain
-)
-DOCCANO = _format(
+PRODIGY = _flat("prodigy", lambda r: not {"_input_hash", "_task_hash", "answer"}.isdisjoint(r), ("spans", "entities"))
+DOCCANO = _flat(
     "doccano",
     lambda r: "spans" not in r and not {"label", "labels", "entities"}.isdisjoint(r),
-    _read_doccano,
-    _write_doccano,
+    ("label", "labels", "entities"),
+    lambda spans: [[span.start, span.end, span.category] for span in spans],
 )
-JSONL = _format("jsonl", bool, _read_plain, _write_plain)
+JSONL = _flat("jsonl", bool, ("spans", "entities"))

@@ -129,6 +129,8 @@ def layout(streams: Streams, options: Options) -> Options:
 
 
 class _Sink:
+    """Writes one row a document."""
+
     def __init__(self, streams: Streams, options: Options) -> None:
         self._stream = streams[_SUFFIX]
         self._options = options
@@ -266,16 +268,11 @@ def span_type() -> Any:
     )
 
 
-def write(streams: Streams, options: Options) -> _Sink:
-    """Return a sink that writes one row a document."""
-    return _Sink(streams, options)
-
-
 PARQUET = CollectionFormat(
     name="parquet",
     suffixes=(_SUFFIX, ".pq"),
     matches=lambda head: head.startswith(b"PAR1"),
     read=read,
-    write=write,
+    write=_Sink,
     layout=layout,
 )

@@ -245,6 +245,8 @@ def _spans(text: str, phi: list[Line] | None, phrases: list[Line] | None, any_la
 
 
 class _Sink:
+    """Writes one record a document into the three files."""
+
     def __init__(self, streams: Streams, options: Options) -> None:
         self._files = {suffix: TextSink(stream, options.encoding) for suffix, stream in streams.items()}
         self._options = options
@@ -288,11 +290,6 @@ def _check_writable(document: Document, options: Options) -> None:
         encode(span.category, options.encoding, whole=False)
 
 
-def write(streams: Streams, options: Options) -> _Sink:
-    """Return a sink that writes one record a document into the three files."""
-    return _Sink(streams, options)
-
-
 PHYSIONET = CollectionFormat(
     name="physionet",
     suffixes=(_TEXT,),
@@ -301,5 +298,5 @@ PHYSIONET = CollectionFormat(
     label_sets=_LABEL_SETS,
     carries_attributes=False,
     read=read,
-    write=write,
+    write=_Sink,
 )

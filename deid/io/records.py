@@ -25,6 +25,21 @@ def document(record: Record, id: str = "") -> Document:
     return Document(id, record.text, (), {}, None, record)
 
 
+def written(document: Document, what: str) -> bytes:
+    """Return the bytes of a document that was read from a record; ``what`` names its kind, for the message.
+
+    Raises
+    ------
+    OutputError
+        When it was not.
+    """
+    check_spans(len(document.text), document.spans)
+    if document.record is None:
+        what = f"only what was read from a {what} can be written as one"
+        raise OutputError(what, "write another format", "", "offset 0")
+    return document.record.data
+
+
 @dataclass
 class _Sink:
     """Writes records one after the other."""
@@ -33,12 +48,7 @@ class _Sink:
     suffix: str
 
     def add(self, document: Document) -> None:
-        check_spans(len(document.text), document.spans)
-        if document.record is None:
-            raise OutputError(
-                "only what was read from a record can be written as one", "write another format", "", "offset 0"
-            )
-        self.streams[self.suffix].write(document.record.data)
+        self.streams[self.suffix].write(written(document, "record"))
 
     def finish(self) -> None:
         """Nothing comes after the last record."""
