@@ -22,7 +22,6 @@ import numpy as np
 from deid.base.arrays import FloatArray, IntArray
 from deid.base.errors import ConfigError, require
 from deid.base.late import pd
-from deid.dp.domain import Dimension
 from deid.dp.intervals import check_level, standard_half_width
 from deid.dp.models import TableModel
 from deid.dp.release import CubeRelease
@@ -97,8 +96,8 @@ def survival(
     groups = [release.dimensions[names.index(name)] for name in by]
     for cells in itertools.product(*(own.labels for own in groups)):
         chosen: list[IntArray | None] = [None] * len(names)
-        for own, cell in [*zip(groups, cells, strict=True), *((_of(release, k), v) for k, v in conditions.items())]:
-            chosen[names.index(own.name)] = own.select(cell)
+        for name, cell in [*zip(by, cells, strict=True), *conditions.items()]:
+            chosen[names.index(name)] = release.dimensions[names.index(name)].select(cell)
         _, counts, variances, _ = model.moments(axes, chosen)
         variance = float(variances.flat[0])  # all cells of a slice have the same
         table = counts if axes[0] == names.index(time) else counts.T
@@ -110,10 +109,6 @@ def survival(
             curve.insert(place, own.name, cell)
         parts.append(curve)
     return release.marked(pd.concat(parts, ignore_index=True))
-
-
-def _of(release: CubeRelease, name: str) -> Dimension:
-    return next(own for own in release.dimensions if own.name == name)
 
 
 def _curve(

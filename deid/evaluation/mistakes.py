@@ -109,12 +109,8 @@ def find_mistakes(cases: Sequence[Case]) -> list[Mistake]:
                 partner = gold_side.best(system)
                 kind = _kind(partner, system) if partner else SPURIOUS
                 mistakes.append(Mistake(kind, case.document, partner, system))
-        found.extend(sorted(mistakes, key=_position))
+        found.extend(sorted(mistakes, key=lambda m: (m.start, m.end, m.system.start if m.system else -1)))
     return found
-
-
-def _position(mistake: Mistake) -> tuple[int, int, int]:
-    return mistake.start, mistake.end, mistake.system.start if mistake.system else -1
 
 
 def context(mistake: Mistake, width: int = 60) -> list[ContextPiece]:

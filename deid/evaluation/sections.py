@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import asdict
 
 import numpy as np
@@ -80,14 +79,11 @@ def _measures(evaluation: Evaluation) -> Section:
     )
 
 
-def _by_size(scores: Mapping[str, Score]) -> list[tuple[str, Score]]:
-    return sorted(scores.items(), key=lambda item: (-item[1].gold, item[0]))
-
-
 def _categories(evaluation: Evaluation) -> Section:
     overlap = evaluation.tables["overlap_category"].by_label()
     rows = []
-    for category, score in _by_size(evaluation.tables["strict"].by_label()):
+    scores = evaluation.tables["strict"].by_label().items()
+    for category, score in sorted(scores, key=lambda item: (-item[1].gold, item[0])):
         leaks = evaluation.leaks.by_category.get(category)
         left = (str(leaks.untouched), str(leaks.words_left)) if leaks else ("0", "0")
         counts = (str(score.gold), str(score.system))

@@ -86,7 +86,7 @@ class _Simulation:
             left = sorted(pool.keys() - set(done))
             order = annotation_queue(
                 left,
-                [_unsure(tagger, queue, pool[name].text) for name in left],
+                [0.0 if queue == RANDOM else MEASURES[queue](uncertainty(tagger, pool[name].text)) for name in left],
                 np.array([sketches[name] for name in left]).reshape(-1, SKETCH),
                 annotated=np.array([sketches[name] for name in done]),
                 first=round(size),
@@ -116,10 +116,6 @@ class _Simulation:
             micro = table.micro()
             found |= {f"{title}_precision": micro.precision, f"{title}_recall": micro.recall, f"{title}_f1": micro.f1}
         return found
-
-
-def _unsure(tagger: Tagger, queue: str, text: str) -> float:
-    return 0.0 if queue == RANDOM else MEASURES[queue](uncertainty(tagger, text))
 
 
 def active_learning(setup: TrialSetup, options: QueueOptions, *, start: str | None = None) -> pd.DataFrame:

@@ -207,19 +207,16 @@ def _sex(text: str, spans: Sequence[Span], cues: Cues) -> Iterator[Fact]:
             near.append((span.end, span.end + 30))
         elif canonical(span.category) == "PATIENT":
             near.append((span.start - 6, span.start))
+    either = cues.sex_strong["female"] | cues.sex_strong["male"]
     for sex in ("female", "male"):
         for start, end in near:
-            first = next((w for w in _WORD.finditer(text, max(0, start), end) if w[0].lower() in _both(cues)), None)
+            first = next((w for w in _WORD.finditer(text, max(0, start), end) if w[0].lower() in either), None)
             if first is not None and first[0].lower() in cues.sex_strong[sex]:
                 yield Fact("sex", sex, *first.span(), weight=_LABELLED)
     for word in _WORD.finditer(text):
         for sex in ("female", "male"):
             if word[0].lower() in cues.sex_weak[sex]:
                 yield Fact("sex", sex, *word.span())
-
-
-def _both(cues: Cues) -> frozenset[str]:
-    return cues.sex_strong["female"] | cues.sex_strong["male"]
 
 
 @functools.cache

@@ -97,7 +97,7 @@ def sniff_names(root: Path, names: Sequence[str], formats: Mapping[str, Format])
             break
     if not votes:
         require(names, "the folder holds no file", "name a folder with notes in it", kind=FormatError)
-        kinds = Counter(shown_suffix(suffix) or "without suffix" for suffix in map(_suffix, names))
+        kinds = Counter(shown_suffix(split_suffix(name)[1]) or "without suffix" for name in names)
         there = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
         raise FormatError(
             f"no file here has a format that can be told (files: {there})",
@@ -111,7 +111,3 @@ def sniff_names(root: Path, names: Sequence[str], formats: Mapping[str, Format])
             f"the folder holds as many {ranked[0][0]} as {ranked[1][0]} files", "name the one to read with --from"
         )
     return formats[ranked[0][0]]
-
-
-def _suffix(name: str) -> str:
-    return split_suffix(name)[1]

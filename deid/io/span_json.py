@@ -59,7 +59,7 @@ def _from_value(value: object, text: str, position: str) -> Span:
     if isinstance(value, list) and len(value) == 3:
         start, end, label = value
     elif isinstance(value, dict):
-        names = [_first(value, keys) for keys in (_STARTS, _ENDS, _LABELS)]
+        names = [next((key for key in keys if key in value), None) for keys in (_STARTS, _ENDS, _LABELS)]
         start, end, label = (value.get(name or "") for name in names)
         fields = {key: item for key, item in value.items() if key not in names}
     else:
@@ -103,7 +103,3 @@ def _attributes(value: object, position: str) -> list[tuple[str, str]]:
             )
         attributes.append((pair[0], pair[1] if isinstance(pair[1], str) else json.dumps(pair[1])))
     return attributes
-
-
-def _first(value: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
-    return next((name for name in names if name in value), None)

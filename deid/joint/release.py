@@ -200,7 +200,8 @@ def release_jointly(
                 policy=pipeline.policy.summary(),
                 version=version,
             )
-            _write_json(part / "risk-report.json", sign_report(content, key))
+            signed = json.dumps(sign_report(content, key), indent=1, ensure_ascii=False)
+            write_bytes(part / "risk-report.json", f"{signed}\n".encode())
         part.rename(target)
     return report
 
@@ -369,7 +370,3 @@ def _of(documents: Iterable[Document | Failure], patients: Patients) -> Iterator
     for document in documents:
         if isinstance(document, Document):
             yield document, patients.of(document)
-
-
-def _write_json(path: Path, content: Mapping[str, Any]) -> None:
-    write_bytes(path, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())

@@ -126,7 +126,8 @@ def _join(tables: Mapping[str, LoadedTable], people: list[str]) -> Microdata | N
             else:
                 if groups.nunique().gt(1).any():  # for the search, several values of a patient are one of their own
                     spec = dataclasses.replace(spec, kind="nominal", hierarchy=None)
-                    series = series.astype(str).groupby(level=0, sort=False).agg(_joined)
+                    texts = series.astype(str).groupby(level=0, sort=False)
+                    series = texts.agg(lambda values: "; ".join(sorted(set(values))))
                 else:
                     series = groups.first()
                 columns[_own(column, name)], specs[_own(column, name)] = series, spec
@@ -134,10 +135,6 @@ def _join(tables: Mapping[str, LoadedTable], people: list[str]) -> Microdata | N
         return None
     view = pd.DataFrame({name: series.reindex(people) for name, series in columns.items()}).reset_index(drop=True)
     return apply_schema(view, Schema(specs))
-
-
-def _joined(values: pd.Series) -> str:
-    return "; ".join(sorted(set(values)))
 
 
 def _own(column: str, table: str) -> str:

@@ -51,15 +51,10 @@ def language_checkup(language: str) -> Iterator[SetupCheck]:
         try:
             yield from check(language)
         except ConfigError as error:
-            what = _told_once(error)
+            what = str(ConfigError(error.what, "", error.where, error.position))  # the hint has a line of its own
             if what not in told:  # a file that several checks read
                 yield SetupCheck(check.__name__.strip("_"), "broken", what, error.hint)
             told.add(what)
-
-
-def _told_once(error: ConfigError) -> str:
-    """Return what is wrong and where, without the hint, which stands on a line of its own."""
-    return str(ConfigError(error.what, "", error.where, error.position))
 
 
 def _lacking(subject: str, what: str, found: int, lacking: list[str], remedy: str) -> SetupCheck:

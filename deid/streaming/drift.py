@@ -17,7 +17,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -239,12 +239,9 @@ class Drift:
         if min(now.notes, before.notes) < _LEAST or not now.words or not before.words:
             return
         number = list(self._sources).index(source) + 1
-        for measure in _ordered({*now.measures, *before.measures}):
+        measures = {*now.measures, *before.measures}
+        for measure in sorted(measures, key=lambda name: (name not in (_ALL, _UNKNOWN), name)):
             (new, error), (old, other) = now.rate(measure), before.rate(measure)
             change = abs(new - old)
             if change > _LARGE * max(new, old) and change > _SURE * math.sqrt(error + other):
                 yield Alarm(source, number, measure, old, new)
-
-
-def _ordered(measures: Iterable[str]) -> list[str]:
-    return sorted(measures, key=lambda name: (name not in (_ALL, _UNKNOWN), name))

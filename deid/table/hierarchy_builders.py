@@ -315,13 +315,8 @@ def _codes(values: Sequence[str], system: str) -> Hierarchy:
             "write codes as 401.1 or E11.65 (the dot may be left out), or name another hierarchy",
         )
     # a row may begin with an inner value of another one: the tree is the same
-    return Hierarchy(
-        system, {child: parent for chain in rows.values() for child, parent in itertools.pairwise(_distinct(chain))}
-    )
-
-
-def _distinct(chain: Sequence[str]) -> list[str]:
-    return [value for value, _ in itertools.groupby(chain)]
+    chains = ([value for value, _ in itertools.groupby(chain)] for chain in rows.values())
+    return Hierarchy(system, {child: parent for chain in chains for child, parent in itertools.pairwise(chain)})
 
 
 def icd_10_cm(values: Sequence[str]) -> Hierarchy:

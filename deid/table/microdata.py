@@ -222,7 +222,7 @@ class Microdata:
         if types.is_datetime64_any_dtype(series):
             return "date"
         values = self.codes(column).values
-        if values and all(map(_is_date, values)):
+        if values and not any(np.isnan(date_position(value)) for value in values):
             return "date"
         return "nominal"
 
@@ -338,10 +338,6 @@ def _is_general(value: str) -> bool:
 def _is_number(value: str) -> bool:
     number = exact_number(value)
     return number == number
-
-
-def _is_date(value: str) -> bool:
-    return not np.isnan(date_position(value))
 
 
 def _encode(series: pd.Series, column: str, kind: str | None) -> Codes:

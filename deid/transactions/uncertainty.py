@@ -39,10 +39,6 @@ class Uncertain:
     loss: float
 
 
-def _is_hidden(data: Transactions, sensitive: frozenset[str]) -> list[bool]:
-    return [bool(members & sensitive) for members in data.members]
-
-
 def _violating(data: Transactions, hidden: list[bool], rho: float, size: int) -> list[tuple[int, ...]] | None:
     """Return the rules with ``size`` items before the arrow that violate, as items with the told one last.
 
@@ -105,7 +101,7 @@ def suppress_control(
         When rho is not from 0 to 1, or ``size`` is below 0.
     """
     _check(rho, size)
-    hidden = _is_hidden(data, sensitive)
+    hidden = [bool(members & sensitive) for members in data.members]
     now, gone = data, set[int]()
     level = 0
     while size is None or level <= size:
