@@ -59,9 +59,12 @@ def write_plot(path: Path | None, draw: Callable[[], Figure] | None) -> None:
         write_bytes(path, image(draw(), check_image(path)), private=False, replace=True)
 
 
-def new_figure(width: float, height: float, plots: int = 1, **how: Any) -> tuple[Figure, Any]:
+def new_figure(width: float, height: float, plots: int = 1, *, grid: bool = False, **how: Any) -> tuple[Figure, Any]:
     """Return an empty figure of a width and height in inches, and its axes: of several plots, from left to right."""
     from matplotlib import figure
 
     made = figure.Figure(figsize=(width, height), layout="constrained", dpi=110)
-    return made, made.subplots(1, plots, **how)
+    every = made.subplots(1, plots, **how)
+    for axes in made.axes if grid else ():
+        axes.grid(alpha=0.3)
+    return made, every

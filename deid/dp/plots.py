@@ -34,7 +34,7 @@ def plot_bins(frame: pd.DataFrame, number: str, names: Sequence[str]) -> Figure:
     """
     require(0 < len(frame) <= _MOST_BINS, f"a plot shows 1 to {_MOST_BINS} bins", "ask for fewer columns or cells")
     *series, along = names or [""]
-    figure, axes = new_figure(min(4.5 + 0.12 * len(frame), 14), 3.8)
+    figure, axes = new_figure(min(4.5 + 0.12 * len(frame), 14), 3.8, grid=True)
     groups = frame.groupby(series, sort=False) if series else [((), frame)]
     for place, (name, own) in enumerate(groups):
         at = np.arange(len(own))
@@ -48,7 +48,6 @@ def plot_bins(frame: pd.DataFrame, number: str, names: Sequence[str]) -> Figure:
     step = -(-len(labels) // _LABELS)
     axes.set_xticks(np.arange(len(labels))[::step], labels[::step], rotation=90 if len(labels) > 8 else 0, fontsize=7)
     axes.set(xlabel=along, ylabel=number)
-    axes.grid(alpha=0.3)
     if series:
         axes.legend(fontsize="small")
     return _told(figure, frame)
@@ -56,7 +55,7 @@ def plot_bins(frame: pd.DataFrame, number: str, names: Sequence[str]) -> Figure:
 
 def plot_survival(frame: pd.DataFrame, time: str, by: Sequence[str]) -> Figure:
     """Return the plot of `deid.dp.survival.survival`: a curve a group, with its interval as a band."""
-    figure, axes = new_figure(6.5, 4.2)
+    figure, axes = new_figure(6.5, 4.2, grid=True)
     groups = frame.groupby(list(by), sort=False) if by else [((), frame)]
     for place, (name, own) in enumerate(groups):
         colour = COLOURS[1 + place % 7]
@@ -67,7 +66,6 @@ def plot_survival(frame: pd.DataFrame, time: str, by: Sequence[str]) -> Figure:
     step = -(-len(longest) // _LABELS)
     axes.set_xticks(np.arange(len(longest))[::step], longest[::step], rotation=90, fontsize=7)
     axes.set(xlabel=time, ylabel="survival", ylim=(0, 1.02))
-    axes.grid(alpha=0.3)
     axes.legend(fontsize="small")
     return _told(figure, frame)
 

@@ -124,7 +124,7 @@ def compare_codes(
 
 def plot_codes(curves: pd.DataFrame, sweep: pd.DataFrame, rows: pd.DataFrame) -> Figure:
     """Return a plot: persons by records that fit (`support_curves`), suppression, error of case counts by method."""
-    figure, (left, middle, right) = new_figure(14, 4.2, 3)
+    figure, (left, middle, right) = new_figure(14, 4.2, 3, grid=True)
     for number, (attacker, own) in enumerate(curves.groupby("attacker", sort=False)):
         left.plot(own["records"].to_numpy(), own["share"].to_numpy(), "-o", color=COLOURS[number], label=str(attacker))
     left.set(xscale="log", xlabel="records that fit, at most", ylabel="share of the persons", ylim=(0, 1))
@@ -139,8 +139,6 @@ def plot_codes(curves: pd.DataFrame, sweep: pd.DataFrame, rows: pd.DataFrame) ->
     right.bar(range(len(told)), told["case_error"].to_numpy() if len(told) else [], color=COLOURS[2])
     right.set_xticks(range(len(told)), told["method"].tolist())
     right.set(ylabel="AvgRE of case counts")
-    for axes in (left, middle, right):
-        axes.grid(alpha=0.3)
     return figure
 
 

@@ -239,7 +239,7 @@ def sweep_thresholds(
 
 def _draw(frame: pd.DataFrame, lines: str, x: str, label: str) -> Figure:
     slices = list(dict.fromkeys(frame["slice"]))
-    figure, every = new_figure(5.5 * len(slices), 4.2, len(slices), squeeze=False)
+    figure, every = new_figure(5.5 * len(slices), 4.2, len(slices), squeeze=False, grid=True)
     for axes, name in zip(every[0], slices, strict=True):
         own = frame[frame["slice"] == name]
         for number, (key, points) in enumerate(own.groupby(lines, sort=False)):
@@ -247,7 +247,6 @@ def _draw(frame: pd.DataFrame, lines: str, x: str, label: str) -> Figure:
             colour = COLOURS[number % len(COLOURS)]
             axes.plot(points[x].to_numpy(), points["l1"].to_numpy(), style, marker="o", color=colour, label=str(key))
         axes.set(xscale="log", yscale="log", title=name, xlabel=label, ylabel="L1 error")
-        axes.grid(alpha=0.3)
     axes.legend(fontsize="small")
     return figure
 
@@ -268,7 +267,7 @@ def plot_thresholds(frame: pd.DataFrame) -> Figure:
 def plot_histograms(bins: pd.DataFrame) -> Figure:
     """Return the plot of `histograms`: counts over bins, a panel for the first slice's truth and for each release."""
     kinds = list(dict.fromkeys(zip(bins["slice"], bins["epsilon"], bins["method"], strict=True)))
-    figure, every = new_figure(3.6 * (len(kinds) + 1), 3.6, len(kinds) + 1, squeeze=False)
+    figure, every = new_figure(3.6 * (len(kinds) + 1), 3.6, len(kinds) + 1, squeeze=False, grid=True)
     shown = bins[(bins["slice"] == kinds[0][0]) & (bins["epsilon"] == kinds[0][1]) & (bins["method"] == kinds[0][2])]
     panels = [("original", shown, "true")]
     for place, epsilon, method in kinds:
@@ -284,7 +283,6 @@ def plot_histograms(bins: pd.DataFrame) -> Figure:
                 label=series,
             )
         axes.set(title=title, xlabel=str(own["slice"].iloc[0]), ylabel="count")
-        axes.grid(alpha=0.3)
     if bins["series"].any():
         every[0][0].legend(fontsize="small")
     return figure

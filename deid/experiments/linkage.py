@@ -108,13 +108,12 @@ def plot_linkage(table: pd.DataFrame) -> Figure:
     """Return a plot of precision over recall of pairs: a line a method and size, a point a threshold."""
     from deid.base.plots import COLOURS, new_figure
 
-    figure, axes = new_figure(6, 4)
+    figure, axes = new_figure(6, 4, grid=True)
     means = table.groupby(["method", "size", "threshold"], sort=False, dropna=False)[["recall", "precision"]].mean()
     groups = means.groupby(level=["method", "size"], sort=False)
     for colour, ((method, size), points) in zip([*COLOURS] * len(groups), groups, strict=False):
         axes.plot(points["recall"], points["precision"], "o-", color=colour, label=f"{method}, {size} mentions")
     axes.set(xlabel="recall of pairs", ylabel="precision of pairs")
-    axes.grid(alpha=0.3)
     axes.legend()
     return figure
 

@@ -54,7 +54,7 @@ def plot_sampling(frame: pd.DataFrame) -> Figure:
     Precision over recall of PHI words; strict F1 over CPU seconds of training; both samplings over the share of the
     tokens kept, recall as lines and precision dotted; CPU seconds over the window.
     """
-    figure, (left, right, kept, cost) = new_figure(20, 4.6, 4)
+    figure, (left, right, kept, cost) = new_figure(20, 4.6, 4, grid=True)
     for curve, title in CURVES.items():
         points = frame[frame["curve"] == curve]
         if not points.empty:
@@ -71,27 +71,24 @@ def plot_sampling(frame: pd.DataFrame) -> Figure:
     cost.plot(windows["value"].to_numpy(), windows["train_cpu_seconds"].to_numpy(), "-s", color=_STYLES["window"][0])
     kept.set(xlabel="share of the tokens kept", ylabel="recall (lines), precision (dotted) of PHI words")
     cost.set(xlabel="window k", ylabel="CPU seconds of training")
-    for axes in (left, right, kept, cost):
-        axes.grid(alpha=0.3)
     left.legend(loc="lower left", fontsize="small")
     return figure
 
 
 def plot_hips(curve: pd.DataFrame) -> Figure:
     """Return a plot of the curve of `deid.experiments.hips.hips`: leaks met over identifiers examined, as shares."""
-    figure, axes = new_figure(6, 4.6)
+    figure, axes = new_figure(6, 4.6, grid=True)
     for (name, colour), style in zip(_ATTACK_COLOURS.items(), (":", "-", "-", "--", "-."), strict=True):
         axes.plot(curve["examined"].to_numpy(), curve[name].to_numpy(), style, color=colour, label=ATTACKS[name])
     axes.plot([0, 0, 1], [0, 1, 1], color="#999999", linewidth=0.8, label="redaction")
     axes.set(xlabel="share of identifiers examined, most suspicious first", ylabel="share of missed identifiers met")
-    axes.grid(alpha=0.3)
     axes.legend(loc="lower right", fontsize="small")
     return figure
 
 
 def plot_learning(frame: pd.DataFrame) -> Figure:
     """Return a plot of a learning curve (`learning_curve`): strict F1 and recall of PHI words over documents."""
-    figure, both = new_figure(11, 4.6, 2)
+    figure, both = new_figure(11, 4.6, 2, grid=True)
     for axes, measure, title in zip(
         both, ("strict_f1", "phi_recall"), ("strict F1", "recall of PHI words"), strict=True
     ):
@@ -107,7 +104,6 @@ def plot_learning(frame: pd.DataFrame) -> Figure:
             if not alone.empty:
                 axes.axhline(alone.mean(), linestyle=":", color=colour, label="the model alone")
         axes.set(xscale="log", xlabel="documents trained on", ylabel=title)
-        axes.grid(alpha=0.3)
         axes.legend(loc="lower right", fontsize="small")
     return figure
 
@@ -117,7 +113,7 @@ def plot_active_learning(frame: pd.DataFrame) -> Figure:
 
     A thin line is a simulation, a thick one the mean where all of a queue go on.
     """
-    figure, both = new_figure(11, 4.6, 2)
+    figure, both = new_figure(11, 4.6, 2, grid=True)
     for axes, what, title in zip(both, ("documents", "words"), ("notes", "words of notes"), strict=True):
         for (queue, points), colour in zip(frame.groupby("queue", sort=False), COLOURS, strict=False):
             for _, own in points.groupby("seed"):
@@ -129,7 +125,6 @@ def plot_active_learning(frame: pd.DataFrame) -> Figure:
                 means[what].to_numpy()[whole], means["strict_f1"].to_numpy()[whole], color=colour, label=str(queue)
             )
         axes.set(xlabel=f"{title} annotated", ylabel="strict F1")
-        axes.grid(alpha=0.3)
         axes.legend(loc="lower right", fontsize="small")
     return figure
 

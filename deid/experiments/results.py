@@ -242,7 +242,7 @@ def _confusion(labels: Sequence[str], words: np.ndarray) -> Plot:
 
 
 def _reliability(parts: Sequence[Values]) -> Plot:
-    figure, axes = new_figure(5, 4.6)
+    figure, axes = new_figure(5, 4.6, grid=True)
     axes.plot([0, 1], [0, 1], color=COLOURS[7], linewidth=0.8, label="true probabilities")
     axes.plot([p["score"] for p in parts], [p["right"] for p in parts], "-o", color=COLOURS[1], label="spans")
     for part in parts:
@@ -252,7 +252,6 @@ def _reliability(parts: Sequence[Values]) -> Plot:
     axes.set(
         xlim=(0, 1.02), ylim=(0, 1.02), xlabel="mean score of spans (their number beside)", ylabel="share that is right"
     )
-    axes.grid(alpha=0.3)
     axes.legend(loc="upper left", fontsize="small")
     return Plot(figure, "Reliability diagram: share of spans that are right over their mean score; its table follows")
 
@@ -268,7 +267,7 @@ def _crossval(values: Values) -> Shown:
 def _calibration(values: Values) -> Shown:
     points = sorted(values["dials"], key=lambda point: float(point["dial"]))
     chosen = values["chosen"]
-    figure, (left, right) = new_figure(11, 4.2, 2)
+    figure, (left, right) = new_figure(11, 4.2, 2, grid=True)
     dials = [p["dial"] for p in points]
     left.plot(dials, [p["recall"] for p in points], "-o", color=COLOURS[1], label="recall of PHI words")
     left.plot(
@@ -283,7 +282,6 @@ def _calibration(values: Values) -> Shown:
     right.set(xlabel="dial", ylabel="PHI words left per note")
     for axes in (left, right):
         axes.axvline(chosen["dial"], color=COLOURS[0], linewidth=0.8, linestyle=":", label="chosen")
-        axes.grid(alpha=0.3)
         axes.legend(fontsize="small")
     forms = {
         "dial": "{dial:g}",

@@ -256,14 +256,13 @@ def plot_sequences(frame: pd.DataFrame, drawn: Sequence[Sequence[int]] = ()) -> 
     if "relative" in frame:
         panels.append((epsilons[-1], "relative", "relative error of queries that have an answer"))
     width = len(panels) + bool(drawn)
-    figure, every = new_figure(4.5 * width, 4.2, width, squeeze=False)
+    figure, every = new_figure(4.5 * width, 4.2, width, squeeze=False, grid=True)
     if drawn:
         axes = every[0][-1]
         for number, levels in enumerate(drawn):
             shown = np.arange(1, len(levels) + 1), np.asarray(levels)
             axes.plot(*shown, marker="o", color=COLOURS[number % len(COLOURS)], label=f"drawn {number + 1}")
         axes.set(title="sequences drawn at random", xlabel="period", ylabel="level")
-        axes.grid(alpha=0.3)
         axes.legend(fontsize="small")
     for axes, (epsilon, what, label) in zip(every[0], panels, strict=False):
         for number, (method, points) in enumerate(frame[frame["epsilon"] == epsilon].groupby("method", sort=False)):
@@ -273,7 +272,6 @@ def plot_sequences(frame: pd.DataFrame, drawn: Sequence[Sequence[int]] = ()) -> 
             axes.plot(*shown, style, marker="o", color=colour, label=str(method))
         title = f"epsilon {epsilon:g}"
         axes.set(yscale="log", title=title, xlabel="length of the prefix", ylabel=label)
-        axes.grid(alpha=0.3)
     axes.legend(fontsize="small")
     return figure
 

@@ -126,7 +126,7 @@ _PANELS = {"ncp": "NCP", "dm": "discernibility", "avg_re": "AvgRE of counts", "p
 def plot_tables(frame: pd.DataFrame) -> Figure:
     """Return the plot of `compare_tables`: each measure over k, a line a method; dotted, where there is no k."""
     names = [name for name in _PANELS if name in frame]
-    figure, every = new_figure(4.2 * len(names), 4, len(names), squeeze=False)
+    figure, every = new_figure(4.2 * len(names), 4, len(names), squeeze=False, grid=True)
     for axes, name in zip(every[0], names, strict=True):
         for number, (method, own) in enumerate(frame.groupby("method", sort=False)):
             colour = COLOURS[number % len(COLOURS)]
@@ -136,7 +136,6 @@ def plot_tables(frame: pd.DataFrame) -> Figure:
                 continue
             axes.plot(own["k"].astype(int).to_numpy(), own[name].to_numpy(), "-o", color=colour, label=str(method))
         axes.set(xlabel="k", ylabel=_PANELS[name], yscale="log" if name == "dm" else "linear")
-        axes.grid(alpha=0.3)
     every[0][-1].legend(fontsize="small")
     return figure
 

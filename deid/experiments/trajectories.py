@@ -106,7 +106,7 @@ def compare_trajectories(
 def plot_trajectories(frame: pd.DataFrame) -> Figure:
     """Return the plot of `compare_trajectories`: losses and AvgRE over k, or over weights where there are several."""
     x, label = ("weight", "weight of codes") if frame["weight"].nunique() > 1 else ("k", "k")
-    figure, (left, right) = new_figure(10, 4.2, 2)
+    figure, (left, right) = new_figure(10, 4.2, 2, grid=True)
     for number, (key, own) in enumerate(frame.groupby(["method", "k"] if x == "weight" else ["method"], sort=False)):
         name = key[0] if x == "k" else f"{key[0]}, k = {key[1]}"
         points, colour = own[x].to_numpy(), COLOURS[1 + number % (len(COLOURS) - 1)]
@@ -116,7 +116,6 @@ def plot_trajectories(frame: pd.DataFrame) -> Figure:
     left.set(xlabel=label, ylabel="loss", ylim=(0, 1))
     right.set(xlabel=label, ylabel="AvgRE")
     for axes in (left, right):
-        axes.grid(alpha=0.3)
         axes.legend(fontsize="small")
     return figure
 
