@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -148,18 +147,15 @@ def tag(
 
     Example: deid tag notes/ tagged/ --model en --to i2b2-2014
     """
-    from deid.io import FORMATS, CollectionFormat
-    from deid.io.reading import get_format
-    from deid.phi import LABEL_SETS
+    from deid.io import CollectionFormat
     from deid.pipeline import tag_files
+    from deid.pipeline.files import tagged_format, tagged_options
     from deid.pipeline.known_people import read_people, recognizer_of
 
     run = NotesRun(told, source, reading, again)
     people = read_people(said)
     recognizer = recognizer_of(said, people)
-    labels = recognizer.categories
-    spanish = LABEL_SETS["meddocan"].labels.keys() - LABEL_SETS["i2b2-2014"].labels.keys()
-    chosen = get_format(to or ("meddocan" if labels & spanish else "i2b2-2014"), FORMATS)
+    chosen = tagged_format(to, recognizer.categories)
     place = into.place(target)
     if place is None:
         raise ConfigError("OUT is missing", "name a new file or folder, or of rows of a database a table (--output)")
@@ -169,17 +165,13 @@ def tag(
         target = rows.shown
     else:
         run.into(target, chosen)
-    fits = not chosen.label_sets or all(any(c in LABEL_SETS[s] for s in chosen.label_sets) for c in labels)
-    options = run.found.layout() if run.found.format.name == chosen.name else run.found.options
-    if not options.spans_field and reading.spans_field is None:  # a table has none yet, and is to get one
-        options = replace(options, spans_field=None)
     run.begin(target)
     report = tag_files(
         run.found,
         rows or target,
         recognizer,
         chosen,
-        options=replace(options, any_label=reading.any_label or not fits),
+        options=tagged_options(run.found, chosen, recognizer.categories, reading),
         people=people,
         jobs=work.processes,
         run=None if rows else run.note(single=run.found.single or isinstance(chosen, CollectionFormat)),

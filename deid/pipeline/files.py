@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,8 +18,10 @@ from deid.base.errors import ConfigError, DeidError, TakenError
 from deid.base.list_lines import list_line
 from deid.base.safe_names import safe_name
 from deid.document import Document, Failure, Span
-from deid.io import CollectionFormat, Format, Options, Source, Writer, open_writer
+from deid.io import FORMATS, CollectionFormat, Format, Options, Source, Writer, open_writer
 from deid.io.folder import split_suffix
+from deid.io.formats import ReadingOptions
+from deid.io.reading import get_format
 from deid.phi import LABEL_SETS, map_used_labels
 from deid.pipeline.patients import Patients, patient_of
 from deid.pipeline.workers import Timed, process
@@ -35,6 +37,27 @@ def keyed_documents(source: Source) -> Iterator[tuple[str, Document | Failure]]:
     """Yield the documents of a source with keys that are unique in it, as edit logs have them."""
     for group, item in _items(source):
         yield (_key(group, item.id) if isinstance(item, Document) else ""), item
+
+
+def tagged_format(name: str | None, categories: Set[str]) -> Format:
+    """Return the format of tagged notes: the one that is named, else that of the labels which are found.
+
+    Raises
+    ------
+    ConfigError
+        When there is none of that name.
+    """
+    spanish = LABEL_SETS["meddocan"].labels.keys() - LABEL_SETS["i2b2-2014"].labels.keys()
+    return get_format(name or ("meddocan" if categories & spanish else "i2b2-2014"), FORMATS)
+
+
+def tagged_options(source: Source, target: Format, categories: Set[str], reading: ReadingOptions) -> Options:
+    """Return how notes of a source are written with what a recognizer of some categories finds."""
+    fits = not target.label_sets or all(any(c in LABEL_SETS[s] for s in target.label_sets) for c in categories)
+    options = source.layout() if source.format.name == target.name else source.options
+    if not options.spans_field and reading.spans_field is None:  # a table has none yet, and is to get one
+        options = replace(options, spans_field=None)
+    return replace(options, any_label=reading.any_label or not fits)
 
 
 def require_annotations(source: Source, what: str, otherwise: str) -> None:
