@@ -137,6 +137,11 @@ class Dimension:
         """Return the number of cells."""
         return len(self.labels)
 
+    @property
+    def declared(self) -> dict[str, Any]:
+        """Its name and declaration as JSON values; `declared_again` makes it of them."""
+        return {"name": self.name, **self.declaration}
+
     @functools.cached_property
     def outer(self) -> dict[str, OuterLevel]:
         """The levels in which its cells lie, outermost first, by name; none where it was declared without."""
@@ -301,6 +306,11 @@ def declare(name: str, declaration: Mapping[str, Any], column: pd.Series | None 
         return made if "missing" not in declaration and "missing_codes" not in declaration else _with_missing(made)
     except (TypeError, ValueError):
         raise ConfigError(f"the domain of {name!r} is not of the form it claims", TO_DECLARE) from None
+
+
+def declared_again(declared: Mapping[str, Any]) -> Dimension:
+    """Return the dimension of a release, from what `Dimension.declared` said there."""
+    return declare(declared["name"], {key: value for key, value in declared.items() if key != "name"})
 
 
 def _with_above(made: Dimension) -> Dimension:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -138,7 +139,7 @@ class CubePlan(ReleasePlan):
     def question(self) -> dict[str, Any]:
         """Return all that defines the release, as JSON values."""
         return {
-            "domains": [{"name": own.name, **own.declaration} for own in self.dimensions],
+            "domains": [own.declared for own in self.dimensions],
             "method": self.method,
             "slices": self.slices,
             "weights": self.weights,
@@ -150,6 +151,10 @@ class CubePlan(ReleasePlan):
     def names(self, axes: Axes) -> str:
         """Return a slice as its columns, for people."""
         return " x ".join(self.dimensions[axis].name for axis in axes) or "total"
+
+
+Run = Callable[[Rows, CubePlan, Noise], tuple[Model, list[str]]]
+"""Measures: returns what was drawn, and notes on it."""
 
 
 def _reconciled(measured: Sequence[Measured], plan: CubePlan) -> tuple[TableModel, list[str]]:
@@ -236,7 +241,7 @@ def _privelet(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str
     return model, ["counts are as drawn: unbiased, some are negative"]
 
 
-def _box_model(boxes: Boxes, plan: CubePlan, *, project: bool) -> tuple[Model, list[str]]:
+def _box_model(boxes: Boxes, *, project: bool) -> tuple[Model, list[str]]:
     notes = [f"boxes are spread over their cells by: {boxes.spread}"]
     shown = boxes
     if project:
@@ -249,24 +254,19 @@ def _box_model(boxes: Boxes, plan: CubePlan, *, project: bool) -> tuple[Model, l
     return BoxModel(shown, boxes.counts), notes
 
 
-def _privtree(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
-    boxes = privtree(rows.points, rows.shape, plan.pure, noise, distance=plan.unit.distance, weights=rows.weights)
-    return _box_model(boxes, plan, project=plan.nonnegative)
+def _of_points(find: Callable[..., Boxes]) -> Run:
+    """Return what releases the boxes that are found by the places of rows."""
+
+    def run(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
+        boxes = find(rows.points, rows.shape, plan.pure, noise, distance=plan.unit.distance, weights=rows.weights)
+        return _box_model(boxes, project=plan.nonnegative)
+
+    return run
 
 
-def _diffgen(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
-    boxes = diffgen(rows.points, rows.shape, plan.pure, noise, distance=plan.unit.distance, weights=rows.weights)
-    return _box_model(boxes, plan, project=plan.nonnegative)
-
-
-def _dpcube(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
-    boxes = dpcube(rows.counts(), plan.pure, noise, distance=plan.unit.distance)
-    return _box_model(boxes, plan, project=plan.nonnegative)
-
-
-def _dpcube_paper(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
-    boxes = dpcube(rows.counts(), plan.pure, noise, distance=plan.unit.distance, mode="paper")
-    return _box_model(boxes, plan, project=False)
+def _dpcube(rows: Rows, plan: CubePlan, noise: Noise, **how: Any) -> tuple[Model, list[str]]:
+    boxes = dpcube(rows.counts(), plan.pure, noise, distance=plan.unit.distance, **how)
+    return _box_model(boxes, project=plan.nonnegative and not how)
 
 
 def _even(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
@@ -274,7 +274,7 @@ def _even(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
     total = noise.discrete_laplace(np.array([rows.total]), distance, plan.pure).astype(float)
     whole = np.zeros((1, len(plan.shape)), np.int64), np.array([plan.shape], np.int64)
     boxes = Boxes(plan.shape, *whole, total, np.array([laplace_variance(distance, plan.pure)]))
-    return _box_model(boxes, plan, project=False)
+    return _box_model(boxes, project=False)
 
 
 def _forest(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
@@ -294,7 +294,7 @@ def _forest(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]
 class Method:
     """A way to measure a cube."""
 
-    run: Callable[[Rows, CubePlan, Noise], tuple[Model, list[str]]]
+    run: Run
     dense: bool
     """Draws noise for every cell of the cube."""
 
@@ -302,15 +302,15 @@ class Method:
 METHODS: Mapping[str, Method] = {
     "marginals": Method(_marginals, False),
     "topdown": Method(_topdown, True),
-    "privtree": Method(_privtree, False),
+    "privtree": Method(_of_points(privtree), False),
     "forest": Method(_forest, False),
     "adaptive": Method(_adaptive, False),
     "cells": Method(_cells, True),
     "cells-clamped": Method(_cells_clamped, True),
     "privelet": Method(_privelet, True),
-    "diffgen": Method(_diffgen, False),
+    "diffgen": Method(_of_points(diffgen), False),
     "dpcube": Method(_dpcube, True),
-    "dpcube-paper": Method(_dpcube_paper, True),
+    "dpcube-paper": Method(partial(_dpcube, mode="paper"), True),
     "even": Method(_even, False),
 }
 """Methods by name."""

@@ -19,7 +19,7 @@ from deid.base.errors import ConfigError, FormatError, require
 from deid.base.late import pd
 from deid.dp.boxes import Boxes
 from deid.dp.costs import cost_of, told
-from deid.dp.domain import Dimension, OuterLevel, declare
+from deid.dp.domain import Dimension, OuterLevel, declared_again
 from deid.dp.forest import Forest
 from deid.dp.intervals import half_width, sampled, shares_interval
 from deid.dp.marginals import Axes
@@ -36,7 +36,7 @@ from deid.dp.models import (
 )
 from deid.dp.nested import chained
 from deid.dp.privelet import Wavelet
-from deid.dp.release_files import NOT_PRIVATE, ReleaseFacts, read_numbers, write_numbers
+from deid.dp.release_files import NOT_PRIVATE, ReleaseFacts, read_numbers, unit_of, write_numbers
 from deid.dp.unit import PrivacyUnit
 
 _VERSION = 1
@@ -70,7 +70,7 @@ class CubeRelease(ReleaseFacts):
     @property
     def unit(self) -> PrivacyUnit:
         """Whom it protects."""
-        return PrivacyUnit(self.metadata["unit"], self.metadata["relation"], self.metadata["max_rows"])
+        return unit_of(self.metadata)
 
     def slice(
         self,
@@ -271,7 +271,7 @@ def _metadata(release: CubeRelease) -> dict[str, Any]:
         about["transformed"] = list(model.wavelet.transformed)
     if isinstance(model, NestedModel):
         about |= {"axes": list(model.axes), "levels": list(map(told, model.costs))}
-    domains = [{"name": own.name, **own.declaration} for own in release.dimensions]
+    domains = [own.declared for own in release.dimensions]
     return {"deid_cube": _VERSION, **release.metadata, "domains": domains, "model": about}
 
 
@@ -300,10 +300,7 @@ def read_release(path: Path) -> CubeRelease:
         metadata, frame = read_numbers(path, numeric=(*_NUMBERS, "variance"))
         if metadata.get("deid_cube") != _VERSION:
             raise FormatError("a release of another version", "read it with the version that made it", str(path))
-        dimensions = tuple(
-            declare(own["name"], {key: value for key, value in own.items() if key != "name"})
-            for own in metadata.pop("domains")
-        )
+        dimensions = tuple(map(declared_again, metadata.pop("domains")))
         model, _ = metadata.pop("model"), metadata.pop("deid_cube")
         return CubeRelease(dimensions, _model(model, frame, dimensions, metadata), metadata)
     except FileNotFoundError:
@@ -318,7 +315,7 @@ def _model(
     model: Mapping[str, Any], frame: pd.DataFrame, dimensions: tuple[Dimension, ...], metadata: Mapping[str, Any]
 ) -> Model:
     shape = tuple(len(dimension) for dimension in dimensions)
-    distance = PrivacyUnit(metadata["unit"], metadata["relation"], metadata["max_rows"]).distance
+    distance = unit_of(metadata).distance
     if model["kind"] == "boxes":
         corners = []
         for suffix in _SUFFIXES:

@@ -15,6 +15,7 @@ from deid.base.errors import InputError, require
 from deid.base.files import atomic_files
 from deid.base.late import pd
 from deid.dp.intervals import check_level
+from deid.dp.unit import PrivacyUnit
 from deid.table.table_writing import csv_quoting
 
 FORMATS = (".parquet", ".csv", ".json")
@@ -40,6 +41,11 @@ class ReleaseFacts:
     def marked(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return numbers as they are shown: those made with test noise are marked in every row."""
         return frame if self.private else frame.assign(**{NOT_PRIVATE: self.metadata["noise"]})
+
+
+def unit_of(metadata: Mapping[str, Any]) -> PrivacyUnit:
+    """Return whom a release protects, by its metadata."""
+    return PrivacyUnit(metadata["unit"], metadata["relation"], metadata["max_rows"])
 
 
 def check_suffix(path: Path) -> str:

@@ -15,14 +15,13 @@ from deid.base.arrays import FloatArray
 from deid.base.errors import ConfigError, FormatError, require
 from deid.base.late import pd
 from deid.dp.costs import Cost, Rho
-from deid.dp.domain import Dimension, declare
+from deid.dp.domain import Dimension, declared_again
 from deid.dp.markov_chain import MarkovChain
 from deid.dp.patterns import PatternAutomaton, ever, then
 from deid.dp.prefix_tree import PrefixTree, TreeLevel
-from deid.dp.release_files import NOT_PRIVATE, ReleaseFacts, read_numbers, write_numbers
+from deid.dp.release_files import NOT_PRIVATE, ReleaseFacts, read_numbers, unit_of, write_numbers
 from deid.dp.sequence_models import ChainModel, SequenceModel, TreeModel
 from deid.dp.trend import average_slope, regression_slope
-from deid.dp.unit import PrivacyUnit
 
 END = "(end)"
 """The label that stands for the end of a sequence."""
@@ -326,7 +325,7 @@ def write_sequences(release: SequenceRelease, path: Path, *, replace: bool = Fal
         "deid_sequences": _VERSION,
         **release.metadata,
         "columns": list(release.columns),
-        "domain": {"name": release.dimension.name, **release.dimension.declaration},
+        "domain": release.dimension.declared,
         "model": shape,
     }
     write_numbers(release.to_frame(), metadata, path, replace=replace)
@@ -344,11 +343,10 @@ def read_sequences(path: Path) -> SequenceRelease:
         metadata, frame = read_numbers(path, numeric=("length", "count", "lower", "upper", "noisy", "again"))
         if metadata.get("deid_sequences") != _VERSION:
             raise FormatError("this is no release of sequences", "name a file that deid sequences wrote", str(path))
-        declared = metadata.pop("domain")
-        dimension = declare(declared["name"], {key: value for key, value in declared.items() if key != "name"})
+        dimension = declared_again(metadata.pop("domain"))
         shape, columns = metadata.pop("model"), tuple(metadata.pop("columns"))
         metadata.pop("deid_sequences")
-        unit = PrivacyUnit(metadata["unit"], metadata["relation"], metadata["max_rows"])
+        unit = unit_of(metadata)
         distance = unit.unit_distance if "events" in metadata else unit.distance
         labels = {label: code for code, label in enumerate((*dimension.labels, *([END] if shape["ends"] else [])))}
         model: SequenceModel

@@ -107,7 +107,7 @@ class SequencePlan(ReleasePlan):
         """Return all that defines the release, as JSON values."""
         return {
             "sequences": self.columns,
-            "domain": {"name": self.dimension.name, **self.dimension.declaration},
+            "domain": self.dimension.declared,
             "method": self.method,
             "weights": self.weights,
             "threshold": self.threshold,
@@ -121,10 +121,8 @@ class SequencePlan(ReleasePlan):
         found: dict[str, Any] = {}
         if self.events is not None:
             own = self.events
-            dates = {"name": own.dates.name, **own.dates.declaration}
-            found["events"] = {
-                "person": own.person, "dates": dates, "value": own.value, "absent": own.absent, "several": own.several
-            }  # fmt: skip
+            plain = {"value": own.value, "absent": own.absent, "several": own.several}
+            found["events"] = {"person": own.person, "dates": own.dates.declared, **plain}
         if self.part:
             found["part"] = [[own.name, own.declaration, cell] for own, cell in self.part]
         return found
