@@ -10,9 +10,10 @@ import numpy as np
 
 from deid.base.errors import ConfigError, require
 from deid.base.late import pd
+from deid.base.nearest import check_named
 from deid.disclosure.assessment import Finding, Requirements
 from deid.disclosure.classes import Verdict
-from deid.disclosure.disk_table import DiskTable, check_named, open_disk_table, sql_name
+from deid.disclosure.disk_table import DiskTable, open_disk_table, sql_name
 from deid.disclosure.privacy import TOLERANCE
 from deid.disclosure.schema import Schema
 from deid.table.column_types import numbers_kept_as_text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid.base.errors import ConfigError, InputError, require, told_as
-from deid.base.nearest import nearest
 from deid.io.database_places import is_database
 from deid.table.microdata import NA_CODE
 from deid.table.table_files import copy_to_parquet, parquet_files
@@ -140,16 +139,3 @@ def sql_name(text: str) -> str:
 def sql_text(text: str) -> str:
     """Return a text as SQL has it."""
     return "'" + text.replace("'", "''") + "'"
-
-
-def check_named(names: Sequence[str], asked: Sequence[str]) -> None:
-    """Refuse columns that a table with these names does not have.
-
-    Raises
-    ------
-    ConfigError
-        Names the first one, and the nearest name that there is.
-    """
-    for name in asked:
-        if name not in names:
-            raise ConfigError(f"the table has no column {name!r}", nearest(name, names))

@@ -24,12 +24,13 @@ from numpy.typing import NDArray
 from deid.base.arrays import FloatArray, IndexArray, IntArray
 from deid.base.errors import ConfigError, DeidError, method_fault, require
 from deid.base.files import part_folder
+from deid.base.nearest import check_named
 from deid.base.pool import Pool
 from deid.disclosure.assessment import Finding, Requirements
 from deid.disclosure.cells import cover_table
 from deid.disclosure.constraints import Constraint, smallest_group
 from deid.disclosure.disk_levels import OF_A_CLASS, levels_of, refuse_unknown
-from deid.disclosure.disk_table import LEAST_MEMORY, DiskTable, check_named, open_disk_table, sql_name
+from deid.disclosure.disk_table import LEAST_MEMORY, DiskTable, open_disk_table, sql_name
 from deid.disclosure.encoding import CodedColumn, CodedTable, Ints, class_ids, encode
 from deid.disclosure.groups import Groups
 from deid.disclosure.guards import FATES

@@ -20,7 +20,7 @@ from deid.base.arrays import IntArray
 from deid.base.errors import ConfigError, InputError, require
 from deid.base.files import together
 from deid.base.late import pd
-from deid.base.nearest import nearest
+from deid.base.nearest import check_named
 from deid.base.spool import Spool
 from deid.extraction.notes import COLUMNS, MANY, PERSONAL, Fact
 from deid.extraction.persons import LINKED, Part, WhoIsWho, grouped, person_name, who_is_who, who_is_who_in_parts
@@ -360,8 +360,7 @@ def join_table(
     frame = view.frame.copy()
     if on:
         for names, side in (({*frame, *COLUMNS}, "the view"), (set(table), "the joined table")):
-            if on not in names:
-                raise ConfigError(f"{side} has no column {on!r}", nearest(on, sorted(map(str, names))))
+            check_named(sorted(map(str, names)), [on], side)
 
     def keys(side: pd.DataFrame) -> pd.Series:
         cells = side[on].astype("object") if on in side else pd.Series(None, side.index, dtype="object")

@@ -14,7 +14,7 @@ import numpy as np
 from deid.base.errors import ConfigError, InputError
 from deid.base.files import part_folder, write_bytes
 from deid.base.late import pd
-from deid.base.nearest import nearest
+from deid.base.nearest import check_named
 from deid.disclosure.cells import cover_table, is_general
 from deid.extraction.view import IdentifierView
 from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata
@@ -128,8 +128,7 @@ def _rows(view: IdentifierView, release: pd.DataFrame, on: str | None) -> dict[i
             )
         return dict(enumerate(range(len(release))))
     for frame, name in ((release, "the release"), (view.frame, "the view")):
-        if on not in frame.columns:
-            raise ConfigError(f"{name} has no column {on!r}", nearest(on, map(str, frame.columns)))
+        check_named(map(str, frame.columns), [on], name)
         if frame[on].duplicated().any() or frame[on].isna().any():
             raise ConfigError(f"the column {on!r} does not tell the rows of {name} apart", "name another one")
     place = {str(v): i for i, v in enumerate(release[on])}

@@ -20,7 +20,7 @@ import numpy as np
 
 from deid.base.errors import ConfigError, FormatError, InputError, require
 from deid.base.late import pd
-from deid.base.nearest import nearest
+from deid.base.nearest import check_named
 from deid.table.cell_text import cell_text, read_text
 from deid.table.hierarchy import Hierarchy
 from deid.table.hierarchy_builders import automatic
@@ -71,13 +71,10 @@ def check_columns(frame: pd.DataFrame, asked: Iterable[str]) -> None:
     FormatError
         When two columns have the name.
     """
-    names = set(frame.columns)
-    twice = set() if len(names) == len(frame.columns) else set(frame.columns[frame.columns.duplicated()])
-    for column in asked:
-        if column not in names:
-            raise ConfigError(f"the table has no column {column!r}", nearest(column, frame.columns))
-        if column in twice:
-            raise FormatError(f"two columns are called {column!r}", "rename one of them")
+    check_named(frame.columns, asked := list(asked))
+    twice = set() if frame.columns.is_unique else set(frame.columns[frame.columns.duplicated()])
+    for column in filter(twice.__contains__, asked):
+        raise FormatError(f"two columns are called {column!r}", "rename one of them")
 
 
 def check_names(frame: pd.DataFrame) -> None:

@@ -16,10 +16,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import ConfigError, FormatError, InputError, require
+from deid.base.errors import FormatError, InputError, require
 from deid.base.files import refused_as
 from deid.base.late import pd
-from deid.base.nearest import nearest
+from deid.base.nearest import check_named
 from deid.io.batches import open_parquet
 from deid.io.database_places import DATABASES, is_database
 from deid.io.encoding import is_binary
@@ -152,7 +152,7 @@ def read_batches(
             first = first or names
             if sorted(names) != sorted(first):
                 raise FormatError("this part has other columns than the first", "write the table again", str(file))
-            _check_there(names, columns)
+            check_named(names, columns)
             yield from _parquet_batches(opened, columns or first, str(file))
 
 
@@ -260,14 +260,8 @@ def _parquet_batches(opened: Any, columns: Sequence[str], where: str) -> Iterato
 
 
 def _only(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    _check_there(list(frame.columns), columns)
+    check_named(frame.columns, columns)
     return frame[list(columns)] if columns else frame
-
-
-def _check_there(names: Sequence[str], columns: Sequence[str]) -> None:
-    for column in columns:
-        if column not in names:
-            raise ConfigError(f"the table has no column {column!r}", nearest(column, names))
 
 
 def _sniff(head: bytes) -> str:
