@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from deid.base.errors import ConfigError, told_as
+from deid.base.errors import ConfigError, require, told_as
 from deid.base.options import option
-from deid.disclosure.classes import Verdict
+from deid.disclosure.classes import NONE_SENSITIVE, Verdict
 from deid.disclosure.closeness import t_closeness
 from deid.disclosure.consistency import delta_presence, k_map, kk_anonymity
 from deid.disclosure.privacy import (
@@ -226,8 +226,7 @@ def assess(
     """
     k = 1 if asked.k is None else asked.k  # what is not asked for is told all the same
     findings = [Finding("k-anonymity", "", asked.k, k_anonymity(release, k))]
-    if asked.about_values and not release.sensitive:
-        raise ConfigError("no column is sensitive", "name the ones to protect with --sensitive")
+    require(release.sensitive or not asked.about_values, *NONE_SENSITIVE)
     for column in release.sensitive:
         findings += _of_column(release, column, asked)
     if asked.k_map is not None or asked.presence is not None:

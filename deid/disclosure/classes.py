@@ -19,6 +19,9 @@ from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata, check_columns
 
 WITNESS_ROWS = 10
 """So many rows of a witness are kept."""
+NO_QUASI_IDENTIFIER = "the table has no quasi-identifier", "name the columns by which persons can be recognized"
+NONE_SENSITIVE = "no column is sensitive", "name the ones to protect with --sensitive"
+"""What `deid.base.errors.require` tells of a table without such columns."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +143,7 @@ def equivalence_classes(release: Microdata, columns: Sequence[str] | None = None
     """
     names = tuple(release.quasi_identifiers if columns is None else columns)
     check_columns(release.frame, names)
-    require(names, "the table has no quasi-identifier", "name the columns by which persons can be recognized")
+    require(names, *NO_QUASI_IDENTIFIER)
     known = _known.setdefault(release, {})
     if names not in known:
         known[names] = _classes(release, names)

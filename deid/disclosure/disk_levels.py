@@ -12,7 +12,7 @@ from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.base.nearest import check_named
 from deid.disclosure.assessment import Finding, Requirements
-from deid.disclosure.classes import Verdict
+from deid.disclosure.classes import NONE_SENSITIVE, Verdict
 from deid.disclosure.disk_table import DiskTable, open_disk_table, sql_name
 from deid.disclosure.privacy import TOLERANCE
 from deid.disclosure.schema import Schema
@@ -94,7 +94,7 @@ def levels_of(table: DiskTable, qi: Sequence[str], sensitive: Sequence[str], ask
     names = ", ".join(f"q{at}" for at in range(len(qi)))
     k = table.ask(f"SELECT min(n) FROM (SELECT {keys}, count(*) AS n FROM source GROUP BY ALL)")[0][0]
     findings = [Finding("k-anonymity", "", asked.k, _least(k, asked.k))]
-    require(not asked.about_values or sensitive, "no column is sensitive", "name the ones to protect with --sensitive")
+    require(sensitive or not asked.about_values, *NONE_SENSITIVE)
     for name in sensitive:
         _keep_meanings(table, shown(name))
         table.ask(

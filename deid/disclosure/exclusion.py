@@ -17,7 +17,7 @@ import numpy as np
 
 from deid.base.arrays import BoolArray, IntArray
 from deid.base.errors import ConfigError, require
-from deid.disclosure.classes import WITNESS_ROWS, Verdict, group_rows
+from deid.disclosure.classes import NONE_SENSITIVE, WITNESS_ROWS, Verdict, group_rows
 from deid.disclosure.consistency import compare_columns, matches
 from deid.disclosure.encoding import CodedColumn, CodedTable, encode
 from deid.disclosure.full_domain import level_ranges
@@ -193,7 +193,7 @@ def with_profiles(data: Microdata, coded: CodedTable, left: int) -> tuple[CodedT
     """
     require(left >= 1, "at least one value is left", "for example: --rules-left 2")
     require(data.person is None, "rules are mined where every row is a person", "leave out --person, or --rules-left")
-    require(data.sensitive, "no column is sensitive", "name the ones to protect with --sensitive")
+    require(data.sensitive, *NONE_SENSITIVE)
     more, kept = dict(coded.sensitive), []
     for column in data.sensitive:
         found = mine_exclusions(data, column)

@@ -20,7 +20,7 @@ from deid.base.keys import Key
 from deid.base.late import pd
 from deid.base.options import column_names, named_value, option
 from deid.base.reports import Section
-from deid.disclosure.classes import equivalence_classes
+from deid.disclosure.classes import NO_QUASI_IDENTIFIER, equivalence_classes
 from deid.disclosure.guards import check_before_release, fates_of
 from deid.disclosure.perturbation import (
     add_noise,
@@ -231,8 +231,7 @@ def perturb(data: Microdata, asked: PerturbOptions, key: Key) -> Perturbed:
     fates = fates_of(data)
     gone = [name for name in steps if fates[name].fate == "dropped"]
     require(not gone, f"{', '.join(gone)} would be left out", "name columns that are published")
-    if not data.quasi_identifiers:
-        raise ConfigError("the table has no quasi-identifier", "name the columns by which persons can be recognized")
+    require(data.quasi_identifiers, *NO_QUASI_IDENTIFIER)
     data = data.arranged(content_order(data))
     own = key.derive("perturb").derive(f"{table_hash(data.frame, key.derive('table').secret[:64])} {asked}")
     after: dict[str, pd.Series] = {}

@@ -19,7 +19,7 @@ from deid.base.late import pd
 from deid.base.options import column_names
 from deid.disclosure.assessment import Finding, Requirements, assess, guards_of
 from deid.disclosure.cells import cover_table
-from deid.disclosure.classes import group_rows
+from deid.disclosure.classes import NO_QUASI_IDENTIFIER, NONE_SENSITIVE, group_rows
 from deid.disclosure.constraints import (
     All,
     AlphaK,
@@ -232,8 +232,7 @@ def _of_rows(data: Microdata, asked: Requirements) -> list[Constraint]:
     parts: list[Constraint] = [KAnonymity(asked.k)] if asked.k is not None else []
     built = [build for name, build in _MODELS.items() if getattr(asked, name) is not None]
     parts += [build(asked, column) for column in data.sensitive for build in built]
-    if asked.about_values and not data.sensitive:
-        raise ConfigError("no column is sensitive", "name the ones to protect with --sensitive")
+    require(data.sensitive or not asked.about_values, *NONE_SENSITIVE)
     return parts
 
 
@@ -285,8 +284,7 @@ def anonymize(
     """
     options = options or MethodOptions()
     check_before_release(data)
-    if not data.quasi_identifiers:
-        raise ConfigError("the table has no quasi-identifier", "name the columns by which persons can be recognized")
+    require(data.quasi_identifiers, *NO_QUASI_IDENTIFIER)
     compared = method == SAME_DISEASE or asked.k_map is not None or asked.presence is not None
     if population is not None and not compared:
         raise ConfigError(
@@ -348,7 +346,7 @@ def _guards(data: Microdata, asked: Requirements, method: str) -> list[tuple[Gua
     require(method in _FROM_THE_TOP, f"the method {method} does not search for guards", "use the method mondrian")
     if data.person is not None:
         raise ConfigError("guards are searched for where every row is a person", "check them with deid privacy instead")
-    require(data.sensitive, "no column is sensitive", "name the ones to protect with --sensitive")
+    require(data.sensitive, *NONE_SENSITIVE)
     name, breach = asked.guard
     guards = guards_of(data, name)
     found = []

@@ -79,6 +79,19 @@ def provenance_path(path: Path) -> Path:
     return path.with_name(f"{path.stem}.provenance{path.suffix}")
 
 
+def provenance_of(path: Path) -> Path:
+    """Return the file of a view's provenance.
+
+    Raises
+    ------
+    InputError
+        When it is missing.
+    """
+    beside, hint = provenance_path(path), "name a view that deid extract wrote"
+    require(beside.is_file(), "the provenance of the view is missing", hint, str(beside), kind=InputError)
+    return beside
+
+
 def read_view(path: Path) -> IdentifierView:
     """Return the view of a file, with its provenance from the file beside it.
 
@@ -87,9 +100,7 @@ def read_view(path: Path) -> IdentifierView:
     InputError
         When a file is missing or damaged.
     """
-    beside = provenance_path(path)
-    if not beside.is_file():
-        raise InputError("the provenance of the view is missing", "name a view that deid extract wrote", str(beside))
+    beside = provenance_of(path)
     places = read_table(beside)
     for column in _PLACES:
         if column not in places.columns:

@@ -163,9 +163,13 @@ def parse_record(text: str, position: str) -> dict[str, Any] | DeidError:
     except (ValueError, RecursionError) as error:
         column = f", column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
         return FormatError("this is not valid JSON", "repair the line", position=position + column)
-    if not isinstance(value, dict):
-        return FormatError("this is no JSON object", "each record is an object with a text", position=position)
-    return value
+    return _object(value, position)
+
+
+def _object(value: Any, position: str) -> dict[str, Any] | DeidError:
+    if isinstance(value, dict):
+        return value
+    return FormatError("this is no JSON object", "each record is an object with a text", position=position)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -225,20 +229,11 @@ def _elements(stream: TextIOWrapper) -> Iterator[tuple[str, dict[str, Any] | Dei
             more = "" if ended else stream.read(wanted)
             wanted *= 2
             if not more:
-                yield (
-                    position,
-                    FormatError(
-                        "the JSON array is broken or ends here", "the file may be truncated", position=position
-                    ),
-                )
+                what = "the JSON array is broken or ends here"
+                yield position, FormatError(what, "the file may be truncated", position=position)
                 return
             buffer += more
             continue
         number, wanted = number + 1, _CHUNK
-        yield (
-            position,
-            value
-            if isinstance(value, dict)
-            else FormatError("this is no JSON object", "each record is an object with a text", position=position),
-        )
+        yield position, _object(value, position)
         buffer = rest.removeprefix(",")

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from deid.annotation.project import Project
-from deid.base.errors import ConfigError, InputError, require
+from deid.base.errors import ConfigError, require
 from deid.base.keys import Key
 from deid.document import Document
-from deid.extraction.view import IdentifierView, provenance_path
+from deid.extraction.view import IdentifierView, provenance_of
 from deid.io import scan
 from deid.joint.options import PersonPlaces
 from deid.manifest.content import log_of, manifest_path, read_manifest
@@ -62,9 +62,7 @@ def forget_in_view(path: Path, person: str, column: str) -> int:
     InputError
         When the view, its column or its provenance is missing or damaged.
     """
-    beside = provenance_path(path)
-    if not beside.is_file():
-        raise InputError("the provenance of the view is missing", "name a view that deid extract wrote", str(beside))
+    beside = provenance_of(path)
     # as texts: a number that is read as one would not be written as it stood
     frame, places = read_table(path, text=True), read_table(beside, text=True)
     check_columns(frame, [column])

@@ -514,10 +514,14 @@ def comparing(ready: Prepared, said: LinkOptions, model: LinkageModel | None) ->
 
 def _compared_as(kinds: Mapping[str, str], name: str) -> list[str]:
     """Return the fields that a distance is for: of a name given and family name, of a place its own."""
-    fields = fields_of(kinds)
-    if name not in fields:
-        raise ConfigError(f"column {name!r} is not compared", "say what it is with --kind, or leave out its --compare")
-    return [one for one in fields[name] if one not in ("middle", "place")]
+    return [one for one in _fields(kinds, name, "--compare") if one not in ("middle", "place")]
+
+
+def _fields(kinds: Mapping[str, str], name: str, option: str) -> Sequence[str]:
+    """Return the fields of a column that an option names."""
+    found = fields_of(kinds).get(name, ())
+    require(found, f"column {name!r} is not compared", f"say what it is with --kind, or leave out its {option}")
+    return found
 
 
 def factors_of(kinds: Mapping[str, str], said: LinkOptions) -> dict[str, float]:
@@ -528,13 +532,7 @@ def factors_of(kinds: Mapping[str, str], said: LinkOptions) -> dict[str, float]:
     ConfigError
         When a column tells nothing of a person.
     """
-    fields = fields_of(kinds)
-    for name in said.weights:
-        if name not in fields:
-            raise ConfigError(
-                f"column {name!r} is not compared", "say what it is with --kind, or leave out its --weight"
-            )
-    return {one: factor for name, factor in said.weights.items() for one in fields[name]}
+    return {one: factor for name, factor in said.weights.items() for one in _fields(kinds, name, "--weight")}
 
 
 def _ids(person: Sequence[int], records: pd.DataFrame, run: str) -> dict[int, str]:

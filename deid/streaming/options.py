@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.network import CertificateOptions
 from deid.base.options import again, option, size_of
 from deid.io.formats import Options
@@ -80,8 +80,7 @@ class RecordOptions:
             raise ConfigError("there is no such format of records", f"formats: {', '.join(FORMATS)}")
         if self.delimiter is not None and self.format not in (None, "plain"):
             raise ConfigError(f"--from {self.format} has no delimiter of your own", "leave out --delimiter")
-        if self.timeout <= 0:
-            raise ConfigError("--timeout must be above 0", "it is in seconds")
+        require(self.timeout > 0, "--timeout must be above 0", "it is in seconds")
 
     def shape(self, default: str, said: PipelineOptions, *, add_id: bool = False) -> Shape:
         """Return the shape of the records.
@@ -301,5 +300,4 @@ class MessageOptions:
 
     def __post_init__(self) -> None:
         """Refuse a limit that is none."""
-        if self.timeout <= 0:
-            raise ConfigError("--timeout must be above 0", "it is in seconds")
+        require(self.timeout > 0, "--timeout must be above 0", "it is in seconds")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.network import CertificateOptions
 from deid.base.options import option, size_of, store_of
 from deid.pipeline.options import VaultKeeping
@@ -45,8 +45,7 @@ class LimitOptions:
 
     def __post_init__(self) -> None:
         """Refuse a limit that is none."""
-        if self.timeout <= 0:
-            raise ConfigError("--timeout must be above 0", "it is in seconds")
+        require(self.timeout > 0, "--timeout must be above 0", "it is in seconds")
 
 
 @dataclass(frozen=True)
