@@ -16,6 +16,7 @@ from deid.base.errors import FormatError, InputError
 from deid.base.keys import Key
 from deid.disclosure.assessment import Finding
 from deid.disclosure.risk import PopulationRisk, SampleRisk
+from deid.manifest.content import canonical
 from deid.table.microdata import Microdata
 
 _KIND = "risk report for an expert determination, 45 CFR 164.514(b)(1)"
@@ -133,7 +134,7 @@ def assumptions(release: Microdata, population: bool) -> list[str]:
 
 def _canonical(content: Mapping[str, Any]) -> str:
     unsigned = {name: value for name, value in content.items() if name != "signature"}
-    return json.dumps(unsigned, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return canonical(unsigned).decode()
 
 
 def sign_report(content: Mapping[str, Any], key: Key) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from deid.document import Document
 from deid.io.formats import DocumentFormat, Options, Parts
-from deid.io.records import written
+from deid.io.records import document, written
 from deid.io.xml_parts import root_of, whole
 from deid.records.ccda import ROOT, read
 from deid.records.record import Record
@@ -46,8 +46,7 @@ def record(data: bytes, encoding: str, places: Path | None) -> Record:
 
 
 def _read(parts: Parts, options: Options) -> Document:
-    found = record(parts[_SUFFIX], options.encoding, options.places)
-    return Document("", found.text, record=found)
+    return document(record(parts[_SUFFIX], options.encoding, options.places))
 
 
 def _write(document: Document, options: Options) -> dict[str, bytes]:

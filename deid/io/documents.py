@@ -17,6 +17,7 @@ from deid.document import Document, check_spans
 from deid.io import ccda, pdf, sheets
 from deid.io.encoding import check_encoding, decode, encode, refuse_binary, settle
 from deid.io.formats import DocumentFormat, Options, Parts
+from deid.io.records import document
 from deid.io.xml_parts import whole
 from deid.records import fhir, fhir_files, hl7v2, html_pages, mail, office, rows, rtf
 from deid.records.record import TEXT, Place, Record, assemble, changed
@@ -51,7 +52,7 @@ _MAIN = {"docx": "word/document.xml", "odt": "content.xml"}
 def _of_zip(data: bytes, options: Options) -> Document:
     members = read_members(data, options.max_document)
     kind = _kind(data, members)
-    return _document(_packed(kind, data, members, options))
+    return document(_packed(kind, data, members, options))
 
 
 def _kind(data: bytes, members: Sequence[Member]) -> str:
@@ -86,10 +87,6 @@ def _packed(kind: str, data: bytes, members: Sequence[Member], options: Options)
     return office.read(data, members, parts, table)
 
 
-def _document(record: Record) -> Document:
-    return Document("", record.text, record=record)
-
-
 def read(data: bytes, options: Options) -> Document:
     """Return the document of a file's bytes.
 
@@ -107,11 +104,11 @@ def read(data: bytes, options: Options) -> Document:
     if data.startswith(_PDF):
         return Document("", pdf.text(data))
     if _is_page(data):
-        return _document(_page(data, options))
+        return document(_page(data, options))
     if data.startswith(_RTF):
-        return _document(rtf.read(data, load_table("rtf", options.places)))
+        return document(rtf.read(data, load_table("rtf", options.places)))
     if _is_message(data):
-        return _document(_message(data, options))
+        return document(_message(data, options))
     return Document("", decode(data, options.encoding))
 
 
