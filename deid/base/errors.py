@@ -39,9 +39,10 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from typing import Generic, TypeVar
 
+E = TypeVar("E", bound=BaseException)
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -157,8 +158,22 @@ def require(
         raise kind(what, hint, where, position)
 
 
-@contextmanager
-def told_as(error: DeidError, *kinds: type[BaseException]) -> Iterator[None]:
+class Told(Generic[E]):
+    """A block whose errors of some kinds are raised as others; see `told_as` and `told_of`."""
+
+    def __init__(self, turn: Callable[[E], Exception], *kinds: type[E]) -> None:
+        self._turn, self._kinds = turn, kinds
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        """Raise the other error, if need be."""
+        if isinstance(error, self._kinds):
+            raise self._turn(error) from None
+
+
+def told_as(error: Exception, *kinds: type[BaseException]) -> Told[BaseException]:
     """Raise an error of ours in place of one of other kinds: what these say can quote a document.
 
     Parameters
@@ -168,10 +183,12 @@ def told_as(error: DeidError, *kinds: type[BaseException]) -> Iterator[None]:
     kinds
         Kinds of exceptions; others pass.
     """
-    try:
-        yield
-    except kinds:
-        raise error from None
+    return Told(lambda _: error, *kinds)
+
+
+def told_of(where: str, kind: type[DeidError] = DeidError) -> Told[DeidError]:
+    """Raise errors of a kind with the file or document that they are about, unless they say it."""
+    return Told(lambda error: error.at(where), kind)
 
 
 class ModelError(DeidError):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from deid.base.errors import ConfigError, DeidError, OutputError, TakenError
+from deid.base.errors import ConfigError, DeidError, OutputError, TakenError, Told
 
 try:
     import fcntl
@@ -36,13 +36,9 @@ def os_reason(error: OSError) -> str:
     return os.strerror(error.errno).lower() if error.errno else "the operating system refused"
 
 
-@contextmanager
-def refused_as(kind: type[DeidError], what: str, hint: str, where: str = "") -> Iterator[None]:
+def refused_as(kind: type[DeidError], what: str, hint: str, where: str = "") -> Told[OSError]:
     """Raise an error of ours where the operating system refuses something; what it says is put behind ``what``."""
-    try:
-        yield
-    except OSError as error:
-        raise kind(f"{what} ({os_reason(error)})", hint, where) from None
+    return Told(lambda error: kind(f"{what} ({os_reason(error)})", hint, where), OSError)
 
 
 def open_to_others(path: Path, mode: int) -> bool:

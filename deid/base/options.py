@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from deid.base.errors import ConfigError, require, told_as
+from deid.base.errors import ConfigError, require, told_as, told_of
 from deid.base.files import read_toml
 from deid.base.nearest import nearest
 
@@ -288,10 +288,8 @@ def read_site(path: Path, kinds: Iterable[type]) -> dict[str, Any]:
         When it cannot be read, names an unknown option, or gives a value of another type.
     """
     content = read_toml(path, 'write lines such as policy = "safe-harbor"')
-    try:
+    with told_of(str(path), ConfigError):
         return _named(content, kinds, path.parent)
-    except ConfigError as error:
-        raise error.at(str(path)) from None
 
 
 def read_options(kind: type[T], content: Mapping[str, Any], folder: Path = Path()) -> T:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, told_of
 from deid.cli import Summary, argument, command, option, print_sections, progress
 from deid.cli.notes import MISTAKES
 from deid.evaluation.evaluation import ScoringSettings
@@ -44,10 +44,8 @@ def evaluate(
 
     counts = None
     if sentences is not None:
-        try:
+        with told_of(str(sentences), ConfigError):
             counts = read_sentences(sentences)
-        except ConfigError as error:
-            raise error.at(str(sentences)) from None
     evaluation = score(*(_read(path, reading) for path in (gold, system)), settings=settings, sentences=counts)
     print_sections(evaluation_sections(evaluation))
     figures = evaluation.as_dict()

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from deid.base.errors import ConfigError, DeidError, DuplicateError, FormatError, InputError, require
+from deid.base.errors import ConfigError, DeidError, DuplicateError, FormatError, InputError, require, told_of
 from deid.base.files import os_reason
 from deid.base.list_lines import list_line
 from deid.base.safe_names import safe_name
@@ -241,10 +241,8 @@ def _single(path: Path, named: Format | None, formats: Mapping[str, Format], opt
     if found is None:
         with path.open("rb") as stream:
             head = stream.read(_HEAD)
-        try:
+        with told_of(str(path), FormatError):
             refuse_binary(head)
-        except FormatError as error:
-            raise error.at(str(path)) from None
         require(head, "this file is empty", "name a file that holds notes", str(path), kind=FormatError)
         raise FormatError(
             "the format of this file cannot be told", f"name it with --from: {', '.join(formats)}", str(path)

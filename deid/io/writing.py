@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Generic, Protocol, Self, TypeVar, cast
 
-from deid.base.errors import DeidError, DuplicateError, OutputError, require
+from deid.base.errors import DeidError, DuplicateError, OutputError, require, told_of
 from deid.base.files import atomic_files, make_folder, output_error
 from deid.base.spool import TextSet
 from deid.document import Document, Failure, kept
@@ -111,15 +111,13 @@ class _DocumentWriter(_Writer[DocumentFormat]):
     def _put(self, stem: str, folder: Path, document: Document, *, durable: bool) -> None:
         """Write the files of one document beside each other."""
         self._refuse_again(document)
-        try:
+        with told_of(document.name):
             parts = self._format.write(document, self._options)
             make_folder(folder, private=self._private)
             paths = [folder / f"{stem}{suffix}" for suffix in parts]
             with atomic_files(paths, private=self._private, durable=durable) as streams:
                 for stream, data in zip(streams, parts.values(), strict=True):
                     stream.write(data)
-        except DeidError as error:
-            raise error.at(document.name) from None
         self._ids.add(document.id)
 
 

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, told_of
 from deid.base.files import read_toml
 from deid.base.nearest import nearest
 from deid.base.options import options_of, read_options
@@ -124,10 +124,8 @@ def read_plan(path: Path) -> JointPlan:
         if not re.fullmatch(r"[\w-]+", name) or name in ("notes", "manifest"):
             raise ConfigError(f"a table cannot be called {name!r}", "use letters, digits, - and _", where)
     asked = Requirements(**{name: _number(content, name, where) for name in sorted(_LEVELS & content.keys())})
-    try:
+    with told_of(where, ConfigError):
         options = read_options(PipelineOptions, {n: v for n, v in content.items() if n in _OPTIONS}, path.parent)
-    except ConfigError as error:
-        raise error.at(where) from None
     notes = content.get("notes")
     return JointPlan(
         {name: _table(said, path.parent, where, name) for name, said in tables.items()},

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from deid.base.errors import ConfigError, InputError, OutputError
+from deid.base.errors import ConfigError, InputError, OutputError, told_of
 from deid.base.late import pd
 from deid.disclosure.assessment import Finding, Requirements, assess
 from deid.disclosure.methods import MethodOptions
@@ -60,10 +60,8 @@ def load_table(name: str, plan: JointTable) -> LoadedTable:
             "give each a role; identifiers without a category are left out",
             f"table {name!r}",
         )
-    try:
+    with told_of(f"table {name!r}", InputError):
         ids = Microdata(frame, {}, person=plan.patient).codes(plan.patient)
-    except InputError as error:
-        raise error.at(f"table {name!r}") from None
     return LoadedTable(plan, frame, tuple(ids.values[code] for code in ids.codes))
 
 

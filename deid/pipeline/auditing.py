@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from deid.base.draws import draw
-from deid.base.errors import ConfigError, FormatError, require, told_as
+from deid.base.errors import ConfigError, FormatError, require, told_as, told_of
 from deid.base.files import csv_separator, read_text, write_bytes
 from deid.base.reports import Section
 from deid.document import Document
@@ -232,10 +232,8 @@ def read_marks(path: Path) -> dict[str, ReaderMark]:
     FormatError
         When it is no such sheet, or a row is not marked or marked twice; names rows, never notes.
     """
-    try:
+    with told_of(str(path), FormatError):
         return _marks(read_text(path, str(path), FormatError))
-    except FormatError as error:
-        raise error.at(str(path)) from None
 
 
 def _marks(text: str) -> dict[str, ReaderMark]:

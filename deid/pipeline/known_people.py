@@ -17,7 +17,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import ConfigError, DeidError, require
+from deid.base.errors import ConfigError, require, told_as, told_of
 from deid.base.files import csv_separator
 from deid.base.resources import shipped_table
 from deid.base.safe_names import safe_name
@@ -112,12 +112,10 @@ def read_known_people(path: Path, columns: Mapping[str, str] | None = None) -> K
         When the file cannot be read, a column's meaning is not known, there is no id, or a row is not as it should be;
         names file and row (counted from 1, without the header).
     """
-    try:
+    with told_of(str(path)):
         rows = _Rows(path)
         meanings = _meanings(rows.columns, columns or {})
         identifiers = known_from_rows(_checked(rows, meanings), {category: category for category in _CATEGORIES}, ID)
-    except DeidError as error:
-        raise error.at(str(path)) from None
     return KnownPeople(identifiers)
 
 
@@ -251,12 +249,10 @@ class _Rows:
         import pyarrow
         import pyarrow.parquet
 
-        try:
-            with pyarrow.parquet.ParquetFile(self._path) as file:
-                for batch in file.iter_batches():
-                    yield from batch.to_pylist()
-        except pyarrow.ArrowInvalid:
-            raise ConfigError("this is no Parquet file", _HINT) from None
+        wrong = ConfigError("this is no Parquet file", _HINT)
+        with told_as(wrong, pyarrow.ArrowInvalid), pyarrow.parquet.ParquetFile(self._path) as file:
+            for batch in file.iter_batches():
+                yield from batch.to_pylist()
 
 
 @dataclass(frozen=True)

@@ -437,14 +437,11 @@ def run_relay(
 
 
 async def _listening(relay: Relay, server: _Server) -> asyncio.Server:
-    try:
+    wrong = ConfigError(f"{relay.listen} cannot be listened on", "name another port, or an address of this machine")
+    with told_as(wrong, OSError, UnicodeError):
         return await asyncio.start_server(
             server.connected, relay.listen.host, relay.listen.port, ssl=relay.tls, backlog=1024, limit=_CHUNK
         )
-    except (OSError, UnicodeError):
-        raise ConfigError(
-            f"{relay.listen} cannot be listened on", "name another port, or an address of this machine"
-        ) from None
 
 
 def _make_folder(folder: Path) -> None:

@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from deid.base.errors import ConfigError, InputError, require
+from deid.base.errors import ConfigError, InputError, require, told_as
 from deid.base.keys import Key
 from deid.pipeline.options import PipelineOptions
 from deid.pipeline.patients import UNTOLD
@@ -329,10 +329,8 @@ class Work:
             if self._file is not None:
                 os.close(self._file[1])
                 self._file = None
-            try:
+            with told_as(changed(), OSError):
                 descriptor = os.open(place.path, os.O_RDONLY)
-            except OSError:
-                raise changed() from None
             self._file = place, descriptor
             status = os.fstat(descriptor)
             if (status.st_dev, status.st_ino) != (place.device, place.inode):

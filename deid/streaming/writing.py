@@ -6,11 +6,11 @@ import os
 import select
 import stat
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeGuard
 
-from deid.base.errors import OutputError, require
+from deid.base.errors import OutputError, Told, require
 from deid.base.files import atomic_files, held_by_another, refused_as
 
 _PART = ".deid-feed-"
@@ -73,7 +73,7 @@ class FeedSink:
         with self._writing():
             os.fsync(self.descriptor)
 
-    def _writing(self) -> AbstractContextManager[None]:
+    def _writing(self) -> Told[OSError]:
         return refused_as(OutputError, f"{self.what} cannot be written", self.hint, self.where)
 
 

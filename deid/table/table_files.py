@@ -16,7 +16,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import FormatError, InputError, require
+from deid.base.errors import FormatError, InputError, require, told_of
 from deid.base.files import refused_as
 from deid.base.late import pd
 from deid.base.nearest import check_named
@@ -143,10 +143,8 @@ def read_batches(
     first: list[str] = []
     for file in files:
         with file.open("rb") as stream:
-            try:
+            with told_of(str(file), FormatError):
                 opened = open_parquet(stream)
-            except FormatError as error:
-                raise error.at(str(file)) from None
             names = list(opened.schema_arrow.names)
             _check_names(names, str(file))
             first = first or names

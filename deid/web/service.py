@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deid.base.async_pool import AsyncPool, Busy, WorkerLost
-from deid.base.errors import DeidError, FormatError
+from deid.base.errors import DeidError, FormatError, told_as
 from deid.base.pool import Pool
 from deid.streaming.metrics import exposition
 from deid.streaming.proof import Proof, daily
@@ -462,10 +462,8 @@ def _jobs(app: FastAPI, jobs: Jobs) -> None:
         caller = _may(request, "jobs")
         _given(request, (_JSON,), _JSON)
         values = object_of(await request.body())
-        try:
+        with told_as(HTTPException(503, "more jobs wait than may", _LATER), Busy):
             one = await asyncio.to_thread(jobs.submit, caller.name, values)
-        except Busy:
-            raise HTTPException(503, "more jobs wait than may", _LATER) from None
         jobs.wake()
         return Response(json.dumps(one.told()), 202, {"Location": f"/jobs/{one.id}"}, _JSON)
 
