@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from deid.base.errors import ConfigError, require, told_as, told_of
+from deid.base.errors import ConfigError, require, told_of
 from deid.base.files import read_toml
 from deid.base.nearest import nearest
 

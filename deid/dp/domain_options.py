@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from deid.base.errors import ConfigError, require, told_as
+from deid.base.errors import ConfigError, require
 from deid.base.files import read_toml
 from deid.base.late import pd
 from deid.base.options import again, column_names, named_value, option
