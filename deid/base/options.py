@@ -11,6 +11,7 @@ import dataclasses
 import datetime
 import functools
 import inspect
+import os
 import re
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -380,6 +381,27 @@ def named_value(text: str, option: str, hint: str) -> tuple[str, str]:
     name, _, value = (quoted[1].replace('""', '"'), "=", quoted[2]) if quoted else text.partition("=")
     require(name.strip() and value.strip(), f"{option} is not of the form NAME=VALUE", hint)
     return name.strip(), value.strip()
+
+
+def refuse_one_file(taken: Iterable[Said], given: dict[str, Any]) -> None:
+    """Refuse a new file that two options name: one result would lie in the place of the other.
+
+    Raises
+    ------
+    ConfigError
+        Naming both.
+    """
+    named: dict[str, Said] = {}
+    for one in taken:
+        if not one.is_place or one.name.endswith("key_file"):  # a key is made where there is none, for both
+            continue
+        for text in map(str, given[one.name] or () if one.many else [given[one.name]]):
+            if text in ("None", "-") or "://" in text or os.path.lexists(text):
+                continue
+            other = named.setdefault(os.path.realpath(text), one)
+            if other is not one:
+                names = [own.option.metavar if own.option.positional else f"--{own.key}" for own in (other, one)]
+                raise ConfigError(f"{names[0]} and {names[1]} name one file", "name a file for each")
 
 
 def refuse_given(why: str, beside: str, **others: object) -> None:

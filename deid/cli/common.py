@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from deid.base.errors import OutputError, one_line
-from deid.base.files import check_folder, clear_leftovers, make_folder, write_bytes
+from deid.base.errors import one_line
+from deid.base.files import clear_leftovers, make_folder, write_bytes
 from deid.base.keys import Key, load_key
-from deid.base.options import option
+from deid.base.summary_options import SummaryOptions
 from deid.document import Tally
 
 if TYPE_CHECKING:
@@ -31,43 +31,6 @@ EXIT_LEFT_OUT = 3
 """A stream went through, but for some of its records."""
 
 T = TypeVar("T")
-
-_BEGINNING = b'{\n  "command": "'
-"""What summaries begin with."""
-
-
-@dataclass(frozen=True)
-class SummaryOptions:
-    """What a command says of its run; every command has it."""
-
-    PANEL: ClassVar[str] = "Summary"
-    json: Path | None = option(None, "Write the summary, with all figures, as JSON to F (- is standard output).")
-    quiet: bool = option(False, "Say nothing when all went well.", "--quiet", "-q")
-
-    def __post_init__(self) -> None:
-        if self.json is not None and str(self.json) != "-":  # before the work, whose account it is
-            if self.json.is_dir():
-                raise OutputError("the summary's file is a folder", "name a file, or -", str(self.json))
-            check_folder(self.json)
-            self.check()
-
-    def check(self) -> None:
-        """Refuse to put the summary into the place of a file that is none, such as the table that the command reads.
-
-        Raises
-        ------
-        OutputError
-            When there is one.
-        """
-        assert self.json is not None
-        if self.json.is_file() and self.json.stat().st_size:
-            try:
-                with self.json.open("rb") as stream:
-                    other = stream.read(len(_BEGINNING)) != _BEGINNING
-            except OSError:
-                other = True
-            if other:
-                raise OutputError("a file that is no summary is there", "name a new file", str(self.json))
 
 
 @dataclass

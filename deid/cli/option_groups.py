@@ -32,7 +32,6 @@ import dataclasses
 import functools
 import importlib
 import inspect
-import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -41,11 +40,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.models import TyperPath
 
-from deid.base.errors import ConfigError
 from deid.base.files import check_new_file
 from deid.base.keys import KeyOptions, WorkOptions
-from deid.base.options import SITE_FILE, Said, again, argument, option, options_of, place_of, read_site, said, store_of
-from deid.cli.common import Summary, SummaryOptions, tell
+from deid.base.options import (
+    SITE_FILE,
+    Said,
+    again,
+    argument,
+    option,
+    options_of,
+    place_of,
+    read_site,
+    refuse_one_file,
+    said,
+    store_of,
+)
+from deid.base.summary_options import SummaryOptions
+from deid.cli.common import Summary, tell
 from deid.detection.options import PeopleOptions
 
 if TYPE_CHECKING:
@@ -166,7 +177,7 @@ def command(function: Any = None, *, brief: type | None = None) -> Any:
             given |= _site_options(context, given.pop("config"), flat)
         _refuse_passwords(context, flat, given)
         values = {name: flat[name].value(written) for name, written in given.items()}
-        _refuse_one_file([*flat.values(), *summary.values()], {**given, **vars(said)})
+        refuse_one_file([*flat.values(), *summary.values()], {**given, **vars(said)})
         built = {name: kind(**{field: values.pop(field) for field in names}) for name, (kind, names) in groups.items()}
         told = Summary(context=context, said=said)
         _charges()  # of a command before in this process
@@ -232,21 +243,6 @@ def _refuse_passwords(context: typer.Context, flat: dict[str, Said], given: dict
                 from deid.base.store import refuse_password
 
                 refuse_password(text, one.option.variable)
-
-
-def _refuse_one_file(taken: Iterable[Said], given: dict[str, Any]) -> None:
-    """Refuse a new file that two options name: one result would lie in the place of the other."""
-    named: dict[str, Said] = {}
-    for one in taken:
-        if not one.is_place or one.name.endswith("key_file"):  # a key is made where there is none, for both
-            continue
-        for text in map(str, given[one.name] or () if one.many else [given[one.name]]):
-            if text in ("None", "-") or "://" in text or os.path.lexists(text):
-                continue
-            other = named.setdefault(os.path.realpath(text), one)
-            if other is not one:
-                names = [own.option.metavar if own.option.positional else f"--{own.key}" for own in (other, one)]
-                raise ConfigError(f"{names[0]} and {names[1]} name one file", "name a file for each")
 
 
 def _origin(context: typer.Context, name: str) -> str:

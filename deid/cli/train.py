@@ -42,17 +42,9 @@ def train(
 
     source = scan(corpus.corpus, None)
     told.begin(place.model, inputs=inputs_of(source))
-    documents = read(told, corpus)
-    tagger = train(
-        documents,
-        chosen,
-        options,
-        name=place.model.name,
-        rules=place.rules(start),
-        start=start,
-        groups=patients.groups(documents),
-        report=shown,
-    )
+    notes, name = read(told, corpus), place.model.name
+    whose, rules = patients.groups(notes), place.rules(start)
+    tagger = train(notes, chosen, options, name=name, rules=rules, start=start, groups=whose, report=shown)
     tagger.save(place.model)
     found = tagger.description["corpus"]
     off, spans = found["spans_off_token_borders"], found["spans"]
@@ -83,15 +75,7 @@ def audit(
     for name, documents in audit.rare:
         typer.echo(f"{documents}\t{name}")
     told.extra = {"lexical": audit.lexical, "rare": len(audit.rare), "accepted": audit.accepted}
-    told.notes.append(
-        f"{audit.lexical} strings are stored, {len(audit.rare)} of them from fewer than {audit.min_documents} "
-        f"{'documents' if audit.patients is None else 'patients'}; the model "
-        f"{'may' if audit.accepted else 'may not'} be exported"
-    )
-    if audit.patients is None:
-        told.notes.append(
-            "several notes of a patient count as several: train with --group-field or --group-pattern to count patients"
-        )
+    told.notes += audit.told()
 
 
 @command

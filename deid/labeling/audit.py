@@ -33,6 +33,16 @@ class ModelAudit:
     patients: int | None = None
     """How many patients the training notes are of, where training was told; then patients were counted."""
 
+    def told(self) -> list[str]:
+        """Return the outcome in sentences."""
+        counted = "documents" if self.patients is None else "patients"
+        outcome = (
+            f"{self.lexical} strings are stored, {len(self.rare)} of them from fewer than {self.min_documents} "
+            f"{counted}; the model {'may' if self.accepted else 'may not'} be exported"
+        )
+        untold = "several notes of a patient count as several: to count patients, say --group-field in training"
+        return [outcome, untold] if self.patients is None else [outcome]
+
 
 def audit_model(folder: Path, min_documents: int = 3, *, accept: bool = False) -> ModelAudit:
     """Find the rare strings that a model holds and record the outcome in its folder.

@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 
 from deid.base.errors import OutputError
 from deid.base.options import options_of
+from deid.base.summary_options import SummaryOptions
 from deid.cli import main as frame
 from deid.cli.commands import COMMANDS, load
-from deid.cli.common import SummaryOptions
 from deid.detection.options import PeopleOptions, RecognizerOptions
 from deid.pipeline.options import PipelineOptions
 
@@ -54,7 +54,7 @@ MEANINGS = {
     "--policy": ("str", ".*([Pp]olicy|What replaces)"),
     "--patients": ("path", "CSV file with the columns document and patient"),
     "--model": ("str", ".*model"),
-    "--seed": ("int", ".*([Ss]eed|draws)"),
+    "--seed": ("int range", ".*([Ss]eed|draws)"),
 }
 """Spelling -> its type, and how its help begins."""
 SHORT = {"--output": "-o", "--quiet": "-q"}

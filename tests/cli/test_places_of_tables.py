@@ -44,7 +44,7 @@ COMMANDS: dict[str, tuple[list[str], str]] = {
     "link encode": (["link", "encode", NOTHING, *ENCODE, "--ids", "new.csv", "-o", "OUT"], ".csv"),
     "link encode ids": (["link", "encode", NOTHING, *ENCODE, "-o", "new.csv", "--ids", "OUT"], ".csv"),
     "link match": (["link", "match", NOTHING, NOTHING, "-o", "OUT"], ".csv"),
-    "write-back": (["write-back", NOTHING, NOTHING, "OUT"], ""),
+    "write-back": (["write-back", NOTHING, f"of-{NOTHING}", "OUT"], ""),
     "schema": (["schema", NOTHING, "-o", "OUT"], ".toml"),
     "cube": (["cube", NOTHING, "--dims", "year", *NOISE, "-o", "OUT"], ".csv"),
     "sequences": (["sequences", NOTHING, "--periods", "year", *NOISE, "-o", "OUT"], ".csv"),
