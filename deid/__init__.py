@@ -30,6 +30,6 @@ if TYPE_CHECKING:
     from deid.pipeline.masking import Session
     from deid.replacement.policy import load_policy
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __getattr__ = lazily(__name__)
