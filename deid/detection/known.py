@@ -195,8 +195,8 @@ class KnownRecognizer:
             expression = rf"(?<![0-9.,/]){value}(?=[ -]?{vocabulary.years}\b)"
             return _matches(view.text, expression, category, _W["age"])
         characters = sought.characters
-        if sought.coarse in ("ID", "CONTACT") and not sought.told:
-            return []  # "unknown", "same": no telephone
+        if sought.coarse == "CONTACT" and not sought.told:
+            return []  # "unknown", "same": no telephone; a number of somebody may be a word
         if sought.number:
             ending = _ending(view.text, characters, category, vocabulary)
             if len(characters) < 4 or not _may_hold(view.text, characters.lstrip("0"), _SEPARATORS):
