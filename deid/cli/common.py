@@ -122,9 +122,11 @@ class Summary(Tally):
 
     def sign(self, out: Path, *, beside: Mapping[str, Path | None] | None = None, **facts: Any) -> None:
         """Write the manifest of the run that began, and say where it lies; see `deid.manifest.ManifestRun.finish`."""
+        from deid.table.database_tables import is_shown_as
+
         written = str(self.context.params.get("output"))
         told: dict[str, Any] = {
-            "table": written if "://" in written else None,
+            "table": written if is_shown_as(written, out) else None,
             "documents": self.documents,
             "failed": len(self.failures) + self.left_out,
             "categories": dict(sorted(self.categories.items())),

@@ -142,7 +142,7 @@ def digest_file(key: Key | None, name: str, path: Path) -> Digest:
 
 
 def digest_table(key: Key | None, place: str) -> Digest:
-    """Return the checksums of a table of a database: of its columns' names and the sorted checksums of its rows.
+    """Return the checksums of a table of a database: of its columns' names and of its rows, in whatever order.
 
     Parameters
     ----------
@@ -156,9 +156,9 @@ def digest_table(key: Key | None, place: str) -> Digest:
     DeidError
         When it cannot be read.
     """
-    from deid.table.database_tables import row_digests
+    from deid.table.database_tables import rows_digest
 
-    names, rows = row_digests(place)
+    names, rows = rows_digest(place)
     digest = Digest(key, TABLE)
     digest.update(json.dumps(names).encode())
     digest.update(rows)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import sqlalchemy as sql
 
 _BATCH = 5_000
+_WIDTH = 256
+"""Bytes of the checksum of a row, and of their sum."""
 _EXAMPLE = "for example: sqlite:///release.db/patients or postgresql://me@host/research/release.patients"
 
 
@@ -77,18 +79,23 @@ def _scaled(cell: object, places: int | None) -> object:
     return text if float(text) == cell else cell
 
 
-def row_digests(place: str) -> tuple[list[str], bytes]:
-    """Return the names of a table's columns, and the SHA-256 of each row, sorted: rows of a database have no order.
+def rows_digest(place: str) -> tuple[list[str], bytes]:
+    """Return the names of a table's columns, and a checksum of its rows, which have no order in a database.
 
-    Parameters and errors as those of `cell_batches`. Cells are texts in the form of `deid.table.cell_text`.
+    The checksums of the rows are added (AdHash; Bellare and Micciancio, EUROCRYPT 1997), so that a table of any length
+    needs the memory of one row. Sums of 2048 bits: generalized birthdays (Wagner, CRYPTO 2002) find other rows of one
+    sum in some 2^90 steps there. Parameters and errors as those of `cell_batches`; cells are texts in the form of
+    `deid.table.cell_text`.
     """
     columns: list[str] = []
-    rows: list[bytes] = []
+    count = total = 0
     for names, cells in cell_batches(place, None, _BATCH):
         columns = names
-        lines = (json.dumps([*map(cell_text, row)]) for row in zip(*cells, strict=True))
-        rows += [hashlib.sha256(line.encode()).digest() for line in lines]
-    return columns, b"".join(sorted(rows))
+        for row in zip(*cells, strict=True):
+            line = json.dumps([*map(cell_text, row)]).encode()
+            total += int.from_bytes(hashlib.shake_256(line).digest(_WIDTH))
+            count += 1
+    return columns, count.to_bytes(8) + (total % (1 << 8 * _WIDTH)).to_bytes(_WIDTH)
 
 
 def _target(place: str) -> tuple[str, str | None, str]:
@@ -112,6 +119,11 @@ def shown_table(place: str) -> Path:
     file = sqlite_file(database)
     own = f"{schema}.{name}" if schema else name
     return Path(own) if file is None else file.with_name(f"{file.name}.{own}")
+
+
+def is_shown_as(place: str, path: Path) -> bool:
+    """Tell whether a place is a table of a database that goes by a path, which a whole file of SQLite is not."""
+    return "://" in place and bool(split_place(place)[1]) and shown_table(place) == path
 
 
 def check_new_rows(place: str, source: str | Path | None = None) -> None:

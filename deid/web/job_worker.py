@@ -171,7 +171,8 @@ class JobWorker:
             kept=frozenset(said.keep),
         )
         # of a server the manifest lies where the service runs, as that of the command does
-        out = sqlite_file(target[1]) or Path(f"{target[0]}.{target[2]}")
+        file = sqlite_file(target[1])
+        out = file or Path(f"{target[0]}.{target[2]}")
         run = self._begin(asked, out)
         work = _work({"source": asked.source}, recipe)
         found = open_rows(source[1], columns)
@@ -202,7 +203,7 @@ class JobWorker:
                 self._store.wrote(job.id, written)
             output.settle()
         run.began = datetime.datetime.fromisoformat(written["began"])
-        return self._end(run, out, found.root, failures, written["told"], written["inputs"])
+        return self._end(run, out, found.root, failures, written["told"], written["inputs"], None if file else place)
 
     def _end(
         self,
@@ -212,11 +213,13 @@ class JobWorker:
         failures: Sequence[Failure],
         told: dict[str, Any],
         inputs: Mapping[str, str] | None = None,
+        table: str | None = None,
     ) -> dict[str, Any]:
         """Write the manifest; return what whoever asked for the job is told."""
         run.finish(
             out,
             inputs=inputs,
+            table=table,
             failures=failures,
             root=root,
             documents=told["documents"],

@@ -255,6 +255,30 @@ def test_a_hundred_thousand_rows_killed_five_times(postgresql: Callable[[], str]
         assert {**new[row["note_id"]], "note_date": str(new[row["note_id"]]["note_date"])} == row
 
 
+def test_a_manifest_tells_that_rows_of_a_scrubbed_table_have_changed(places: Places) -> None:
+    places.fill(rows(20))
+    assert scrub(places).exit_code == 0
+    target = places.target()
+    shown = target if places.schema("x") else str(places.folder / "scrubbed.db")
+    assert run("manifest", "verify", shown).exit_code == 0
+    engine = places.engine(target.rpartition("/")[0] if shown != target else str(places.source))
+    name = f"{places.schema('scrubbed')}.note" if places.schema("x") else "note"
+    with engine.begin() as connection:
+        connection.execute(sql.text(f"UPDATE {name} SET note_text = 'Dr. Smith'"))
+    engine.dispose()
+    result = run("manifest", "verify", shown)
+    assert result.exit_code == 1
+    assert "changed" in result.output
+    if shown != target:  # a file of SQLite may have one table, which nobody has to name
+        assert (
+            run(
+                "scrub", places.source, *COLUMNS, "--model", "none", "--output", f"sqlite:///{places.folder}/o.db"
+            ).exit_code
+            == 0
+        )
+        assert run("manifest", "verify", str(places.folder / "o.db")).exit_code == 0
+
+
 def test_each_column_becomes_what_the_summary_says(places: Places) -> None:
     old = rows(60)
     places.fill(old)

@@ -25,6 +25,7 @@ from deid.base.keys import Key
 from deid.base.pool import Pool
 from deid.io.database_places import join_place
 from deid.manifest import check_manifests
+from deid.manifest.content import manifest_path
 from deid.pipeline import PipelineOptions
 from deid.replacement.vault import Vault
 from deid.streaming.totals import Totals
@@ -434,7 +435,11 @@ def test_a_table_of_a_server_becomes_what_deid_scrub_writes(postgresql: Callable
         one, two = (base.execute(f"SELECT * FROM deid.{name} ORDER BY 1").fetchall() for name in ("note", "same"))
     assert len(one) == 6
     assert one == two
-    assert not check_manifests(tmp_path / "shared.deid.note").faults
+    first = manifest_path(tmp_path / "shared.deid.note")
+    assert not check_manifests(join_place(shared, "deid.note"), first=first).faults
+    with psycopg.connect(shared) as base:
+        base.execute("UPDATE deid.note SET story = story || '.'")
+    assert [f.what for f in check_manifests(join_place(shared, "deid.note"), first=first).faults] == ["changed"]
 
 
 def test_a_job_on_a_table_goes_on_after_a_kill_and_vanishes_when_it_is_cancelled(tmp_path: Path) -> None:
