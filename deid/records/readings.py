@@ -56,6 +56,7 @@ _MEANINGS = (
 )
 _NAMES_ALONE = ("names/last_unambig", "names/female_unambig", "names/male_unambig")
 _LONG = re.compile(r"[^\W\d_]{4}")
+_SAID = re.compile(r"[^\W_]+(?:/[^\W_]+)?")
 _BARE = re.compile(r"[0-9]{9}")
 """A ZIP code with its four more digits, or a social security number."""
 _LEAST_DIGITS = 3
@@ -120,7 +121,9 @@ def says_nothing(text: str) -> bool:
     >>> [says_nothing(text) for text in ("UNKNOWN", "Patient^Test", "N/A", "-", "Test, Eleanor")]
     [True, True, True, True, False]
     """
-    return _unsaid().issuperset(re.findall(r"[^\W_]+(?:/[^\W_]+)?", text.lower()))
+    small, unsaid = text.lower(), _unsaid()
+    first = _SAID.search(small)  # most fields are told by their first word
+    return first is None or (first[0] in unsaid and unsaid.issuperset(_SAID.findall(small)))
 
 
 def is_unsaid(text: str) -> bool:
