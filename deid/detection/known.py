@@ -366,14 +366,17 @@ class _Words:
         return found
 
     def called(self, span: Span) -> bool:
-        """Tell whether words are a place's name: *Reading* may be one, *reading* and *Reading glasses* are none."""
+        """Tell whether words are a place's name: *Reading* may be one, *reading* and *Reading glasses* are none.
+
+        Several words are, and in a note without capitals a small letter says nothing.
+        """
         view = self.view
         inside = view.words_at(span.start, span.end)
         first, behind = inside.start, inside.stop
-        if first == behind or not all(map(self.ordinary, inside)):
+        if len(inside) != 1 or not self.ordinary(first):
             return True
         if view.kinds[first] == LOWER:
-            return False
+            return view.text.islower()
         followed = behind < len(view) and view.kinds[behind] == LOWER
         return not (followed and view.starts_sentence(first))
 

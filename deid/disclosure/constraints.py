@@ -20,7 +20,7 @@ from deid.base.arrays import BoolArray, FloatArray
 from deid.base.errors import ConfigError, require
 from deid.disclosure.encoding import CodedTable
 from deid.disclosure.groups import Groups
-from deid.table.cell_text import read_text
+from deid.table.cell_text import as_read
 
 
 class Constraint(Protocol):
@@ -140,8 +140,8 @@ class AlphaK:
         over = counts / groups.people(self.column)[group] > self.alpha + 1e-12
         if self.values:
             names = groups.table.sensitive[self.column][0].values
-            wanted = set(map(read_text, self.values))
-            over &= np.array([read_text(str(name)) in wanted for name in names])[value]
+            wanted = set(map(as_read, self.values))
+            over &= np.array([as_read(str(name)) in wanted for name in names])[value]
         return np.bincount(group, over, minlength=len(groups)) == 0
 
     def __str__(self) -> str:

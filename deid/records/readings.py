@@ -128,18 +128,28 @@ def says_nothing(text: str) -> bool:
 
 def is_unsaid(text: str) -> bool:
     """Tell whether what stands in a field is nobody's without a doubt: signs alone, or words that say nothing, one of
-    them too long for a short family name (*Na*, *Do*, *See*).
+    them too long for a short family name (*Na*, *Do*, *See*), and no family name alone (*Self*, *Blank*).
 
-    >>> [is_unsaid(text) for text in ("-", "UNKNOWN", "See above", "Do", "Na^Sin", "Unknown Road 7")]
-    [True, True, True, False, False, False]
+    >>> [is_unsaid(text) for text in ("-", "UNKNOWN", "See above", "Do", "Na^Sin", "Unknown Road 7", "Self")]
+    [True, True, True, False, False, False, False]
     """
-    return says_nothing(text) and (not any(map(str.isalnum, text)) or _LONG.search(text) is not None)
+    if not says_nothing(text):
+        return False
+    return not any(map(str.isalnum, text)) or (
+        _LONG.search(text) is not None and text.strip(" ^.,").lower() not in _family_names()
+    )
 
 
 @functools.cache
 def _unsaid() -> frozenset[str]:
     lines = (resource_folder("dictionaries") / "records" / "unsaid.txt").read_text("utf-8").splitlines()
     return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+
+
+@functools.cache
+def _family_names() -> frozenset[str]:
+    folder = resource_folder("dictionaries") / "names"
+    return frozenset((*_lines(folder / "last_ambig"), *_lines(folder / "last_unambig")))
 
 
 @functools.cache

@@ -80,10 +80,10 @@ def cell_text(value: object) -> str | None:
     return cell_text(str(value))
 
 
-def read_text(text: str) -> str:
+def as_read(text: str) -> str:
     """Return what a reader takes a text for: without case, blanks, unseen signs, and other ways to write a letter.
 
-    >>> read_text(" Flu\u00a0") == read_text("FLU") == read_text("\ufb02u\u200b") == "flu"
+    >>> as_read(" Flu\u00a0") == as_read("FLU") == as_read("\ufb02u\u200b") == "flu"
     True
     """
     if not text.isascii():

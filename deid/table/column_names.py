@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from deid.base.plain_letters import without_accents
 from deid.base.resources import shipped_table
-from deid.table.cell_text import read_text, whole_number
+from deid.table.cell_text import as_read, whole_number
 from deid.table.microdata import NA_CODE, Microdata
 
 NAMED = {role: frozenset(words.split()) for role, words in shipped_table("labels/columns.toml")["roles"].items()}
@@ -41,7 +41,7 @@ def alike(id: str) -> str:
     >>> {alike("MRN-0100"), alike("mrn 0100\u200b")}, {alike("007"), alike("7.0"), alike("\uff17")}
     ({'mrn 0100'}, {'7'})
     """
-    text = _SEPARATORS.sub(" ", read_text(id)).strip()
+    text = _SEPARATORS.sub(" ", as_read(id)).strip()
     return (whole_number(text) or text).lstrip("0")
 
 

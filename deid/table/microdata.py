@@ -21,7 +21,7 @@ import numpy as np
 from deid.base.errors import ConfigError, FormatError, InputError, require
 from deid.base.late import pd
 from deid.base.nearest import check_named
-from deid.table.cell_text import cell_text, read_text
+from deid.table.cell_text import as_read, cell_text
 from deid.table.hierarchy import Hierarchy
 from deid.table.hierarchy_builders import automatic
 from deid.table.scalars import date_position, exact_number, misread_form, open_end, plain_number
@@ -375,7 +375,7 @@ def _encode(series: pd.Series, column: str, kind: str | None) -> Codes:
 def meaning(text: str, kind: str) -> str | float:
     """Return what a value says, by the kind of its column; equal for values of one meaning (`Microdata.meanings`)."""
     number = exact_number(text) if kind == "numeric" else date_position(text) if kind == "date" else float("nan")
-    return number if number == number else read_text(text)
+    return number if number == number else as_read(text)
 
 
 def _merged(own: Codes, kind: str) -> Codes:

@@ -12,7 +12,7 @@ import numpy as np
 from deid.base.errors import InputError, require, told_as
 from deid.base.late import pd
 from deid.base.nearest import nearest
-from deid.table.cell_text import read_text, text_list
+from deid.table.cell_text import as_read, text_list
 from deid.table.hierarchy import Hierarchy
 from deid.table.microdata import check_columns
 from deid.trajectories.alignment import Pairs
@@ -36,7 +36,7 @@ class Trajectories:
     codes, ages : LocationTree
         The hierarchies.
     sensitive : tuple of str
-        What the sensitive value of each person says (`deid.table.cell_text.read_text`), for l-diversity; a text is
+        What the sensitive value of each person says (`deid.table.cell_text.as_read`), for l-diversity; a text is
         empty where nothing is recorded, the tuple when there is no such column.
     """
 
@@ -119,7 +119,7 @@ def make_trajectories(
         np.array(bounds, dtype=np.int64),
         code_tree,
         age_tree,
-        tuple(read_text(sensitive[p]) for p in histories) if sensitive else (),
+        tuple(as_read(sensitive[p]) for p in histories) if sensitive else (),
     )
 
 

@@ -179,3 +179,18 @@ def test_words_are_one_apart_when_one_edit_leads_from_one_to_the_other() -> None
         edited |= {a + c + b[1:] for a, b in cuts if b for c in "abc"}
         edited |= {a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1}
         assert {other for other in words if one_apart(word, other)} == edited & set(words), word
+
+
+@pytest.mark.parametrize(
+    ("town", "text", "found"),
+    [
+        ("Orange", "lives in orange, with her son.", ["orange"]),
+        ("Orange", "Lives in Orange. An orange bath.", ["Orange"]),
+        ("Grand Valley", "Moved to grand valley.", ["grand valley"]),
+        ("Normal", "Normal liver. Moved to Normal.", ["Normal"]),
+    ],
+)
+def test_a_town_that_is_an_ordinary_word(town: str, text: str, found: list[str]) -> None:
+    """Small letters tell it where the note has others, and it is one word; so does the beginning of a sentence."""
+    recognizer = KnownRecognizer({"n": (Known("CITY", town),)})
+    assert sorted({text[s.start : s.end] for s in recognizer.find(Document("n", text))}) == found

@@ -97,6 +97,13 @@ def test_an_ordinary_word_in_small_letters_is_no_town(surrogates: Pipeline, town
     assert f"Lives in {town.title()}" not in out
 
 
+@pytest.mark.parametrize("name", ["Self", "Blank", "Sample", "Person^"])
+def test_family_names_that_say_nothing_are_names(surrogates: Pipeline, name: str) -> None:
+    pid = f"PID|||77120^^^X^MR||{name}"
+    new = scrubbed(surrogates, one(f"{HEAD}\r{pid}\r".encode())).split("\r")[1].split("|")[5]
+    assert new.split("^")[0] != name.split("^")[0]
+
+
 @pytest.mark.parametrize("name", ["Do^Sin", "Na^No", "See^An", "UNKNOWN^Zorvina", "Test^Quillfeather"])
 def test_short_names_are_names(surrogates: Pipeline, name: str) -> None:
     pid = f"PID|||77120^^^X^MR||{name}"
