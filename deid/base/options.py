@@ -89,6 +89,19 @@ def place_of(text: str) -> Path | str:
     return text if "://" in text else Path(text)
 
 
+def named_file(text: str) -> tuple[str, Path]:
+    """Read a file behind what it is: ``report=r.html``.
+
+    Raises
+    ------
+    ConfigError
+        When one of the two is missing.
+    """
+    what, _, path = text.partition("=")
+    require(what and path, "this is no file behind what it is", "such as report=r.html")
+    return what, Path(path)
+
+
 def option(
     default: Any,
     help: str,

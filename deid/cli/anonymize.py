@@ -75,7 +75,6 @@ def anonymize(
     print_rows(("release", "value"), release_rows(release))
     told.sign(
         out,
-        beside={"aligned": beside.aligned, "scheme": beside.save_scheme},
         columns={name: f"{what.fate} ({what.role})" for name, what in fates_of(release.original).items()},
         results={name: value for name, value in told.extra.items() if name != "columns"},
     )

@@ -31,6 +31,7 @@ EXIT_LEFT_OUT = 3
 """A stream went through, but for some of its records."""
 
 T = TypeVar("T")
+_State = tuple[int, ...] | None
 
 
 @dataclass
@@ -57,6 +58,8 @@ class Summary(Tally):
     started: float = field(default_factory=time.perf_counter)
     run: ManifestRun = field(init=False, repr=False)
     """What `begin` began."""
+    before: dict[Path, _State] = field(init=False, repr=False)
+    """The files that options name, by what they were when it began."""
 
     @property
     def command(self) -> str:
@@ -100,11 +103,21 @@ class Summary(Tally):
         from deid.manifest import begin_run
 
         options = self.asked(out)
+        self.before = {path: _state(path) for path in self._files(out).values()}
         self.run = begin_run(self.command, out, version=__version__, key=key, options=options, first=first)
         self.run.inputs.note(inputs)
         if removed := clear_leftovers(out.absolute().parent):
             self.places.append(f"{removed} hidden part files that a killed run had left were removed")
         return self.run
+
+    def _files(self, out: Path) -> dict[str, Path]:
+        """Return the files that options name, by the options: no output, no summary, which is written last, no key."""
+        named = {}
+        for parameter in self.context.command.params:
+            value = self.context.params.get(parameter.name or "")
+            if parameter.type.name == "path" and isinstance(value, str | Path) and "://" not in str(value):
+                named[(parameter.name or "").replace("_", "-")] = Path(value)
+        return {name: path for name, path in named.items() if path != out and name not in ("json", "key-file")}
 
     def asked(self, out: Path | None = None) -> list[OptionRecord]:
         """Return the options as they were understood, for a manifest; ``out`` is the output, which is none."""
@@ -121,7 +134,11 @@ class Summary(Tally):
         return options
 
     def sign(self, out: Path, *, beside: Mapping[str, Path | None] | None = None, **facts: Any) -> None:
-        """Write the manifest of the run that began, and say where it lies; see `deid.manifest.ManifestRun.finish`."""
+        """Write the manifest of the run that began, and say where it lies; see `deid.manifest.ManifestRun.finish`.
+
+        Files that options name and that are new or other than when the run began stand in it by these options;
+        ``beside`` are those without an option.
+        """
         from deid.table.database_tables import is_shown_as
 
         written = str(self.context.params.get("output"))
@@ -134,7 +151,8 @@ class Summary(Tally):
             **facts,
             "results": _without_times(facts.get("results", self.extra)),
         }
-        there = {what: path for what, path in (beside or {}).items() if path is not None}
+        there = {what: path for what, path in self._files(out).items() if _state(path) != self.before[path]}
+        there |= {what: path for what, path in (beside or {}).items() if path is not None}
         make_folder(out.parent)  # a run in which all failed has made nothing
         place = self.run.finish(out, beside=there, failures=self.failures, **told)
         self.places += [*self.run.created, f"manifest: {place}"]
@@ -197,6 +215,15 @@ class Summary(Tally):
                 self.said.json.write_text(text, encoding="utf-8")
         if status or self.failures:
             raise typer.Exit(status or EXIT_FAILED)
+
+
+def _state(path: Path) -> _State:
+    """Return what changes where a file is written anew; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _paths(value: Any) -> Any:

@@ -103,10 +103,7 @@ def link(
     print_rows(("linked", "rows"), linked.lines())
     told.notes += [*([str(settled)] if settled is not None else []), *linked.remarks(rest.columns)]
     told.places.append(f"{place.output} holds PHI")
-    beside = {
-        "review": review, "linkage model": save_model, "report": report, "studio": studio, "provenance": beside_out
-    }  # fmt: skip
-    told.sign(out, beside=beside, private=True)
+    told.sign(out, beside={"provenance": beside_out}, private=True)
 
 
 @command

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deid.base.files import write_bytes
-from deid.base.options import place_of
+from deid.base.options import named_file, place_of
 from deid.cli import EXIT_FAILED, KeyOptions, Summary, argument, command, option
 
 if TYPE_CHECKING:
@@ -28,6 +28,10 @@ class CheckingOptions(KeyOptions):
 
     public_key: tuple[Path, ...] = option((), "Public key of the site (repeatable); by default your own signing key's.")
     first: Path | None = option(None, "First manifest; by default OUT.manifest.json. Of a feed: its --manifest.")
+    beside: tuple[tuple[str, Path], ...] = option(
+        (), "File that a run wrote beside: --beside report=r.html (repeatable; needs the key).", metavar="WHAT=F",
+        read=named_file,
+    )  # fmt: skip
     last: str = option("", "Checksum of the last manifest, as an earlier page tells it.", metavar="SHA256")
 
     def check(self, out: Path | str | None, inputs: dict[str, Path] | None = None) -> Check:
@@ -36,7 +40,13 @@ class CheckingOptions(KeyOptions):
 
         trusted = [read_public_key(path) for path in self.public_key]
         return check_manifests(
-            out, trusted=trusted, key=self.existing(), first=self.first, head=self.last, inputs=inputs
+            out,
+            trusted=trusted,
+            key=self.existing(),
+            first=self.first,
+            head=self.last,
+            inputs=inputs,
+            beside=dict(self.beside),
         )
 
 

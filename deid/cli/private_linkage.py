@@ -50,7 +50,7 @@ def encode(
         place.write(table)
     told.extra = {"rows": len(table), "bits": how.length, "encoding": table.columns[1]}
     told.places.append(f"{len(table)} rows; {ids} stays here: it says whose filter each is")
-    told.sign(out, beside={"ids": ids}, private=True)
+    told.sign(out, private=True)
 
 
 @command

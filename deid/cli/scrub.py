@@ -100,7 +100,7 @@ def scrub(
         told.places.append(f"{beside} goes with the notes: it says under which assumptions the risk is how great")
     run.finish(
         [name for name in told.extra if name != "policy"],
-        {"edit log": into.edits, "risk report": beside},
+        {"risk report": beside},
         notes=[note for note in told.notes if note not in pipeline.policy.notes()],
         **facts_of(pipeline),
     )

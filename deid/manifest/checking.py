@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import ConfigError, DeidError, FormatError, require
+from deid.base.errors import ConfigError, DeidError, FormatError, InputError, require
 from deid.base.keys import Key
+from deid.base.nearest import nearest
 from deid.base.safe_names import safe_name
-from deid.manifest.content import Manifest, listed_files, listing_manifest, log_of, manifest_path, read_manifest
+from deid.manifest.content import (
+    Manifest,
+    listed_files,
+    listing_manifest,
+    log_of,
+    manifest_path,
+    read_manifest,
+    written_beside,
+)
 from deid.manifest.digests import (
     TABLE,
     Digest,
@@ -28,6 +39,9 @@ from deid.manifest.run import OUT, manifest_key, path_pseudonym
 from deid.manifest.signing import fingerprint_of, is_signed, load_signing_key, signed_by_this_site
 from deid.manifest.stretches import check_stream, gaps, stretches
 
+_OPTION = re.compile("[a-z]+(?:[- ][a-z]+){0,2}")
+"""What further files are called: mostly by the options that name them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -43,6 +57,8 @@ class Check:
     """SHA-256 of the last manifest."""
     goes_on: bool = False
     """Whether the last manifest is one of a feed that went on behind it: it does still, or was killed."""
+    left: tuple[str, ...] = ()
+    """Further files that runs wrote (a report, an edit log) and that were not compared, since nobody named them."""
 
     @property
     def verdict(self) -> str:
@@ -57,6 +73,7 @@ class Check:
             *(["the feed went on behind the last manifest: it does still, or was killed"] if self.goes_on else []),
             *(f"signed with {fingerprint}" for fingerprint in self.signed_with),
             f"last manifest: {self.head}",
+            *([f"not compared, name them with --beside: {', '.join(self.left)}"] if self.left else []),
             *(f"{fault.what}: {fault.where}: {fault.told}" for fault in self.faults),
             self.verdict,
         ]
@@ -69,6 +86,7 @@ class Check:
             "compared": self.manifests[-1].compared() if self.manifests else "",
             "files": self.files,
             "last": self.head,
+            "not_compared": list(self.left),
             "faults": [asdict(fault) for fault in self.faults],
         }
 
@@ -81,6 +99,7 @@ def check_manifests(
     first: Path | None = None,
     head: str = "",
     inputs: Mapping[str, Path] | None = None,
+    beside: Mapping[str, Path] | None = None,
 ) -> Check:
     """Check an output against its manifests.
 
@@ -99,6 +118,9 @@ def check_manifests(
         SHA-256 of the last manifest, as an earlier page tells it: a chain that was cut behind it is told.
     inputs : mapping of str to Path, optional
         The originals by relative path, to be compared too; needs the key.
+    beside : mapping of str to Path, optional
+        Further files that the runs wrote, by what the manifests call them (``report``, ``edit log``), to be compared
+        too; needs the key. Those that lie beside ``out`` under its name and an ending need not be named.
 
     Returns
     -------
@@ -108,7 +130,8 @@ def check_manifests(
     Raises
     ------
     ConfigError
-        When there is no manifest, or no public key to check with, or neither ``out`` nor ``first``.
+        When there is no manifest, or no public key to check with, or neither ``out`` nor ``first``; when no manifest
+        names such a further file.
     FormatError
         When a manifest is none, or was changed.
     """
@@ -138,14 +161,15 @@ def check_manifests(
             faults.append(Fault("chain", f"manifest {number}", error.what))
     faults += _chain(log, manifests, keys, head) if not faults else []
     compared = 0
+    left: list[str] = []
     if manifests:
         listing = listing_manifest(manifests) or manifests[-1]
         site = manifest_key(key) if key is not None and listing.run.get("key") == key.fingerprint() else None
         faults += gaps(manifests) if not faults else []  # of a chain that was cut, nobody can tell
         said, compared = _output(out, manifests, listing, site, table)
         faults += said
-        if out is not None and site is not None:
-            faults += _beside(out, listing, site)
+        said, left = _beside(out, written_beside(manifests), beside or {}, site)
+        faults += said
         if inputs is not None:
             faults += _inputs(inputs, listing, site)
     used = dict.fromkeys(fingerprint_of(m.public_key) for m in manifests if m.public_key in keys)
@@ -157,6 +181,7 @@ def check_manifests(
         tuple(used),
         manifests[-1].digest() if manifests else "",
         bool(told) and told[-1][1].goes_on,
+        tuple(left),
     )
 
 
@@ -200,51 +225,24 @@ def _output(
         return list(check_stream(out, manifests)), 1
     private = bool(listing.run.get("private"))
     faults: list[Fault] = []
-    found: dict[str, Digest] = {}
-    if table is None and TABLE in left:
-        left.pop(TABLE)
+    if table is None and left.pop(TABLE, ""):
         faults.append(Fault("unchecked", TABLE, "name the table by its URL, such as sqlite:///FILE.db/NAME"))
     elif table is None and not left and listing.run.get("documents") and not os.path.lexists(out):
         faults.append(Fault("unchecked", "OUT", "the manifest lists no file: a database is not compared"))
-    if table is not None:
-        pairs = []
-        try:
-            found[TABLE] = digest_table(key, table)
-        except DeidError as error:
-            faults.append(Fault("changed" if left.pop(TABLE, None) else "unchecked", TABLE, error.what))
-    elif out.is_dir():
-        grows = bool(listing.run.get("grows"))  # then what has a hidden name is being written
-        names = (name for name in files_below(out) if not (grows and name.startswith(".")))
-        pairs = [(name, out / name) for name in names]
-    else:
-        own = [OUT, *(name for name in left if name.startswith(f"{OUT}.") and "/" not in name)]
-        pairs = [(name, out.with_name(f"{out.name}{name.removeprefix(OUT)}")) for name in own]
-        pairs = [(name, path) for name, path in pairs if os.path.lexists(path)]
-    if TABLE in found:
-        expected = left.pop(TABLE, "")
-        if expected.startswith("keyed:") and key is None:
-            faults.append(Fault("unchecked", TABLE, "only the site's key can check it (--key-file)"))
-        elif expected not in (found[TABLE].sha256, *([found[TABLE].keyed] if key is not None else [])):
-            faults.append(Fault("changed", TABLE, "its rows are not what the manifest says"))
-    for name, path in pairs:
+    found: dict[str, Digest] = {}
+    for name, read in _there(out, left, key, table, grows=bool(listing.run.get("grows"))):
         where = name if public_name(name) else safe_name(name)
-        if path.is_symlink():
-            faults.append(Fault("changed", where, "it is a link, not a file"))
         try:
-            digest = found[name] = digest_file(key, name, path)
+            digest = found[name] = read()
         except DeidError as error:
-            faults.append(Fault("changed", where, error.what))
+            faults.append(Fault("changed" if name in left or table is None else "unchecked", where, error.what))
+            left.pop(name, None)
             continue
         told = _known_as(name, digest, left, key)
         if told is None:
             faults.append(Fault("added", where, "the manifest does not name this file"))
-            continue
-        digests = {digest.sha256, digest.named, *([digest.keyed] if key is not None else [])}
-        expected = left.pop(told)
-        if expected.startswith("keyed:") and key is None:
-            faults.append(Fault("unchecked", where, "only the site's key can check it (--key-file)"))
-        elif expected not in digests:
-            faults.append(Fault("changed", where, "its content is not what the manifest says"))
+        else:
+            faults += _compared(where, left.pop(told), digest, key)
     faults += [Fault("missing", name, "the manifest names this file, and it is not there") for name in left]
     if not faults:
         now = tree_digest(key, found.items(), private=private) if key is not None or not private else ""
@@ -256,17 +254,64 @@ def _output(
     return faults, len(found)
 
 
-def _beside(out: Path, listing: Manifest, key: Key) -> Iterable[Fault]:
-    """Yield what is wrong with what lies beside an output under its name and an ending, as a table of rejects does."""
-    beside = listing.run.get("beside")
-    for ending, told in beside.items() if isinstance(beside, Mapping) else ():
-        if not ending.startswith(".") or "/" in ending:
-            continue
-        path, where = out.with_name(f"{out.name}{ending}"), f"OUT{safe_name(ending)}"
-        if not path.exists():
-            yield Fault("missing", where, "the run wrote it, and it is not there")
+def _there(
+    out: Path, left: Mapping[str, str], key: Key | None, table: str | None, *, grows: bool
+) -> Iterable[tuple[str, Callable[[], Digest]]]:
+    """Yield what there is of an output under the names of listings, each with what takes its checksums."""
+    if table is not None:
+        yield TABLE, partial(digest_table, key, table)
+    elif out.is_dir():
+        for name in files_below(out):
+            if not (grows and name.startswith(".")):  # of an output that grows, that is being written
+                yield name, partial(_own_file, key, name, out / name)
+    else:
+        for name in (OUT, *(n for n in left if n.startswith(f"{OUT}.") and "/" not in n)):
+            path = out.with_name(f"{out.name}{name.removeprefix(OUT)}")
+            if os.path.lexists(path):
+                yield name, partial(_own_file, key, name, path)
+
+
+def _own_file(key: Key | None, name: str, path: Path) -> Digest:
+    if path.is_symlink():
+        raise InputError("it is a link, not a file", "put the file itself there", safe_name(name))
+    return digest_file(key, name, path)
+
+
+def _compared(where: str, expected: str, digest: Digest, key: Key | None) -> Iterable[Fault]:
+    if expected.startswith("keyed:") and key is None:
+        yield Fault("unchecked", where, "only the site's key can check it (--key-file)")
+    elif expected not in (digest.sha256, digest.named, *([digest.keyed] if key is not None else [])):
+        yield Fault("changed", where, "its content is not what the manifest says")
+
+
+def _beside(
+    out: Path | None, written: Mapping[str, str], named: Mapping[str, Path], key: Key | None
+) -> tuple[list[Fault], list[str]]:
+    """Return what is wrong with further files, and which of them nobody named.
+
+    What lies beside the output under its name and an ending, as a table of rejects does, need not be named.
+    """
+    for what in named:
+        if what not in written:
+            raise ConfigError("the manifests name no such file beside the output", nearest(what, written, "there are"))
+    faults: list[Fault] = []
+    left = []
+    for what, told in written.items():
+        path = named.get(what)
+        if path is None and what.startswith(".") and "/" not in what and out is not None and key is not None:
+            path = out.with_name(f"{out.name}{what}")
+        where = (
+            f"OUT{safe_name(what)}" if what.startswith(".") else what if _OPTION.fullmatch(what) else safe_name(what)
+        )
+        if path is None:
+            left.append(where)
+        elif key is None:
+            faults.append(Fault("unchecked", where, "only the site's key can check it (--key-file)"))
+        elif not path.exists():
+            faults.append(Fault("missing", where, "the run wrote it, and it is not there"))
         elif told != keyed_digest(key, path):
-            yield Fault("changed", where, "its content is not what the manifest says")
+            faults.append(Fault("changed", where, "its content is not what the manifest says"))
+    return faults, left
 
 
 def _known_as(name: str, digest: Digest, left: Mapping[str, str], key: Key | None) -> str | None:

@@ -145,6 +145,19 @@ def listed_files(manifests: Sequence[Manifest]) -> dict[str, str]:
     return listed
 
 
+def written_beside(manifests: Sequence[Manifest]) -> dict[str, str]:
+    """Return the further files that runs wrote, by what they are, with their checksums: those of the latest run that
+    names each, from the last one that wrote the output.
+    """
+    written: dict[str, str] = {}
+    for manifest in manifests:
+        if manifest.run.get("outputs") and not manifest.run.get("grows"):
+            written = {}
+        beside = manifest.run.get("beside")
+        written |= {str(what): str(told) for what, told in beside.items()} if isinstance(beside, Mapping) else {}
+    return written
+
+
 def read_manifest(path: Path) -> Manifest:
     """Return the manifest of a file.
 

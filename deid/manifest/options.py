@@ -25,8 +25,8 @@ NOT_TOLD = frozenset(
     aligned config connections csv dead_letters drift edits failed forward forward_tls idle ids job_folder
     job_source job_store job_target jobs journal json key_file ledger listen manifest manifest_every
     metrics_port new_key_file out output patience plot poll preview preview_count queue quiet report request
-    resume review rotate save_scheme sheet source target tls_certificate tls_clients tls_key tokens vault
-    vault_key_file
+    resume review rotate save_model save_scheme sheet source studio target tls_certificate tls_clients tls_key tokens
+    vault vault_key_file
     """.split()  # noqa: SIM905
 )
 """Options that say where something is put, which key is used, or how the work is done; none changes what comes out."""

@@ -9,6 +9,7 @@ import inspect
 import json
 import os
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +37,15 @@ RUNS: dict[str, tuple[str, ...]] = {
     "convert": ("records_Zebulon.jsonl", "{out}.csv", "--to", "csv"),
     "generalize": (NOTES, "{out}", "--plausible", "4", *PEOPLE),
     "extract": (NOTES, "{out}.csv", *RULES, *PEOPLE),
-    "link": (TABLE, "-o", "{out}.csv", "--kind", "disease=same"),
+    "link": (TABLE, "-o", "{out}.csv", "--kind", "disease=same", "--report", "{out}.html", "--save-model",
+             "{out}.model.json"),
     "link encode": (TABLE, "-o", "{out}.csv", "--ids", "{out}.ids.csv", "--text-column", "sex", "--key-file",
                     "Zebulon.key"),
-    "codes anonymize": (CODES, "--codes", "code", "--k", "2", "--m", "1", "-o", "{out}.csv"),
+    "codes anonymize": (CODES, "--codes", "code", "--k", "2", "--m", "1", "-o", "{out}.csv", "--report",
+                        "{out}.html"),
     "genomes anonymize": ("Zebulon.fasta", "-o", "{out}.fasta", "--method", "dnala"),
-    "anonymize": (TABLE, "--qi", "age,sex", "--sensitive", "disease", "--drop", "mrn", "--k", "3", "-o", "{out}.csv"),
+    "anonymize": (TABLE, "--qi", "age,sex", "--sensitive", "disease", "--drop", "mrn", "--k", "3", "-o", "{out}.csv",
+                  "--report", "{out}.html", "--save-scheme", "{out}.scheme.json", "--aligned", "{out}.aligned.csv"),
     "perturb": (TABLE, "--qi", "age,sex", "--sensitive", "disease", "--drop", "mrn", "--round", "age=5",
                 "-o", "{out}.csv"),
     "filter": ("records_Zebulon.jsonl", "--output", "{out}", "--from", "ndjson", *RULES,
@@ -74,6 +78,37 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def without_checksums(manifest: Path) -> str:
     """Return what a manifest says; a checksum may hold any five digits by chance."""
     return re.sub("[0-9a-f]{16,}", "", manifest.read_text())
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_file_that_a_run_writes_stands_in_its_manifest(
+    name: str, place: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (place / "one").mkdir()
+    there = {path for path in place.rglob("*") if path.is_file()} - {place / "Zebulon.jsonl"}
+    given = [text.replace("{out}", "one/Zebulon").replace("{in}", "inbox_one") for text in RUNS[name]]
+    command = name.removesuffix(" keep").removesuffix(" file").split()
+    assert call(*command, *given) in (0, 1, 3), capfd.readouterr().err
+    first = next((place / "one").glob("*.manifest.json"))
+    out = first.with_name(first.name.removesuffix(".manifest.json"))
+    new = {path for path in place.rglob("*") if path.is_file() and not path.name.startswith(".")} - there
+    new -= {first, place / "Zebulon.key", *out.rglob("*"), out}
+    new = {path for path in new if "failed" not in path.name and path.parent.name != "done"}
+    beside = read_manifest(first).run["beside"]
+    assert len(beside) == len(new)
+    options = {flag.removeprefix("--"): place / path for flag, path in pairwise(given)}
+    named = {what: options.get(what) or out.with_name(f"{out.stem}.{what}.csv") for what in beside}
+    args = [text for what, path in named.items() for text in ("--beside", f"{what}={path}")]
+    capfd.readouterr()
+    assert call("manifest", "verify", str(out), *args) == 0
+    assert "not compared" not in capfd.readouterr().err
+    for what, path in named.items():
+        path.write_bytes(path.read_bytes() + b" ")
+        assert call("manifest", "verify", str(out)) == 0
+        assert what in capfd.readouterr().err
+        assert call("manifest", "verify", str(out), *args) == 1
+        assert f"changed: {what}" in capfd.readouterr().err
+        path.write_bytes(path.read_bytes()[:-1])
 
 
 @pytest.mark.parametrize("name", RUNS)
