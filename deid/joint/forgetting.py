@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from deid.annotation.project import Project
 from deid.base.errors import ConfigError, require
@@ -31,6 +31,7 @@ from deid.table.column_names import alike
 from deid.table.microdata import check_columns
 from deid.table.table_files import read_table
 
+P = TypeVar("P", str, Path)
 _PSEUDONYM = re.compile(r"patient-[0-9a-f]{16}")
 
 
@@ -263,17 +264,17 @@ def forget(person: str, places: PersonPlaces, *, who: str, key: Key | None, vaul
     Raises
     ------
     ConfigError
-        When the person is missing, or a release was written with another key: nothing is removed then.
+        When the person or a key is missing, or a release was written with another key: nothing is removed then.
     DeidError
         When one of the places cannot be read, or is damaged.
     """
     require(person, "the person is missing", "give the patient's id")
     documents = read_patients(places.patients) if places.patients else {}
-    releases = () if key is None else tuple((out, key) for out in places.release)
+    releases, vaults = _with(key, places.release), _with(vault_key, places.vault)
     for release in releases:  # before anything is removed
         check_key(*release)
     entries, uncompacted = 0, 0
-    for vault in () if vault_key is None else tuple((place, vault_key) for place in places.vault):
+    for vault in vaults:
         with Vault.open(*vault) as opened:
             gone, compacted = opened.forget(scopes_of(person, documents), who=who, why=places.why)
         entries, uncompacted = entries + gone, uncompacted + (not compacted)
@@ -286,3 +287,10 @@ def forget(person: str, places: PersonPlaces, *, who: str, key: Key | None, vaul
         untold += unknown
     others = {id for id in documents.values() if alike(id) == alike(person)} - {person}
     return Forgotten(entries, rows, notes, tuple(named), untold, uncompacted, len(others))
+
+
+def _with(key: Key | None, places: Sequence[P]) -> list[tuple[P, Key]]:
+    if key is None:
+        require(not places, "a vault or a release needs its key", "give that with which it was written")
+        return []
+    return [(place, key) for place in places]

@@ -16,6 +16,7 @@ from deid.io import FORMATS, DocumentFormat
 from deid.io.formats import ReadingOptions
 from deid.io.reading import get_format
 from deid.pipeline.core import Pipeline, Scrubbed, as_document, build_pipeline
+from deid.pipeline.files import fitted
 from deid.pipeline.options import PipelineOptions
 from deid.pipeline.workers import Timed, process
 
@@ -58,16 +59,16 @@ def scrub_stream(stream: BinaryIO, pipeline: Pipeline, reading: ReadingOptions) 
     format = get_format(reading.format or "text", FORMATS)
     if not isinstance(format, DocumentFormat) or format.companions:
         raise ConfigError("standard input holds one note", "of many records: deid filter")
-    suffix = format.suffixes[0]
     data = stream.read(reading.max_document + 1)
     if len(data) > reading.max_document:
         raise ConfigError("the note of standard input is too large", "raise --max-document, or name a file")
-    document = replace(format.read({suffix: data}, reading), id="text", index=1)
+    document = replace(format.read({format.suffixes[0]: data}, reading), id="text", index=1)
     result = next(process(Timed(pipeline.of_format(format), reading.timeout), [document]))
     if isinstance(result, Failure):
         return result
-    done = result.document if format.carries_spans else result.document.with_spans(())
-    return format.write(done, reading)[suffix], result
+    # the suffix says what kind of document it is
+    (written,) = format.write(fitted(result.document, format, reading), reading).values()
+    return written, result
 
 
 def find(text: str, **options: Any) -> list[Span]:

@@ -274,7 +274,7 @@ class Output:
         self._written = 0
         self._stack = ExitStack()
         self._writer: Writer | None = None
-        self._drop_spans = self._any_label = False
+        self._options = Options()
         self._taken: TakenError | None = None
 
     def key(self, group: str, document_id: str) -> str:
@@ -291,21 +291,14 @@ class Output:
             self._close()
             self._open(group)
         assert self._writer is not None
-        spans = document.spans if self._any_label else tuple(_labelled(document.spans, self.format))
-        if self._drop_spans:
-            spans = ()
-        if self.format.name in _NUMBERED:
-            spans = tuple(replace(span, id=f"P{n}") for n, span in enumerate(spans))
-        fields = dict(document.metadata)
-        if not isinstance(self.format, CollectionFormat):
-            fields = {name: value for name, value in fields.items() if value is not None}  # emptied: only tables care
+        fit = fitted(document, self.format, self._options)
         try:
-            self._writer.write(replace(document, spans=spans, metadata=fields))
+            self._writer.write(fit)
         except TakenError as error:
             self._take(error)
             raise
         self._written += 1
-        return 0 if self._drop_spans else len(document.spans) - len(spans)
+        return len(document.spans) - len(fit.spans) if _carries(self.format, self._options) else 0
 
     def _open(self, group: str) -> None:
         part = next(p for g, p in _groups(self.source) if g == group)
@@ -320,9 +313,7 @@ class Output:
             name = self.rename(group)
             suffix = split_suffix(part.names[0])[1] if self.format.of_records else self.format.suffixes[0]
             path, single = self.target / (f"{name}{suffix}" if collection else name), collection
-        self._drop_spans = not self.format.carries_spans or options.spans_field == ""
-        self._any_label = options.any_label
-        self._group, self._written = group, 0
+        self._group, self._written, self._options = group, 0, options
         self._writer = self._stack.enter_context(open_writer(path, self.format.name, options, single=single))
 
     def _close(self) -> None:
@@ -352,6 +343,23 @@ class Output:
                 raise self._taken
         else:
             self._stack.__exit__(kind, *rest)
+
+
+def fitted(document: Document, format: Format, options: Options) -> Document:
+    """Return a document with what a format has place for: annotations with its labels, in a file no emptied fields."""
+    spans: Iterable[Span] = document.spans if _carries(format, options) else ()
+    if not options.any_label:
+        spans = _labelled(spans, format)
+    if format.name in _NUMBERED:
+        spans = [replace(span, id=f"P{n}") for n, span in enumerate(spans)]
+    fields = document.metadata
+    if not isinstance(format, CollectionFormat):
+        fields = {name: value for name, value in fields.items() if value is not None}
+    return replace(document, spans=tuple(spans), metadata=fields)
+
+
+def _carries(format: Format, options: Options) -> bool:
+    return format.carries_spans and options.spans_field != ""
 
 
 def _labelled(spans: Iterable[Span], format: Format) -> Iterator[Span]:

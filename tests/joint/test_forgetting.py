@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,8 @@ from deid.base.errors import ConfigError, StoreError
 from deid.base.keys import Key
 from deid.cli.main import app
 from deid.document import Document
-from deid.joint.forgetting import forget_in_project
+from deid.joint.forgetting import forget, forget_in_project
+from deid.joint.options import PersonPlaces
 from deid.replacement.vault import Entry, Vault
 
 NOTES = {
@@ -136,6 +138,15 @@ def test_a_release_of_another_key_is_refused_before_anything_is_forgotten(site: 
     assert status == 0, said
     assert said.count('"document":') == 2
     assert "0 entries of vaults" not in said  # the refused run removed none
+
+
+@pytest.mark.parametrize("keyed", [PersonPlaces(vault=("vault.db",)), PersonPlaces(release=(Path("out"),))])
+def test_without_its_key_nothing_is_passed_over(keyed: PersonPlaces, site: Path) -> None:
+    assert run("extract", "in", "view.csv", "--model", "none", "--patients", "patients.csv")[0] == 0
+    before = Path("view.csv").read_bytes()
+    with pytest.raises(ConfigError, match="needs its key"):
+        forget("4711203", replace(keyed, view=(Path("view.csv"),), why="asked"), who="me", key=None, vault_key=None)
+    assert Path("view.csv").read_bytes() == before
 
 
 MESSAGES = {

@@ -265,6 +265,18 @@ def test_a_note_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".deid-part-*"))
 
 
+def test_replaced_texts_that_still_stand_elsewhere_are_counted_in_cells_and_in_notes(tmp_path: Path) -> None:
+    plan = write_case(tmp_path)
+    visits = pd.read_csv(tmp_path / "visits.csv")
+    visits.loc[[0, 3], "comment"] = "Mrs. Foley came; the foley bag was emptied."
+    visits.to_csv(tmp_path / "visits.csv", index=False)
+    (tmp_path / "notes" / "n0.txt").write_text("Mrs. Foley has a foley catheter.\n")
+    report = release_jointly(read_plan(plan), tmp_path / "out", KEY)
+    assert report.residual == 3
+    assert "3 replaced texts still stand elsewhere in their note or cell" in report.sentences()
+    assert report.as_dict(read_plan(plan))["residual"] == 3
+
+
 @pytest.mark.parametrize("way", [" {}", "{} ", "0{}", "00{} "])
 def test_ids_of_one_patient_written_in_several_ways_are_refused(way: str, tmp_path: Path) -> None:
     """Each would be a person of its own, and k would be of persons that are none."""

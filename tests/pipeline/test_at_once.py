@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from io import BytesIO
+from pathlib import Path
+
 import pytest
+from formats import written
 
 import deid
 from deid.base.errors import ConfigError, InputError
 from deid.base.keys import Key
+from deid.document import Failure
+from deid.io import FORMATS, scan
+from deid.io.formats import ReadingOptions
+from deid.pipeline.at_once import scrub_stream
+from deid.pipeline.batch import scrub_files
 
 TEXT = "Seen by Dr. Alice Baker on 3 May 2019."
 KEY = Key(b"k" * 32)
@@ -65,3 +74,45 @@ def test_a_text_without_annotations_is_not_returned_as_if_it_had_none_to_replace
         pipeline(TEXT)
     spans = (deid.Span(8, 23, "DOCTOR"),)
     assert "Alice" not in pipeline(deid.Document("text", TEXT, spans)).document.text
+
+
+@pytest.mark.parametrize(
+    ("format", "suffix", "data"),
+    [
+        ("text", ".txt", TEXT.encode()),
+        ("documents", ".html", f"<html><body><p>{TEXT}</p></body></html>".encode()),
+        ("documents", ".rtf", rb"{\rtf1 " + TEXT.encode() + b"}"),
+        ("documents", ".eml", f"From: a@b.example\r\nSubject: note\r\n\r\n{TEXT}\r\n".encode()),
+        *((name, FORMATS[name].suffixes[0], b"") for name in ("meddocan", "i2b2-2014", "hide")),
+    ],
+)
+def test_a_note_of_a_stream_is_written_as_a_file_of_its_format_is(
+    format: str, suffix: str, data: bytes, tmp_path: Path
+) -> None:
+    data = data or written(FORMATS[format])[suffix]
+    how = {"gold": True} if FORMATS[format].carries_spans else RULES
+    pipeline = deid.build_pipeline(KEY, deid.PipelineOptions(policy="redact", **how))
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / f"text{suffix}").write_bytes(data)
+    scrub_files(scan(tmp_path / "in", format), tmp_path / "out", pipeline)
+    (file,) = (tmp_path / "out").iterdir()
+    done = scrub_stream(BytesIO(data), pipeline, ReadingOptions(format=format))
+    assert not isinstance(done, Failure)
+    assert done[0] == file.read_bytes()
+    assert done[0] != data
+    assert len(done[1].edits) >= 2
+
+
+@pytest.mark.parametrize("format", ["jsonl", "hl7v2", "fhir", "brat"])
+def test_a_stream_of_many_notes_or_of_a_file_among_others_is_refused(format: str) -> None:
+    pipeline = deid.build_pipeline(KEY, deid.PipelineOptions(**RULES))
+    with pytest.raises(ConfigError, match="holds one note"):
+        scrub_stream(BytesIO(b""), pipeline, ReadingOptions(format=format))
+
+
+def test_a_note_of_a_stream_may_be_as_large_as_said_and_no_larger() -> None:
+    pipeline = deid.build_pipeline(KEY, deid.PipelineOptions(**RULES))
+    size = len(TEXT)
+    assert isinstance(scrub_stream(BytesIO(TEXT.encode()), pipeline, ReadingOptions(max_document=size)), tuple)
+    with pytest.raises(ConfigError, match="too large"):
+        scrub_stream(BytesIO(TEXT.encode()), pipeline, ReadingOptions(max_document=size - 1))

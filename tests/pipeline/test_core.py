@@ -149,6 +149,20 @@ def test_a_record_says_its_day_unless_the_user_names_a_field(tmp_path: Path) -> 
         assert f"Born on {year}." in pipeline("safe-harbor", **given)(message).document.text
 
 
+def test_the_edits_of_a_record_say_in_which_field_they_stand(tmp_path: Path) -> None:
+    path = tmp_path / "m.hl7"
+    path.write_text(
+        "MSH|^~\\&|A|B|C|D|20300312||ORU^R01|1|P|2.5\rPID|1||7^^^H^MR||Long^Rob\r"
+        "NTE|1||Nothing.\rNTE|2||Zebulon came on 3/4/1942.\r"
+    )
+    (message,) = scan(path).documents()
+    assert isinstance(message, Document)
+    scrubbed = pipeline("redact")(message)
+    where = zip(scrubbed.places, [message.text[e.start : e.end] for e in scrubbed.edits], strict=True)
+    assert {(("NTE[2]-3", 0), "Zebulon"), (("PID-3.1", 0), "7"), (("PID-5.1", 0), "Long^Rob")} <= set(where)
+    assert pipeline("redact")(Document("d", TEXT)).places == ()
+
+
 def test_a_bundle_of_several_patients_needs_no_table_of_people(tmp_path: Path) -> None:
     def note(who: str) -> list[dict[str, object]]:
         said = {"resourceType": "DiagnosticReport", "subject": {"reference": f"Patient/{who}"}, "conclusion": "Zebulon"}
