@@ -195,12 +195,13 @@ def _checked_literal(value: Value, other: Value, columns: Mapping[str, QueryColu
         return value
     text = value.value if isinstance(value.value, str) else plain_number(value.value)
     declared = column.dimension
-    if declared is not None and declared.is_missing([text]).any():
+    assert declared is not None, "what is computed is a number"
+    if declared.is_missing([text]).any():
         raise ConfigError(
             f"{text!r} is what is missing in {other.name!r} (character {value.position})",
             f"ask for it by {other.name} IS NULL",
         )
-    if declared is not None and "dates" not in declared.declaration and text not in declared.labels:
+    if "dates" not in declared.declaration and text not in declared.labels:
         raise ConfigError(
             f"the domain of {other.name!r} has no such value (character {value.position})",
             nearest(text, declared.labels, "its values are"),

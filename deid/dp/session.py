@@ -28,7 +28,6 @@ from deid.dp.query_language import parse_query
 from deid.dp.unit import PrivacyUnit, bounded_rows
 from deid.dp.view import CheckedQuery, QuerySource, TableView
 from deid.table.cell_text import text_column
-from deid.table.microdata import check_columns
 
 
 class QuerySession(QuerySource):
@@ -74,12 +73,10 @@ class QuerySession(QuerySource):
         check_payer(ledger, noise)
         whom = ledger.account().unit if ledger is not None else (unit or PrivacyUnit())
         super().__init__(frame, ledger, noise, Terms.checked(whom, person=person, **terms))
-        names = [dimension.name for dimension in dimensions]
-        clash = NUMBERS & set(names)
+        clash = NUMBERS & {dimension.name for dimension in dimensions}
         if clash:
             raise ConfigError(f"a column may not be called {min(clash)!r}", "the numbers of an answer are; rename it")
-        check_columns(frame, [name for own in dimensions for name in own.columns])
-        kept = frame[names].assign(**{own.name: own.read(frame) for own in dimensions if len(own.columns) > 1})
+        kept = pd.DataFrame({own.name: own.read(frame) for own in dimensions}, index=frame.index)
         if person is not None:
             keep = bounded_rows(frame, person, whom.max_rows, row_key(ledger)).keep
             kept = kept.assign(**{PERSON: text_column(frame[person], key=True)})[keep]
