@@ -352,7 +352,7 @@ def _attempt(
     times = path.stat()
     compiled = fault.path.endswith(".c")
     original = builder.target.with_suffix(".original")
-    begun = sum(os.times()[:4])
+    begun = time.monotonic()
     if not compiled and not compiles(fault, text):
         return None
     changed = fault.apply(text)
@@ -365,7 +365,7 @@ def _attempt(
         # what the first route does not execute is tried by the other
         tried = [r for r in routes if compiled or r.by(fault.path, range(fault.first, fault.last + 1))][:1] or routes
         passes = all(r.passes(fault, text, changed, seconds, more) for r in tried if not (compiled and r.plain))
-        return _Result(fault, not passes, sum(os.times()[:4]) - begun)
+        return _Result(fault, not passes, time.monotonic() - begun)
     finally:
         path.write_text(text, encoding="utf-8")
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))

@@ -10,14 +10,16 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from deid.base.errors import ConfigError, DeidError
+from deid.base.errors import ConfigError, DeidError, InputError
 from deid.base.keys import Key, load_key
 from deid.cli.main import app
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.privacy import k_anonymity
+from deid.document import Document
 from deid.joint.plan import read_plan
 from deid.joint.release import JointReport, _withholding, release_jointly
 from deid.joint.view import load_table, verify_join
+from deid.pipeline import Pipeline, Scrubbed
 from deid.replacement.policy import load_policy
 from deid.table.microdata import Microdata
 
@@ -275,6 +277,32 @@ def test_replaced_texts_that_still_stand_elsewhere_are_counted_in_cells_and_in_n
     assert report.residual == 3
     assert "3 replaced texts still stand elsewhere in their note or cell" in report.sentences()
     assert report.as_dict(read_plan(plan))["residual"] == 3
+
+
+def test_a_cell_that_cannot_be_scrubbed_is_named_and_one_without_text_stays_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = write_case(tmp_path)
+    visits = pd.read_csv(tmp_path / "visits.csv")
+    visits.loc[1, ["comment", "date"]] = None
+    visits.to_csv(tmp_path / "visits.csv", index=False)
+    release_jointly(read_plan(plan), tmp_path / "out", KEY)
+    written = pd.read_csv(tmp_path / "out" / "visits.csv")
+    assert written["comment"].isna().sum() == written["date"].isna().sum() == 1
+    assert written.loc[written["comment"].isna(), "date"].isna().all()
+
+    own = Pipeline.__call__
+
+    def stumbling(self: Pipeline, document: Document | str) -> Scrubbed:
+        if isinstance(document, Document) and document.id == "visits/comment/4":
+            raise InputError("it stumbles")
+        return own(self, document)
+
+    monkeypatch.setattr(Pipeline, "__call__", stumbling)
+    report = release_jointly(read_plan(plan), tmp_path / "again", KEY)
+    assert [failure.name for failure in report.failures] == ["table 'visits', column 'comment', row 4"]
+    assert "nothing was written, because something failed" in report.sentences()
+    assert not (tmp_path / "again").exists()
 
 
 @pytest.mark.parametrize("way", [" {}", "{} ", "0{}", "00{} "])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from deid.detection.known import Known
 from deid.document import Document, Span
 from deid.io import scan
 from deid.pipeline import Pipeline, Report, Settings, scrub_files
+from deid.pipeline.collisions import Collisions
 from deid.pipeline.known_people import KnownPeople
 from deid.pipeline.patients import Patients
 from deid.reading.identity import parse_name
@@ -139,6 +140,20 @@ def test_a_document_that_cannot_be_made_otherwise_fails_alone(tmp_path: Path, mo
     report = scrub_files(scan(tmp_path / "in.jsonl"), tmp_path / "out.jsonl", pipeline(), vault=vault)
     assert (report.documents, len(report.failures)) == (1, 1)
     assert "Miller" not in str(report.failures[0].error)
+
+
+def test_where_every_name_is_somebodys_the_one_that_stays_is_counted() -> None:
+    class Everybody:
+        def originals_among(self, texts: Iterable[str]) -> set[str]:
+            return set(texts)
+
+        def surrogates_among(self, scope: str, texts: Iterable[str]) -> set[str]:
+            return set()
+
+    collisions = Collisions(pipeline(), Everybody())  # type: ignore[arg-type]
+    result = collisions.settle(MILLER, pipeline()(MILLER))
+    assert "Miller" not in result.document.text
+    assert collisions.names == 1
 
 
 def test_without_table_and_vault_shared_names_are_counted(scrub: Scrub) -> None:

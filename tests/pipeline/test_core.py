@@ -80,6 +80,10 @@ def test_the_reference_day_comes_from_the_document_then_from_the_user() -> None:
     assert by_user(Document("d", text)).document.text == "Born on 1915."
     of_its_own = Document("d", text, metadata={"date": "2010-05-06T10:00"})
     assert by_user(of_its_own).document.text == "Born on <=1920."
+    for day in (datetime.date(2010, 5, 6), datetime.datetime(2010, 5, 6, 10)):  # as a cell of a database is
+        assert by_user(Document("d", text, metadata={"date": day})).document.text == "Born on <=1920."
+    for nothing in (None, ""):
+        assert by_user(Document("d", text, metadata={"date": nothing})).document.text == "Born on 1915."
     with pytest.raises(ConfigError) as caught:
         by_user(Document("d", text, metadata={"date": "Zebulon"}))
     assert "Zebulon" not in str(caught.value)
@@ -161,6 +165,8 @@ def test_the_edits_of_a_record_say_in_which_field_they_stand(tmp_path: Path) -> 
     where = zip(scrubbed.places, [message.text[e.start : e.end] for e in scrubbed.edits], strict=True)
     assert {(("NTE[2]-3", 0), "Zebulon"), (("PID-3.1", 0), "7"), (("PID-5.1", 0), "Long^Rob")} <= set(where)
     assert pipeline("redact")(Document("d", TEXT)).places == ()
+    with pytest.raises(ConfigError, match="records carry no annotations"):
+        pipeline("redact", gold=True)(message)
 
 
 def test_a_bundle_of_several_patients_needs_no_table_of_people(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from deid.io.database import open_rows
 from deid.pipeline import build_pipeline, scrub_files, table_output
 from deid.pipeline.naming import mapped_id
 from deid.pipeline.options import PipelineOptions
-from deid.pipeline.table_output import TableOutput
+from deid.pipeline.table_output import TableOutput, is_whole
 from deid.pipeline.verification import _Rows
 
 KEY = Key(b"k" * 32)
@@ -456,6 +456,47 @@ def test_a_run_goes_on_with_the_same_options_and_key_alone(places: Places) -> No
         TableOutput(source, places.target("killed"), KEY, "others")
     with pytest.raises(ConfigError, match="another key"):
         TableOutput(source, places.target("killed"), Key(b"x" * 32), "same")
+
+
+def test_a_table_is_whole_when_its_run_is_settled(places: Places) -> None:
+    """As a job of the service asks, which settles a table when all else of the job is written."""
+    places.fill(rows(40))
+    pipeline = build_pipeline(KEY, PipelineOptions(model="none"))
+    assert not is_whole(places.target())
+    for name in ("scrubbed", "other"):
+        source = scan(places.source, options=OPTIONS)
+        output = TableOutput(source, places.target(name), KEY, hold=True)
+        assert scrub_files(source, output, pipeline).documents == 40
+        assert not is_whole(places.target(name))
+        output.settle()
+        assert is_whole(places.target(name))
+    assert places.read() == places.read("other")
+    killed(places, "killed", 3)
+    assert not is_whole(places.target("killed"))
+
+
+def test_what_is_discarded_leaves_nothing_and_can_be_made_again(places: Places) -> None:
+    places.fill(rows(40))
+    source = scan(places.source, options=OPTIONS)
+    output = TableOutput(source, places.target(), KEY, hold=True)
+    scrub_files(source, output, build_pipeline(KEY, PipelineOptions(model="none")))
+    assert "note" in places.tables("scrubbed")
+    output.discard()
+    assert places.tables("scrubbed") == []
+    assert scrub(places).exit_code == 0
+    assert len(places.read()) == 40
+
+
+def test_two_runs_into_one_table_do_not_mix(lite: Places) -> None:
+    lite.fill(rows(40))
+    pipeline = build_pipeline(KEY, PipelineOptions(model="none"))
+    source, again = (scan(lite.source, options=OPTIONS) for _ in range(2))
+    slow, quick = TableOutput(source, lite.target(), KEY), TableOutput(again, lite.target(), KEY, hold=True)
+    assert scrub_files(again, quick, pipeline).documents == 40
+    with pytest.raises(StoreError, match="another run writes"):
+        scrub_files(source, slow, pipeline)
+    quick.settle()
+    assert len(lite.read()) == 40
 
 
 def test_the_copy_does_not_lie_in_the_file_of_the_originals(lite: Places) -> None:
