@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,9 @@ from deid.dp.domain import declare
 from deid.dp.epsilon import NANO
 from deid.dp.moments import noisy_moments
 from deid.dp.noise import SeededNoise
+from deid.dp.query_answer import QueryAnswer
 from deid.dp.unit import PrivacyUnit
+from deid.dp.view import TableView
 
 DIMENSIONS = (
     declare("age", {"range": [0, 100]}),
@@ -439,3 +442,46 @@ def test_a_quantile_of_values_that_stand_apart_from_nought_is_where_they_are() -
     for whole, near in ((True, 0.0), (False, 0.2)):
         found = noisy_quantiles(values, [0.1, 0.5, 0.9], 100, 110, Drawing(300.0, SeededNoise(3), 1, 0.95), whole=whole)
         assert [one.value for one in found] == pytest.approx([103, 103, 107], abs=near)
+
+
+@pytest.mark.parametrize(
+    ("query", "called"),
+    [
+        ("COUNT(*)", lambda table: table.count(2.0)),
+        ("COUNT(PERSONS)", lambda table: table.count_persons(2.0)),
+        ("SUM(age)", lambda table: table.sum("age", 2.0)),
+        ("MEAN(age + dose, 0, 50)", lambda table: table.mean("age + dose", 2.0, 0, 50)),
+        ("VARIANCE(age, 10, 60)", lambda table: table.variance("age", 2.0, 10, 60)),
+        ("MEDIAN(age, 10, 60)", lambda table: table.median("age", 2.0, low=10, high=60)),
+        (
+            "QUANTILE(age, 0.9, 0, 80) WITH INTERVAL",
+            lambda table: table.quantile("age", 0.9, 2.0, 0, 80, interval=True),
+        ),
+        ("QUANTILES(age, (0.1, 0.9))", lambda table: table.quantiles("age", (0.1, 0.9), 2.0)),
+        ("HISTOGRAM(ward)", lambda table: table.histogram("ward", 2.0)),
+        ("TOP(2, ward)", lambda table: table.top("ward", 2, 2.0)),
+    ],
+)
+def test_a_method_of_a_view_asks_what_its_words_ask(query: str, called: Callable[[TableView], QueryAnswer]) -> None:
+    answer, words = (
+        how(asked(visits(), PrivacyUnit("patient", "add-remove", 3), person="patient"))
+        for how in (lambda one: called(one.table), lambda one: one.query(f"SELECT {query}", 2.0))
+    )
+    assert answer.rows == words.rows
+    assert answer.epsilon == words.epsilon == 2.0
+
+
+def test_columns_of_an_answer_have_names_of_their_own() -> None:
+    for query in ("HISTOGRAM(sex) GROUP BY sex", "COUNT(*) GROUP BY sex, sex"):
+        with pytest.raises(ConfigError, match="named twice"):
+            asked(visits()).check(f"SELECT {query}", 1.0)
+    for name, query in (("aggregate", "COUNT(*), SUM(age)"), ("share", "QUANTILES(age, (0.1, 0.9))")):
+        own = (*DIMENSIONS, declare(name, {"values": ["F", "M"]}))
+        session = QuerySession(visits().assign(**{name: "F"}), own, None, noise=SeededNoise(5))
+        assert session.check(f"SELECT COUNT(*) GROUP BY {name}", 1.0)
+        with pytest.raises(ConfigError, match="rename the column"):
+            session.check(f"SELECT {query} GROUP BY {name}", 1.0)
+    with pytest.raises(ConfigError, match="may not be called"):
+        QuerySession(
+            visits().assign(lower=1), (*DIMENSIONS, declare("lower", {"range": [0, 9]})), None, noise=SeededNoise(5)
+        )
