@@ -143,7 +143,7 @@ def _british(choices: Choices, digits: str, step: int) -> Iterator[str]:
         head = heads[number % len(heads)]
         # the heads with eight digits take three more, those with seven four: the first of these is 0
         full = f"{head}{line:03}" if len(head) == 8 else f"{head}0{line:03}"
-        yield full[: len(digits)] if len(digits) == 11 else full[:7] + full[-3:]
+        yield full[: len(digits)]
 
 
 # addresses of the network

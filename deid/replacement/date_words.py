@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import datetime
 import functools
 import re
@@ -68,14 +69,14 @@ def _fixed(month: int, day: int) -> Callable[[int], datetime.date]:
 
 
 def _nth(month: int, weekday: int, n: int) -> Callable[[int], datetime.date]:
-    """Return the n-th (or, when negative, n-th last) such weekday of a month."""
+    """Return the n-th (or, when negative, the last) such weekday of a month."""
 
     @functools.lru_cache(maxsize=_YEARS)
     def find(year: int) -> datetime.date:
         if n > 0:
             first = datetime.date(year, month, 1)
             return first + datetime.timedelta((weekday - first.weekday()) % 7 + 7 * (n - 1))
-        last = datetime.date(year + month // 12, month % 12 + 1, 1) - datetime.timedelta(1)
+        last = datetime.date(year, month, calendar.monthrange(year, month)[1])
         return last - datetime.timedelta((last.weekday() - weekday) % 7)
 
     return find

@@ -63,6 +63,9 @@ def test_local_numbers_extensions_and_words() -> None:
         ("+44 20 7123 4567", r"\+44 20 7946 0\d{3}"),
         ("+44 (0)20 7123 4567", r"\+44 \(0\)20 7946 0\d{3}"),
         ("0044 7712 345678", r"0044 7700 900\d{3}"),
+        ("01904 12345", r"01632 960\d\d"),
+        ("016977 1234", r"016329 60\d\d"),
+        ("0800 123 456", r"0808 157 0\d\d"),
     ],
 )
 def test_british_numbers_are_those_set_aside_for_drama(number: str, pattern: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sql
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from deid.base.errors import ConfigError, StoreError
@@ -124,6 +124,7 @@ def test_missing_vault_is_refused(tmp_path: Path) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(original=st.text(st.characters()), surrogate=st.text(st.characters(), min_size=1), scope=st.text(max_size=9))
+@example(original="a\ud83d", surrogate="\udc00", scope="")
 def test_any_text_comes_back_as_it_was(tmp_path: Path, original: str, surrogate: str, scope: str) -> None:
     """NUL, emoji, lone surrogates, empty originals."""
     path = tmp_path / "any.db"
