@@ -70,7 +70,7 @@ ROOMS = {
     ),
     "replacement": Room(
         ("deid/replacement",),
-        ("tests/replacement", "tests/contracts/test_every_operator.py"),
+        ("tests/replacement", "tests/contracts/test_every_operator.py", "tests/cli/test_vault_command.py"),
         ("containment",),
         ("tests/replacement/test_containment.py",),
         plain=True,

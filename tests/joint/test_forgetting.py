@@ -91,39 +91,6 @@ def test_a_person_is_forgotten_and_the_others_are_not(site: Path) -> None:
         assert "p1" not in repr(vault.audit())
 
 
-@settings(max_examples=15)
-@given(st.lists(st.tuples(st.sampled_from("abc"), st.text("xyz", min_size=1, max_size=3)), max_size=12), st.data())
-def test_a_vault_without_a_scope_is_as_if_it_had_never_been(
-    tmp_path_factory: pytest.TempPathFactory, pairs: list[tuple[str, str]], data: st.DataObject
-) -> None:
-    place = tmp_path_factory.mktemp("v") / "vault.db"
-    gone = data.draw(st.sets(st.sampled_from("abc")))
-    entries = [Entry(f"patient:{p}", "PATIENT", text, text[::-1] + "q") for p, text in pairs]
-    with Vault.create(place, Key(b"k" * 32), who="me") as vault:
-        vault.record_all(entries)
-        removed, _ = vault.forget({f"patient:{p}" for p in gone}, who="me", why="asked")
-        left = {e for e in entries if e.scope_id[-1] not in gone}
-        assert removed == len(set(entries)) - len(left)
-        assert vault.verify().entries == len(left)
-        assert vault.originals_among([e.original for e in entries]) == {e.original for e in left}
-        assert vault.record_all(entries) == removed  # it goes on as any vault
-
-
-def test_nothing_of_a_forgotten_person_stays_in_the_file(tmp_path: Path) -> None:
-    place = tmp_path / "vault.db"
-    with Vault.create(place, Key(b"k" * 32), who="me") as vault:
-        vault.record_all([Entry("patient:a", "PATIENT", f"name {n}", f"other {n}") for n in range(50)])
-    with sqlite3.connect(place) as connection:
-        sealed = [bytes(row[0]) for row in connection.execute("SELECT sealed FROM deid_vault_entry")]
-    connection.close()
-    with Vault.open(place, Key(b"k" * 32)) as vault:
-        assert vault.forget({"patient:a"}, who="me", why="asked") == (50, True)
-        with pytest.raises(ConfigError):
-            vault.forget({"patient:a"}, who="me", why=" ")
-    content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
-    assert not [row for row in sealed if row in content]
-
-
 def test_a_release_of_another_key_is_refused_before_anything_is_forgotten(site: Path) -> None:
     old, new = ("--key-file", "key"), ("--key-file", "new")
     assert run("vault", "init", "vault.db", *old)[0] == 0

@@ -287,3 +287,21 @@ def test_every_operator_says_what_it_is_for() -> None:
 def test_every_label_of_every_set_has_a_rule() -> None:
     base = load_policy("redact").base
     assert all(canonical(label) in base for known in LABEL_SETS.values() for label in known.labels)
+
+
+def test_a_policy_shows_what_becomes_of_each_category_and_where_it_differs() -> None:
+    shown = policy(
+        REST
+        + """
+        [categories.AGE]
+        operator = "age90"
+        [[when]]
+        field = "ward"
+        values = ["b", "a"]
+        [when.categories.AGE]
+        operator = "redact"
+        """
+    ).lines()
+    assert len(shown) == 1 + len(CATEGORIES) + 2
+    assert "  AGE             C  age90" in shown
+    assert shown[-2:] == ["  where ward is a or b:", "    AGE           C  redact"]

@@ -179,3 +179,26 @@ def test_what_was_replaced_shows_no_name() -> None:
     assert "quimby" not in repr(replaced).casefold()
     with pytest.raises(OffsetError):
         Replacer(load_policy("redact"))(document, [Span(6, 99, "PATIENT")], Scope(Key(b"a key of the tests"), "n", "1"))
+
+
+def test_spans_of_several_persons_become_what_each_persons_own_document_says() -> None:
+    text = "Rob Long, MRN 4711203, came 1/2/2003. Ann Price, MRN 8822114, came 1/5/2003."
+    found = spans(
+        ("Rob Long", "PATIENT"), ("4711203", "MEDICALRECORD"), ("1/2/2003", "DATE"), ("Ann Price", "PATIENT"),
+        ("8822114", "MEDICALRECORD"), ("1/5/2003", "DATE"), text=text,
+    )  # fmt: skip
+    half = text.index("Ann")
+    one, other = (Scope(KEY, "d", patient) for patient in ("4711203", "8822114"))
+    replacer = Replacer(load_policy("surrogate"))
+    both = replacer(Document("d", text), found, one, lambda start, end: one if start < half else other)
+    new = {
+        scope.patient_id: [
+            own.document.text[e.new_start : e.new_end]
+            for own in [replacer(Document("d", part), [s.moved(s.start - at, s.end - at) for s in whose], scope)]
+            for e in own.edits
+        ]
+        for scope, part, at, whose in ((one, text[:half], 0, found[:3]), (other, text[half:], half, found[3:]))
+    }
+    assert [both.document.text[e.new_start : e.new_end] for e in both.edits] == new["4711203"] + new["8822114"]
+    alone = replacer(Document("d", text), found, one).document.text
+    assert alone != both.document.text

@@ -84,6 +84,22 @@ def test_originals_are_recognized_whatever_their_case(vault: Vault) -> None:
     assert vault.originals_among([]) == set()
 
 
+def test_a_scope_is_told_as_it_was_kept_and_its_surrogates_are_its_own(vault: Vault) -> None:
+    assert vault.scoped("patient:4711", **ASK) == [ANN, MRN]
+    assert vault.scoped("patient:4713", **ASK) == []
+    vault.told("patient:4712", 7, **ASK)
+    assert [(line.action, line.found) for line in vault.audit()[-3:]] == [("reidentify", n) for n in (2, 0, 7)]
+    assert vault.surrogates_among("patient:4712", ["JANE  ahmad", "MRN 41-55342", "x"]) == {"JANE  ahmad"}
+    assert vault.surrogates_among("patient:4713", ["Jane Ahmad"]) == set()
+
+
+def test_a_vault_of_another_version_is_refused(vault: Vault, place: str) -> None:
+    with engine(place).begin() as connection:
+        connection.execute(sql.update(STATE).values(version=99))
+    with pytest.raises(StoreError, match="the vault has version 99, not 1 or 2"):
+        Vault.open(place, KEY)
+
+
 def test_same_entry_is_kept_once(vault: Vault) -> None:
     assert vault.record_all([ANN, BOB, ANN]) == 0
     assert vault.record_all([]) == 0
@@ -302,6 +318,42 @@ def test_sealed_length_does_not_tell_the_length_of_a_name() -> None:
 def test_reprs_show_no_text(vault: Vault) -> None:
     shown = repr(ANN) + repr(vault) + repr(KEY) + repr(vault.audit())
     assert not any(text in shown for text in ("Smithson", "4711", "Ahmad", "safety"))
+
+
+# ------------------------------------------------------------------------------------------------- forgetting
+
+
+@settings(max_examples=15)
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.text("xyz", min_size=1, max_size=3)), max_size=12), st.data())
+def test_a_vault_without_a_scope_is_as_if_it_had_never_been(
+    tmp_path_factory: pytest.TempPathFactory, pairs: list[tuple[str, str]], data: st.DataObject
+) -> None:
+    place = tmp_path_factory.mktemp("v") / "vault.db"
+    gone = data.draw(st.sets(st.sampled_from("abc")))
+    entries = [Entry(f"patient:{p}", "PATIENT", text, text[::-1] + "q") for p, text in pairs]
+    with Vault.create(place, KEY, who="me") as vault:
+        vault.record_all(entries)
+        removed, _ = vault.forget({f"patient:{p}" for p in gone}, who="me", why="asked")
+        left = {e for e in entries if e.scope_id[-1] not in gone}
+        assert removed == len(set(entries)) - len(left)
+        assert vault.verify().entries == len(left)
+        assert vault.originals_among([e.original for e in entries]) == {e.original for e in left}
+        assert vault.record_all(entries) == removed  # it goes on as any vault
+
+
+def test_nothing_of_a_forgotten_person_stays_in_the_file(tmp_path: Path) -> None:
+    place = tmp_path / "vault.db"
+    with Vault.create(place, KEY, who="me") as vault:
+        vault.record_all([Entry("patient:a", "PATIENT", f"name {n}", f"other {n}") for n in range(50)])
+    with sqlite3.connect(place) as connection:
+        sealed = [bytes(row[0]) for row in connection.execute("SELECT sealed FROM deid_vault_entry")]
+    connection.close()
+    with Vault.open(place, KEY) as vault:
+        assert vault.forget({"patient:a"}, who="me", why="asked") == (50, True)
+        with pytest.raises(ConfigError):
+            vault.forget({"patient:a"}, who="me", why=" ")
+    content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert not [row for row in sealed if row in content]
 
 
 # -------------------------------------------------------------------------------------------------- re-keying
