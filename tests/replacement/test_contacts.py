@@ -72,6 +72,13 @@ def test_british_numbers_are_those_set_aside_for_drama(number: str, pattern: str
     assert re.fullmatch(pattern, replace_phone(make_choices(), number))
 
 
+@pytest.mark.parametrize("number", ["0500 123 4567", "0500 123 456", "+44 500 123456", "0345 12 345 67"])
+def test_british_numbers_of_no_kind_that_is_set_aside_keep_their_form(number: str) -> None:
+    new = replace_phone(make_choices(), number)
+    assert digits(new) != digits(number)
+    assert re.sub(r"\d", "9", new) == re.sub(r"\d", "9", number)
+
+
 @pytest.mark.parametrize("number", ["917 277 336", "+34 630 75 89 15", "0034 963862500"])
 def test_spanish_numbers_keep_country_and_first_digit(number: str) -> None:
     new = replace_phone(make_choices(language="es"), number)

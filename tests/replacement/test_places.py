@@ -111,6 +111,15 @@ def test_what_no_gazetteer_knows_keeps_its_form(category: str, text: str, patter
     assert text.casefold() not in new.casefold()
 
 
+def test_no_british_postcode_keeps_its_last_letters() -> None:
+    """The half that tells the street; four hundred of them, as one of as many is drawn again."""
+    letters = "ABDEFGHJLNPQRSTUWXYZ"
+    for unit in (one + other for one in letters for other in letters):
+        new = replace(("ZIP", f"LS7 4{unit}"))[0]
+        assert re.fullmatch(r"[A-Z]{2}\d \d[A-Z]{2}", new)
+        assert new[-2:] != unit
+
+
 def test_spanish_places() -> None:
     city, code, country = replace(("CITY", "Madrid"), ("ZIP", "28029"), ("COUNTRY", "España"), language="es")
     assert city in cities()["ES"]
