@@ -108,6 +108,16 @@ def test_width_of_cells() -> None:
     assert sexes.penalty(["{F,M}", "M"]) == pytest.approx([2 / 3, 0, 0])
     assert ages.interval("[20-30]") == (20, 30)
     assert ages.interval("*") == (20, 60)
+    assert ages.interval("30") == (30, 30)
+    assert ages.interval("{60,20}") == (20, 60)
+    assert np.isnan(ages.interval("old")).all()
+    codes = Domain.of(microdata([(118,), (127,), (131,)], "code"), "code")
+    assert codes.interval("1**") == (118, 131)
+    assert codes.interval("12*") == (127, 127)
+    assert np.isnan(codes.interval("9**")).all()
+    tens = hierarchy_from_rows([(str(n), f"{n // 10} tens", "*") for n in (21, 28, 35)], "n")
+    whole = Domain.of(microdata([(21,), (28,), (35,)], "n", hierarchies={"n": tens}), "n")
+    assert whole.interval("2 tens") == (21, 28)
 
 
 def test_date_times_and_large_integers_are_covered_exactly() -> None:

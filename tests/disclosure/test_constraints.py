@@ -62,6 +62,33 @@ def test_a_partition_satisfies_a_model_when_the_verifier_says_so(name: str, pers
             assert ok == verify(published).ok
 
 
+STRICTEST = {  # constraint of a level, level of the verifier, whether a stricter one is a higher one
+    "distinct": (lambda x: DistinctL(round(x), "disease"), lambda t: privacy.distinct_l_diversity(t, "disease", 1), 1),
+    "entropy": (lambda x: EntropyL(x, "disease"), lambda t: privacy.entropy_l_diversity(t, "disease", 1), 1),
+    "alpha": (lambda x: AlphaK(x, "disease"), lambda t: privacy.alpha_k_anonymity(t, "disease", 1, 1), -1),
+    "beta": (lambda x: BetaLikeness(x, "disease"), lambda t: privacy.beta_likeness(t, "disease", 9), -1),
+    "t equal": (lambda x: TCloseness(x, "disease"), lambda t: closeness.t_closeness(t, "disease", 1), -1),
+    "t ordered": (
+        lambda x: TCloseness(x, "disease", "ordered"), lambda t: closeness.t_closeness(t, "disease", 1, "ordered"), -1
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STRICTEST)
+def test_a_partition_satisfies_the_level_that_it_reaches_and_none_that_is_stricter(name: str) -> None:
+    constraint, verify, higher = STRICTEST[name]
+    for seed in range(20):
+        table = random_table(40, seed)
+        group = np.random.default_rng(seed).integers(0, 3, 40)
+        frame = table.frame.assign(age=group, sex="F", place="Lyon")
+        level = verify(Microdata(frame, table.roles, table.hierarchies)).level
+        level = level[0] if isinstance(level, tuple) else level
+        groups = groups_of(encode(table), group.astype(np.intp), 3)
+        assert constraint(level).satisfied(groups).all(), seed
+        more = 1 if name == "distinct" else 1e-6
+        assert not constraint(level + higher * more).satisfied(groups).all(), seed
+
+
 def test_five_rows_of_one_person_are_one_person() -> None:
     table = random_table(5, 0, persons=1)
     coded = encode(table)

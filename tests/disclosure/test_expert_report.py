@@ -9,9 +9,10 @@ import pytest
 from commands import attempt
 from small_tables import microdata
 
-from deid.base.errors import DeidError, FormatError, InputError
+from deid.base.errors import ConfigError, DeidError, FormatError, InputError
 from deid.base.keys import Key
 from deid.disclosure.expert_report import assumptions, check_report, read_report, sign_report
+from deid.disclosure.options import ExpertOptions
 
 KEY = Key(bytes(range(32)))
 
@@ -55,6 +56,15 @@ def test_the_report_holds_the_measures_of_the_published_example(folder: Path) ->
     status, output = attempt(*check)
     assert status == 1
     assert "about another table" in output
+
+
+def test_what_is_said_of_no_report_is_refused() -> None:
+    for said in ({"assume": ("Recipients sign.",)}, {"policy": "expert"}):
+        with pytest.raises(ConfigError, match="are for the report"):
+            ExpertOptions(**said)  # type: ignore[arg-type]
+        for report in ("expert_report", "check_report"):
+            assert ExpertOptions(**said, **{report: Path("r.json")})  # type: ignore[arg-type]
+    assert ExpertOptions()
 
 
 def test_without_a_population_the_attacker_knows_who_is_in_the_table(folder: Path) -> None:

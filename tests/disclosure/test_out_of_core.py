@@ -109,6 +109,21 @@ def test_the_release_is_that_of_the_table_in_memory(table: Path, asked: Requirem
     assert sorted(path.name for path in table.parent.iterdir()) == ["in.parquet", "out.parquet"]
 
 
+@pytest.mark.parametrize("rare", [["Reno"], ["Reno", "Austin", "Waco"]])
+def test_branches_of_a_hierarchy_that_are_too_small_are_pooled_as_in_memory(table: Path, rare: list[str]) -> None:
+    """One with the smallest of the others, several with each other."""
+    whole = pd.read_parquet(table)
+    few = pd.concat([whole[whole['the "city"'] == city].head(3) for city in rare])
+    whole = pd.concat([whole[~whole['the "city"'].isin(rare)], few], ignore_index=True)
+    whole.to_parquet(table, index=False)
+    schema = Schema({name: Column("dropped") for name in ("age", "born")}).over(SCHEMA)
+    out = table.with_name("out.parquet")
+    anonymize_on_disk(table, schema, Requirements(k=5), out, memory=MEMORY)
+    assert rows(pd.read_parquet(out)) == rows(
+        anonymize(read_microdata(str(table), schema), Requirements(k=5), "mondrian").table()
+    )
+
+
 def test_workers_make_the_same(table: Path) -> None:
     for jobs in (1, 2):
         anonymize_on_disk(
@@ -221,6 +236,36 @@ def test_what_cannot_be_kept_is_refused_and_nothing_is_written(
     with pytest.raises(ConfigError, match=said):
         anonymize_on_disk(table, schema, asked, table.with_name("out.parquet"), memory=MEMORY)
     assert [path.name for path in table.parent.iterdir()] == ["in.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "asked", "said"),
+    [
+        (SCHEMA, Requirements(kk=5), "kk is not told of a table on disk"),
+        (SCHEMA, Requirements(k=5, t=0.2, distance="ordered"), "the distance ordered is not told"),
+        (SCHEMA, Requirements(k=5, l=2, c=2.0), "recursive diversity is not told"),
+        (Schema(SCHEMA.columns, person="mrn"), Requirements(k=5), "rows of one person"),
+        (Schema({"age": Column("sensitive")}), Requirements(k=5), "no quasi-identifier"),
+        (Schema({"aeg": Column("quasi-identifier")}), Requirements(k=5), "no column 'aeg'"),
+    ],
+)
+def test_what_no_group_by_tells_is_refused(table: Path, schema: Schema, asked: Requirements, said: str) -> None:
+    with pytest.raises(DeidError, match=said):
+        assess_on_disk(table, schema, asked, table.parent, memory=MEMORY)
+
+
+def test_only_columns_that_are_published_in_part_must_have_few_values(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = table.with_name("out.parquet")
+    monkeypatch.setattr(out_of_core, "_VALUES", 1000)  # 2500 record numbers, and fewer days of birth
+    anonymize_on_disk(table, SCHEMA, Requirements(k=5), out, memory=MEMORY)
+    monkeypatch.setattr(out_of_core, "_VALUES", 400)
+    with pytest.raises(ConfigError, match=r"column 'born' has \d+ different values.*round it"):
+        anonymize_on_disk(table, SCHEMA, Requirements(k=5), table.with_name("other.parquet"), memory=MEMORY)
+    automatic = Schema({"age": Column("quasi-identifier", hierarchy={"kind": "automatic"})}).over(SCHEMA)
+    with pytest.raises(ConfigError, match="counts rows in memory"):
+        anonymize_on_disk(table, automatic, Requirements(k=5), table.with_name("other.parquet"), memory=MEMORY)
 
 
 def test_names_that_differ_in_capitals_alone_are_refused(tmp_path: Path) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from small_tables import NINE, microdata
 
@@ -243,11 +245,32 @@ def test_suppressed_rows_are_a_class_unless_they_are_ignored() -> None:
         k_anonymity(replace(microdata([("*",), ("*",)], "age"), ignore_suppressed=True), 2)
 
 
+@pytest.mark.parametrize(
+    ("said", "model"),
+    [
+        ("k is 0", lambda: k_anonymity(NINE, 0)),
+        ("l is 0", lambda: distinct_l_diversity(NINE, "disease", 0)),
+        ("l is 0.9", lambda: entropy_l_diversity(NINE, "disease", 0.9)),
+        ("l is 0", lambda: recursive_l_diversity(NINE, "disease", 1, 0)),
+        ("c is -1", lambda: recursive_l_diversity(NINE, "disease", -1, 2)),
+        ("alpha is -0.1", lambda: alpha_k_anonymity(NINE, "disease", -0.1, 2)),
+        ("alpha is 1.1", lambda: alpha_k_anonymity(NINE, "disease", 1.1, 2)),
+        ("k is 0", lambda: alpha_k_anonymity(NINE, "disease", 0.5, 0)),
+        ("beta is -1", lambda: beta_likeness(NINE, "disease", -1)),
+        ("t is 2", lambda: t_closeness(NINE, "disease", 2)),
+        ("t is -0.1", lambda: t_closeness(NINE, "disease", -0.1)),
+        ("epsilon is -1", lambda: epsilon_m_anonymity(NINE, "age", -1, 2)),
+        ("m is 0.5", lambda: epsilon_m_anonymity(NINE, "age", 1, 0.5)),
+        ("width is 2", lambda: range_diversity(NINE, "age", 2, 0.5)),
+        ("alpha is 2", lambda: range_diversity(NINE, "age", 0.5, 2)),
+    ],
+)
+def test_levels_that_cannot_be_are_refused(said: str, model: Callable[[], object]) -> None:
+    with pytest.raises(ConfigError, match=rf"^{re.escape(said)}\b"):
+        model()
+
+
 def test_unusable_parameters() -> None:
-    with pytest.raises(ConfigError, match="k is 0"):
-        k_anonymity(NINE, 0)
-    with pytest.raises(ConfigError, match="t is 2"):
-        t_closeness(NINE, "disease", 2)
     with pytest.raises(ConfigError, match=r"no column 'diseases'.*did you mean 'disease'"):
         distinct_l_diversity(NINE, "diseases", 2)
     with pytest.raises(ConfigError, match="no hierarchy"):
@@ -364,6 +387,25 @@ def test_any_table_meets_the_weakest_level_of_every_model(rows: list[tuple[str |
     one_class = microdata([("*", s) for *_, s in rows], "q s!")
     assert t_closeness(one_class, "s", 0).ok
     assert beta_likeness(one_class, "s", 0).ok
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["v", "w", "x", None, "*"])), min_size=1, max_size=25))
+@example([("a", None), ("a", "*"), ("a", "v"), ("a", "w"), ("a", "v")])
+def test_rows_whose_sensitive_value_is_missing_or_suppressed_count_for_nothing(
+    rows: list[tuple[str, str | None]],
+) -> None:
+    recorded = [row for row in rows if row[1] not in (None, "*")]
+    assume(recorded)
+    whole, known = microdata(rows, "q s!"), microdata(recorded, "q s!")
+    for level in (
+        lambda table: distinct_l_diversity(table, "s", 1).level,
+        lambda table: entropy_l_diversity(table, "s", 1).level,
+        lambda table: recursive_l_diversity(table, "s", 9, 2).level,
+        lambda table: alpha_k_anonymity(table, "s", 1, 1).level[0],  # type: ignore[index]
+        lambda table: beta_likeness(table, "s", 99).level,
+        lambda table: t_closeness(table, "s", 1).level,
+    ):
+        assert level(whole) == pytest.approx(level(known))
 
 
 def test_a_class_without_a_recorded_value_has_the_best_level_of_every_model() -> None:

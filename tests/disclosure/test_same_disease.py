@@ -62,6 +62,14 @@ def test_the_risk_is_that_of_what_is_published(least: int) -> None:
     assert found.risk.instance.highest == pytest.approx(max(risks))
 
 
+def test_a_cell_may_hold_the_only_one_of_the_population_who_is_there() -> None:
+    """Whoever asks for cells of one gets them, and is told that this one is surely ill."""
+    people = [("00101", "1930-01-01"), *[("00101", f"{year}-01-01") for year in (1950, 1951, 1952)]]
+    found = recode_same_disease(table([people[0], people[2]]), table(people), 1)
+    assert found.cells.tolist() == [0, 1]
+    assert found.risk.r[0] == 1
+
+
 def test_visits_of_one_person_count_once() -> None:
     persons = ["a", "a", "b", "c", "d", "e"]  # two visits of one patient
     roles = ROLES | {"id": "identifier"}

@@ -134,6 +134,13 @@ def test_ages_with_a_top_code_are_asked_as_numbers() -> None:
     # 80+ may be any number from 80 to the first that 90+ means: of 36 rows three a number, and six at 90
     mean, _ = average_relative_error(original, decades, [{"age": (90, 95)}])
     assert mean == pytest.approx((6 - 6 / 11) / 6)
+    # what is known of the other columns counts as before
+    letters = {"q": hierarchy_from_rows([("a", "first", "*"), ("b", "first", "*"), ("c", "last", "*")], "q")}
+    own, published = (
+        microdata([(age, q) for age, q in zip(cells, names * 18, strict=True)], "age q", hierarchies=letters)
+        for cells, names in ((ages, ["a", "b"]), (ages, ["first", "first"]))
+    )
+    assert average_relative_error(own, published, [{"age": (80, 90), "q": frozenset("a")}])[0] == pytest.approx(0)
     assert query_precision(original, original, "age") == 1
     assert query_precision(original, decades, "age") < 1
 
