@@ -84,7 +84,9 @@ ROOMS = {
     "disclosure": Room(
         ("deid/disclosure",),
         ("tests/disclosure", "tests/cli/test_anonymize_command.py", "tests/cli/test_table_commands.py",
-         "tests/contracts/test_every_release.py"),
+         "tests/cli/test_places_of_tables.py", "tests/cli/test_table_options.py",
+         "tests/contracts/test_every_release.py", "tests/contracts/test_hostile_frames.py",
+         "tests/contracts/test_every_kind_of_table.py", "tests/contracts/test_order_of_rows.py"),
     ),
     "dp": Room(("deid/dp",), ("tests/dp", "tests/contracts/test_every_dp_method.py")),
 }  # fmt: skip

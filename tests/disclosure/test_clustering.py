@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deid.base.errors import ConfigError
+from deid.disclosure import clustering
 from deid.disclosure.clustering import bottom_up, hybrid, top_down
 from deid.disclosure.consistency import kk_anonymity as verify_kk
 from deid.disclosure.constraints import All, DistinctL, KAnonymity
@@ -34,6 +35,17 @@ def test_the_worked_example(method: Callable[..., np.ndarray]) -> None:
     assert frame["age"].tolist() == ["[20-25]", "[23-27]", "[20-25]", "[23-27]", "[28-29]", "[28-29]"]
     assert frame["sex"].tolist() == list("MFMFFF")
     assert mean_loss(coded, classes) * 12 == pytest.approx(2.222, abs=1e-3)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_columns_of_many_values_are_grouped_as_those_of_few(
+    method: Callable[..., np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose losses are computed each time, and not looked up."""
+    coded = encode(random_table(80, 3))
+    expected = method(coded, KAnonymity(3))
+    monkeypatch.setattr(clustering, "_TABLE", 5)
+    assert method(coded, KAnonymity(3)).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("method", METHODS)

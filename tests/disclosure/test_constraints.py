@@ -37,6 +37,10 @@ MODELS = {
     "entropy": (EntropyL(1.9, "disease"), lambda t: privacy.entropy_l_diversity(t, "disease", 1.9)),
     "recursive": (RecursiveL(1.5, 2, "disease"), lambda t: privacy.recursive_l_diversity(t, "disease", 1.5, 2)),
     "alpha": (AlphaK(0.6, "disease"), lambda t: privacy.alpha_k_anonymity(t, "disease", 0.6, 1)),
+    "alpha of two": (
+        AlphaK(0.3, "disease", ("flu", "cancer")),
+        lambda t: privacy.alpha_k_anonymity(t, "disease", 0.3, 1, ["flu", "cancer"]),
+    ),
     "beta": (BetaLikeness(1.2, "disease"), lambda t: privacy.beta_likeness(t, "disease", 1.2)),
     "t equal": (TCloseness(0.35, "disease"), lambda t: closeness.t_closeness(t, "disease", 0.35)),
     "t ordered": (TCloseness(0.3, "disease", "ordered"), lambda t: closeness.t_closeness(t, "disease", 0.3, "ordered")),
@@ -58,7 +62,7 @@ def test_a_partition_satisfies_a_model_when_the_verifier_says_so(name: str, pers
         ok = constraint.satisfied(groups_of(coded, ids, len(index))).all()
         if persons and name == "distinct":
             assert not ok or verify(published).ok  # one value a person, chosen beforehand: never too bold
-        elif not persons or name in ("k", "entropy", "recursive", "alpha"):
+        elif not persons or name in ("k", "entropy", "recursive", "alpha", "alpha of two"):
             assert ok == verify(published).ok
 
 

@@ -105,6 +105,9 @@ def test_the_release_is_that_of_the_table_in_memory(table: Path, asked: Requirem
     for finding in made.findings:
         assert finding.verdict.level == pytest.approx(told[finding.name]), finding.name
         assert not finding.failed
+    assert made.as_dict()["findings"] == [finding.as_dict() for finding in made.findings]
+    assert dict(made.lines())["rows published"] == "2,500"
+    assert made.notes()[:2] == ["published as they are, without protection: place", "left out: weight, mrn"]
     assert out.stat().st_mode & 0o777 == 0o600
     assert sorted(path.name for path in table.parent.iterdir()) == ["in.parquet", "out.parquet"]
 
@@ -266,6 +269,14 @@ def test_only_columns_that_are_published_in_part_must_have_few_values(
     automatic = Schema({"age": Column("quasi-identifier", hierarchy={"kind": "automatic"})}).over(SCHEMA)
     with pytest.raises(ConfigError, match="counts rows in memory"):
         anonymize_on_disk(table, automatic, Requirements(k=5), table.with_name("other.parquet"), memory=MEMORY)
+
+
+def test_a_folder_without_parquet_and_a_name_that_is_a_pattern_are_refused(table: Path) -> None:
+    (table.parent / "empty").mkdir()
+    odd = table.rename(table.with_name("in[1].parquet"))
+    for place, said in ((table.parent / "empty", "no Parquet"), (odd, "takes for a pattern")):
+        with pytest.raises(DeidError, match=said):
+            anonymize_on_disk(place, SCHEMA, Requirements(k=5), table.with_name("out.parquet"), memory=MEMORY)
 
 
 def test_names_that_differ_in_capitals_alone_are_refused(tmp_path: Path) -> None:
