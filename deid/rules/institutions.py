@@ -76,8 +76,9 @@ def find_institutions(scene: Scene) -> list[Span]:
     return spans
 
 
-def _institutions(scene: Scene) -> Iterator[Span]:
+def _institutions(scene: Scene) -> list[Span]:
     """Head words with a proper name before them, or behind them (*Hospital of Saint Raphael*)."""
+    found: list[Span] = []
     last: Span | None = None
     for first, end, classes in _heads(scene):
         span = _institution(scene, first, end, classes)
@@ -88,10 +89,11 @@ def _institutions(scene: Scene) -> Iterator[Span]:
             longest = max(last, span, key=len)
             span = longest.moved(min(last.start, span.start), max(last.end, span.end))
         elif last is not None:
-            yield last
+            found.append(last)
         last = span
     if last is not None:
-        yield last
+        found.append(last)
+    return found
 
 
 def _institution(scene: Scene, first: int, end: int, classes: int) -> Span | None:
@@ -278,8 +280,9 @@ def _ends_line(scene: Scene, index: int) -> bool:
     return index >= scene.count or bool(scene.breaks[index])
 
 
-def _known(scene: Scene) -> Iterator[Span]:
+def _known(scene: Scene) -> list[Span]:
     """Listed hospitals and employers."""
+    found: list[Span] = []
     for index in scene.of_phrase(HOSPITAL_NAME | EMPLOYER):
         word = (index + 1, scene.classes[index])
         for stop, classes in (word, *scene.phrases.get(index, ())):
@@ -288,12 +291,14 @@ def _known(scene: Scene) -> Iterator[Span]:
             if classes & HOSPITAL_NAME:
                 acronym = stop == index + 1 and scene.kinds[index] != UPPER
                 sure = _W["acronym_in_lower_case" if acronym else "hospital"]
-                yield scene.span(
-                    index,
-                    stop,
-                    "HOSPITAL",
-                    "place.hospital",
-                    sure - _W["hospital_in_lowercase_text"] * scene.lowercase_text,
+                found.append(
+                    scene.span(
+                        index,
+                        stop,
+                        "HOSPITAL",
+                        "place.hospital",
+                        sure - _W["hospital_in_lowercase_text"] * scene.lowercase_text,
+                    )
                 )
             else:
                 single, ambiguous = stop == index + 1, scene.classes[index] & AMBIGUOUS_PLACE
@@ -304,11 +309,13 @@ def _known(scene: Scene) -> Iterator[Span]:
                 else:
                     sure = _W["employer_phrase"]
                 sure -= _W["employer_without_case"] * (single and scene.case_uninformative(index))
-                yield scene.span(index, stop, "ORGANIZATION", "place.employer", sure)
+                found.append(scene.span(index, stop, "ORGANIZATION", "place.employer", sure))
+    return found
 
 
-def _work_places(scene: Scene) -> Iterator[Span]:
+def _work_places(scene: Scene) -> list[Span]:
     """Proper names behind *works at*, *employed by*, *attends*."""
+    found: list[Span] = []
     for index in sorted(scene.cues_before["work_at"]):
         start = index + (scene.says(index, "definite") or scene.says(index, "indefinite"))
         end = start
@@ -328,7 +335,8 @@ def _work_places(scene: Scene) -> Iterator[Span]:
         if end > start and not scene.uppercase_line[start]:
             plain = end == start + 1 and scene.classes[start] & GENERIC
             if not plain:
-                yield scene.span(start, end, "ORGANIZATION", "place.work", _W["work"])
+                found.append(scene.span(start, end, "ORGANIZATION", "place.work", _W["work"]))
+    return found
 
 
 def proper_run(scene: Scene, index: int) -> int:
@@ -342,8 +350,9 @@ def proper_run(scene: Scene, index: int) -> int:
     return end
 
 
-def _behind_cues(scene: Scene) -> Iterator[Span]:
+def _behind_cues(scene: Scene) -> list[Span]:
     """Unlisted proper names behind *admitted to*, *Facility:*."""
+    found: list[Span] = []
     fields, verbs = scene.cues_before["hospital_field"], scene.cues_before["hospital_verb"]
     for index in sorted(fields | verbs):
         field = index in fields and scene.word(index) == ":"
@@ -356,12 +365,15 @@ def _behind_cues(scene: Scene) -> Iterator[Span]:
         named = any(not scene.classes[i] & WORD or scene.classes[i] & PERSON for i in range(start, end))
         unit = end in scene.cues_at["hospital_unit"]
         if end > start and (named or field) and (field or unit or not scene.classes[start] & PERSON):
-            yield scene.span(start, end, "HOSPITAL", "place.cue", _W["cue_field" if field or unit else "cue"])
+            found.append(scene.span(start, end, "HOSPITAL", "place.cue", _W["cue_field" if field or unit else "cue"]))
+    return found
 
 
-def _saints(scene: Scene) -> Iterator[Span]:
+def _saints(scene: Scene) -> list[Span]:
     """*St. Vincent's*, *Mount Carmel*, *Mercy* where a hospital is meant."""
-    saints = {i for i in scene.written(scene.words["saint"]) if scene.capital(i)}
+    found: list[Span] = []
+    words, written = scene.words["saint"], scene.folded
+    saints = {index for index in scene.capitals if written[index] in words}
     meant = [index for index in scene.of_class(HOSPITAL_MODIFIER) if scene.cued(index, _HOSPITAL_AT)]
     for index in sorted(saints.union(meant)):
         if not scene.capital(index) or scene.case_uninformative(index) or index + 1 == scene.count:
@@ -375,15 +387,21 @@ def _saints(scene: Scene) -> Iterator[Span]:
             owned = scene.possessive(end)
             end += 2 * owned
             if (cued or owned) and not scene.protected[name]:
-                yield scene.span(index, end, "HOSPITAL", "place.saint", _W["saint_cued" if cued else "saint_owned"])
+                found.append(
+                    scene.span(index, end, "HOSPITAL", "place.saint", _W["saint_cued" if cued else "saint_owned"])
+                )
         elif not scene.has(index, _NO_SAINT):
-            yield scene.span(
-                index, max(proper_run(scene, index), index + 1), "HOSPITAL", "place.modifier", _W["modifier"]
+            found.append(
+                scene.span(
+                    index, max(proper_run(scene, index), index + 1), "HOSPITAL", "place.modifier", _W["modifier"]
+                )
             )
+    return found
 
 
-def _acronyms(scene: Scene) -> Iterator[Span]:
+def _acronyms(scene: Scene) -> list[Span]:
     """Acronyms of hospitals behind *transferred from*, *seen at*: *MCMC*, *KBH*."""
+    found: list[Span] = []
     endings = tuple(scene.vocabulary.words["hospital_acronym_ending"])
     kinds, words, definite = scene.kinds, scene.folded, scene.vocabulary.words["definite"]
     count = len(kinds)
@@ -395,4 +413,5 @@ def _acronyms(scene: Scene) -> Iterator[Span]:
             continue
         word = words[at]
         if 3 <= len(word) <= 6 and not scene.classes[at] & ~PERSON and word.endswith(endings):
-            yield scene.span(at, at + 1, "HOSPITAL", "place.acronym", _W["acronym"])
+            found.append(scene.span(at, at + 1, "HOSPITAL", "place.acronym", _W["acronym"]))
+    return found

@@ -41,7 +41,7 @@ _SPACED: Final = regex.compile(
 )
 """A line of words in three and more columns between blanks: what may be the head of a table."""
 _WORDS: Final = regex.compile(r"[^ ]+(?:[ ][^ ]+)*")
-_JOINED: Final = regex.compile(r",(?=[^\W\d_])")
+_JOINED: Final = re.compile(r",(?=[^\W\d_])")
 _LISTED: Final = re.compile(r"[^\s,0-9][^,\n0-9]{0,39}(?:,[^\s,0-9][^,\n0-9]{0,39}){2,24}")
 """A line between commas without blanks behind them: what may be the head of a table."""
 _STACKED: Final = re.compile(r"[^\s0-9:][^\n0-9:]{0,39}(?:\n[^\s0-9:][^\n0-9:]{0,39}){1,24}(?=\n\n|\n?\Z)")
@@ -55,11 +55,11 @@ _APART: Final = 6
 _INITIALS: Final = regex.compile(r"[A-Z]{2,3}")
 _ACCOUNT: Final = regex.compile(r"[a-z]{2,8}[0-9]{1,4}|[A-Z]{2,6}[0-9]{2,5}")
 """A user's name where a column names people."""
-_BED: Final = regex.compile(
-    r"(?m)^[ \t]{0,4}(?P<code>(?:ISO[ ]?)?[A-Z]{0,2}-?[0-9]{1,3}(?:[.-][0-9]{1,2})?[A-Za-z]?(?:[ ]ISO)?)"
+_BED: Final = re.compile(
+    r"\n[ \t]{0,4}(?P<code>(?:ISO[ ]?)?[A-Z]{0,2}-?[0-9]{1,3}(?:[.-][0-9]{1,2})?[A-Za-z]?(?:[ ]ISO)?)"
     r"(?:[ ]*\|[ ]*|[ ]{2,24}|\t)(?=[^\s|0-9])"
 )
-"""What may be the code of a bed, before the next cell of its line."""
+"""The end of a line and what may be the code of a bed, before the next cell of the line."""
 _LEAST_BEDS: Final = 3
 _NAMED: Final = PERSON | TITLES | PARTICLE
 _MAX_HEADER_CELL: Final = 40
@@ -200,18 +200,18 @@ def find_beds(scene: Scene) -> Iterator[Span]:
         Codes count where three lines and more begin with one, and two of three with a person behind; numbers that go
         up by one are those of a list.
     """
-    beds = list(_BED.finditer(scene.text))
+    beds = list(_BED.finditer("\n" + scene.text))
     if len(beds) < _LEAST_BEDS:
         return
     codes = [bed["code"] for bed in beds]
     numbered = all(code.isdecimal() for code in codes) and [int(c) for c in codes] == list(
         range(int(codes[0]), int(codes[0]) + len(codes))
     )
-    behind = [scene.at(bed.end()) for bed in beds]
+    behind = [scene.at(bed.end() - 1) for bed in beds]
     persons = sum(scene.has(i, _NAMED) or (scene.capital(i) and not scene.classes[i]) for i in behind)
     if len(set(codes)) == len(codes) and not numbered and 3 * persons >= 2 * len(beds):
         for bed in beds:
-            yield Span(bed.start("code"), bed.end("code"), "ROOM", source="rule:layout.bed", score=_W["bed"])
+            yield Span(bed.start("code") - 1, bed.end("code") - 1, "ROOM", "", "rule:layout.bed", _W["bed"])
 
 
 def find_spaced_tables(scene: Scene, rules: Mapping[str, Field | PersonField]) -> Iterator[Span]:
@@ -332,11 +332,12 @@ def _stacked(text: str) -> Iterator[re.Match[str]]:
     at = 0
     while at >= 0:
         end = text.find("\n", at)
-        short = 0 < end - at <= _MAX_HEADER_CELL and not text.startswith("\n", end + 1) and ":" not in text[at:end]
-        if short and (found := _STACKED.match(text, at)):
-            yield found
-        at = text.find("\n\n", at)
-        at += 2 if at >= 0 else 0
+        behind = text.find("\n\n", at)
+        if 0 < end - at <= _MAX_HEADER_CELL and behind != end:
+            last = len(text) if behind < 0 else behind
+            if text.find(":", at, last) < 0 and (found := _STACKED.match(text, at)):
+                yield found
+        at = behind + 2 if behind >= 0 else -1
 
 
 def _spaced(text: str) -> Iterator[regex.Match[str]]:
@@ -345,7 +346,8 @@ def _spaced(text: str) -> Iterator[regex.Match[str]]:
     while at >= 0:
         start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
         end = len(text) if end < 0 else end
-        if text[start:end].strip().count("  ") > 1 and (found := _SPACED.match(text, start, end)):
+        line = text[start:end].strip()
+        if ":" not in line and line.count("  ") > 1 and (found := _SPACED.match(text, start, end)):
             yield found
         at = text.find("  ", end)
 

@@ -8,7 +8,7 @@ names in HL7 messages, initials. `deid.rules.evidence` weighs the free ones; `de
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from deid.document import Span
@@ -106,8 +106,9 @@ def find_names(scene: Scene, labels: Sequence[PersonLabel]) -> list[Span]:
     return spans
 
 
-def _labelled(scene: Scene, labels: Sequence[PersonLabel]) -> Iterator[Span]:
+def _labelled(scene: Scene, labels: Sequence[PersonLabel]) -> list[Span]:
     """Names behind labels, lists of them included."""
+    found: list[Span] = []
     speakers = _speakers(scene, labels)
     for label in labels:
         at = first = _value_of(scene, label)
@@ -124,14 +125,15 @@ def _labelled(scene: Scene, labels: Sequence[PersonLabel]) -> Iterator[Span]:
             run = read_last_first(scene, at, relaxed=True) or read_run(scene, at, relaxed=True)
             if run is None or vetoed(scene, run):
                 if run is None and at == first:
-                    yield from _labelled_initials(scene, at, category, label)
+                    found += _labelled_initials(scene, at, category, label)
                 break
             score = _labelled_score(scene, label, run)
             if full and not (scene.has(run.names[0], GIVEN) or scene.has(at - 1, TITLES) or scene.word(at - 1) == "."):
                 score = min(score, _W["label_words_go_on"])  # "Dale Orme, Holloway": where, rather than who
             full = len(run.names) > 1
-            yield scene.span(run.first, run.end, category, label.field.name, score)
+            found.append(scene.span(run.first, run.end, category, label.field.name, score))
             at = _next_in_list(scene, run.end)
+    return found
 
 
 def _correspondent(scene: Scene, label: PersonLabel, labels: Sequence[PersonLabel]) -> str:
@@ -172,11 +174,13 @@ def _speakers(scene: Scene, labels: Sequence[PersonLabel]) -> frozenset[str]:
     return frozenset(text for text, count in counts.items() if count >= _TURNS)
 
 
-def _labelled_initials(scene: Scene, index: int, category: str, label: PersonLabel) -> Iterator[Span]:
+def _labelled_initials(scene: Scene, index: int, category: str, label: PersonLabel) -> list[Span]:
     """Initials behind a label: *RN: TK*."""
+    found: list[Span] = []
     end, _ = _initials_at(scene, index)
     if end > index and not scene.uppercase_line[index]:
-        yield scene.span(index, end, category, label.field.name, _W["labelled_initials"])
+        found.append(scene.span(index, end, category, label.field.name, _W["labelled_initials"]))
+    return found
 
 
 def _value_of(scene: Scene, label: PersonLabel) -> int:
@@ -274,8 +278,9 @@ def _next_in_list(scene: Scene, index: int) -> int:
     return -1
 
 
-def _titled(scene: Scene) -> Iterator[Span]:
+def _titled(scene: Scene) -> list[Span]:
     """Names behind titles."""
+    found: list[Span] = []
     for index in scene.of_class(TITLES):
         classes = scene.classes[index]
         if _no_title(scene, index):
@@ -307,11 +312,12 @@ def _titled(scene: Scene) -> Iterator[Span]:
             score = min(score, _W["title_eponym"])
         treats = classes & DOCTOR_TITLE or credential_follows(scene, run.end) or _acts(scene, index)
         category = "DOCTOR" if treats else "PATIENT"
-        yield scene.span(run.first, run.end, category, "name.title", score)
+        found.append(scene.span(run.first, run.end, category, "name.title", score))
         if scene.says(index, "title_plural"):
             other = read_run(scene, _next_in_list(scene, run.end), relaxed=True)
             if other is not None:
-                yield scene.span(other.first, other.end, category, "name.title", _W["second_of_title"])
+                found.append(scene.span(other.first, other.end, category, "name.title", _W["second_of_title"]))
+    return found
 
 
 def _acts(scene: Scene, index: int) -> bool:
@@ -329,8 +335,9 @@ def _no_title(scene: Scene, index: int) -> bool:
     return not (scene.uppercase_line[index] and scene.has(index + 1, PERSON) and clear(scene, index + 1))
 
 
-def _free(scene: Scene) -> Iterator[Span]:
+def _free(scene: Scene) -> list[Span]:
     """Names that only their own words and their surroundings give away."""
+    found: list[Span] = []
     end = 0
     for index in scene.capitals:
         run = read_run(scene, index) if index >= end and _may_start(scene, index) else None
@@ -340,12 +347,15 @@ def _free(scene: Scene) -> Iterator[Span]:
         if inverted is not None and not vetoed(scene, inverted):
             score = inverted_name_certainty(scene, inverted)
             if score >= _LEAST:
-                yield scene.span(inverted.first, inverted.end, category_of(scene, inverted), "name.last_first", score)
+                found.append(
+                    scene.span(inverted.first, inverted.end, category_of(scene, inverted), "name.last_first", score)
+                )
         run = _trim(scene, run)
         score, source = name_certainty(scene, run)
         if score >= _LEAST:
-            yield scene.span(run.first, run.end, category_of(scene, run), source, score)
+            found.append(scene.span(run.first, run.end, category_of(scene, run), source, score))
         end = run.end
+    return found
 
 
 def _trim(scene: Scene, run: Run) -> Run:
@@ -370,8 +380,9 @@ def _may_start(scene: Scene, index: int) -> bool:
     return scene.has(index, PARTICLE) or is_initial(scene, index)
 
 
-def _relatives_without_case(scene: Scene) -> Iterator[Span]:
+def _relatives_without_case(scene: Scene) -> list[Span]:
     """Ambiguous given names behind a relation where case tells nothing: *her son dean helps*."""
+    found: list[Span] = []
     given = GIVEN
     for index in scene.of_class(RELATION):
         at = index + 1
@@ -382,11 +393,13 @@ def _relatives_without_case(scene: Scene) -> Iterator[Span]:
             continue
         behind = at + 1
         if scene.has(behind, PERSON_VERB) or scene.word(behind) in (",", "(") or scene.says(behind, "and"):
-            yield scene.span(at, at + 1, "PATIENT", "name.relation", _W["relative_without_case"])
+            found.append(scene.span(at, at + 1, "PATIENT", "name.relation", _W["relative_without_case"]))
+    return found
 
 
-def _before_credentials(scene: Scene) -> Iterator[Span]:
+def _before_credentials(scene: Scene) -> list[Span]:
     """Names before a credential where case tells nothing: *j. castlebury, md*, also of words that no list has."""
+    found: list[Span] = []
     for index in scene.of_phrase(CREDENTIAL):
         comma = index - 1
         if (
@@ -411,11 +424,13 @@ def _before_credentials(scene: Scene) -> Iterator[Span]:
         words = [i for i in range(start, comma) if scene.is_word(i) and len(scene.strings[i]) > 1]
         sure = sum(not scene.classes[i] & ORDINARY for i in words)
         if words and sure and (len(words) > 1 or start < words[0]):
-            yield scene.span(start, comma, "DOCTOR", "name.credential", _W["before_credential"])
+            found.append(scene.span(start, comma, "DOCTOR", "name.credential", _W["before_credential"]))
+    return found
 
 
-def _carets(scene: Scene) -> Iterator[Span]:
+def _carets(scene: Scene) -> list[Span]:
     """Names of HL7 messages: *SMITH^JOHN^A*."""
+    found: list[Span] = []
     at = 0
     for index in scene.written(_CARET):
         if not max(at, 1) <= index < scene.count - 1 or not scene.is_word(index - 1):
@@ -434,11 +449,13 @@ def _carets(scene: Scene) -> Iterator[Span]:
         while len(pieces) > 2 and scene.has(pieces[-1], CREDENTIAL | TITLES):
             pieces.pop()
         numbered = scene.word(index - 2) == "^"  # ID^LAST^FIRST is how messages name clinicians
-        yield scene.span(pieces[0], pieces[-1] + 1, "DOCTOR" if numbered else "PATIENT", "name.hl7", _W["hl7"])
+        found.append(scene.span(pieces[0], pieces[-1] + 1, "DOCTOR" if numbered else "PATIENT", "name.hl7", _W["hl7"]))
+    return found
 
 
-def _initials(scene: Scene) -> Iterator[Span]:
+def _initials(scene: Scene) -> list[Span]:
     """Initials of persons: *JB, RN*; *A.B. is a*; a line that ends in *-JB*."""
+    found: list[Span] = []
     last = 0
     kinds = scene.kinds
     for index in scene.capitals:
@@ -447,8 +464,9 @@ def _initials(scene: Scene) -> Iterator[Span]:
             continue
         score, category = _weigh_initials(scene, index, end, dotted)
         if score >= (_LEAST_UPPERCASE if scene.uppercase_line[index] else _LEAST):
-            yield scene.span(index, end, category, "name.initials", score)
+            found.append(scene.span(index, end, category, "name.initials", score))
         last = end
+    return found
 
 
 def _initials_at(scene: Scene, index: int) -> tuple[int, bool]:

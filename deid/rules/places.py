@@ -7,7 +7,6 @@ unlisted ones behind *lives in*, before a state, a ZIP code or a postcode.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
 from deid.document import Span
@@ -84,8 +83,9 @@ def find_places(scene: Scene, least: float = 0.0) -> list[Span]:
     return spans
 
 
-def _city_and_state(scene: Scene) -> Iterator[Span]:
+def _city_and_state(scene: Scene) -> list[Span]:
     """*Springfield, OH*; *St. Paul, Minnesota*; unknown places too when the state is beyond doubt."""
+    found: list[Span] = []
     words = scene.folded
     for state in scene.of_phrase(_BEHIND_COMMA):
         comma = state - 1
@@ -112,14 +112,19 @@ def _city_and_state(scene: Scene) -> Iterator[Span]:
         if scene.lowercase_text and not zipped and not listed:
             continue
         country = scene.classes[state] & COUNTRY and not scene.classes[state] & (STATE | STATE_CODE)
-        yield scene.span(
-            start,
-            comma,
-            "CITY",
-            "place.city_state",
-            _W["city_before_state" if listed or zipped else "unlisted_before_state"],
+        found.append(
+            scene.span(
+                start,
+                comma,
+                "CITY",
+                "place.city_state",
+                _W["city_before_state" if listed or zipped else "unlisted_before_state"],
+            )
         )
-        yield scene.span(state, end, "COUNTRY" if country else "STATE", "place.city_state", _W["state_behind_comma"])
+        found.append(
+            scene.span(state, end, "COUNTRY" if country else "STATE", "place.city_state", _W["state_behind_comma"])
+        )
+    return found
 
 
 def _city_before(scene: Scene, comma: int) -> tuple[int, bool]:
@@ -169,11 +174,12 @@ def _state_at(scene: Scene, index: int) -> tuple[int, float]:
     return index, 0.0
 
 
-def _before_codes(scene: Scene) -> Iterator[Span]:
+def _before_codes(scene: Scene) -> list[Span]:
     """Unlisted places right before a postcode: *Todmorden OL14 5PX*."""
+    spans: list[Span] = []
     view = scene.view
     if scene.lowercase_text:
-        return
+        return spans
     for found in _POSTCODE.finditer(view.kinds, 0, max(0, scene.count - 2)):
         index = found.start()
         if len(view.strings[index]) > 2 or not scene.same_line(index):
@@ -185,11 +191,13 @@ def _before_codes(scene: Scene) -> Iterator[Span]:
         while start > 0 and index - start < 3 and view.kinds[start - 1] in (TITLE, MIXED) and scene.same_line(start):
             start -= 1
         if start < index and not scene.classes[start] & GENERIC:
-            yield scene.span(start, index, "CITY", "place.postcode", _W["before_postcode"])
+            spans.append(scene.span(start, index, "CITY", "place.postcode", _W["before_postcode"]))
+    return spans
 
 
-def _listed(scene: Scene, least: float) -> Iterator[Span]:
+def _listed(scene: Scene, least: float) -> list[Span]:
     """Listed cities, states, countries, regions and counties, weighed by their cues."""
+    found: list[Span] = []
     last = 0
     classes, phrases, weak = scene.classes, scene.phrases, least > _UNCUED
     for index in scene.of_phrase(_LISTED):
@@ -210,11 +218,12 @@ def _listed(scene: Scene, least: float) -> Iterator[Span]:
         score, last, category, source = best
         # most listed words are no places, and not worth a span
         if rounded(score) >= least:
-            yield scene.span(index, last, category, source, score)
+            found.append(scene.span(index, last, category, source, score))
         code = last + (scene.word(last) == ",")
         if category == "CITY" and _is_zip(scene, code):
-            yield scene.span(index, last, "CITY", "place.city", _W["city_before_zip"])
-            yield scene.span(code, code + 1, "ZIP", "place.zip", _W["zip"])
+            found.append(scene.span(index, last, "CITY", "place.city", _W["city_before_zip"]))
+            found.append(scene.span(code, code + 1, "ZIP", "place.zip", _W["zip"]))
+    return found
 
 
 def _idle(scene: Scene, index: int) -> bool:
@@ -337,10 +346,11 @@ def _starts_clause(scene: Scene, index: int) -> bool:
     return behind >= scene.count or scene.kinds[behind] != NUMBER
 
 
-def _behind_cues(scene: Scene) -> Iterator[Span]:
+def _behind_cues(scene: Scene) -> list[Span]:
     """Unlisted places behind *lives in*, *moved to*, *in*, *from*."""
+    found: list[Span] = []
     if scene.lowercase_text:
-        return
+        return found
     lives, kinds, words = scene.cues_before["lives"], scene.kinds, scene.folded
     leads = scene.vocabulary.words["place_in"]
     count, behind = len(kinds), lives | scene.cues_before["where"]
@@ -356,6 +366,9 @@ def _behind_cues(scene: Scene) -> Iterator[Span]:
         settlement = end - index > 1 and bool(last & SETTLEMENT)
         if cued:
             named = not last & WORD or last & PERSON or settlement
-            yield scene.span(index, end, "CITY", "place.lives", _W["unlisted_lives" if named else "word_lives"])
+            found.append(scene.span(index, end, "CITY", "place.lives", _W["unlisted_lives" if named else "word_lives"]))
         elif unlisted or settlement:
-            yield scene.span(index, end, "CITY", "place.in", _W["settlement_in" if settlement else "unlisted_in"])
+            found.append(
+                scene.span(index, end, "CITY", "place.in", _W["settlement_in" if settlement else "unlisted_in"])
+            )
+    return found

@@ -7,7 +7,6 @@ A listed occupation alone is no evidence (*nurse*, *driver*): it counts behind *
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
 from typing import Final
 
 from deid.document import Span
@@ -90,8 +89,9 @@ def _occupation_at(scene: Scene, index: int) -> int:
     return end
 
 
-def _behind(scene: Scene, lexicon: Lexicon, index: int, score: float, known_only: bool) -> Iterator[Span]:
+def _behind(scene: Scene, lexicon: Lexicon, index: int, score: float, known_only: bool) -> list[Span]:
     """Read the occupation behind a cue: *retired high school math teacher*."""
+    found: list[Span] = []
     start = index
     while (
         start < scene.count
@@ -100,7 +100,7 @@ def _behind(scene: Scene, lexicon: Lexicon, index: int, score: float, known_only
     ):
         start += 1
     if start >= scene.count or (start > index and scene.breaks[start] > 1):
-        return
+        return found
     end = start
     known = start
     while end < scene.count and end - start < _MOST_WORDS:
@@ -116,22 +116,25 @@ def _behind(scene: Scene, lexicon: Lexicon, index: int, score: float, known_only
             break
         end += 1
     if known > start:
-        yield scene.span(start, known, "PROFESSION", "profession.cue", score)
+        found.append(scene.span(start, known, "PROFESSION", "profession.cue", score))
     elif not known_only:
         while end > start and not scene.is_word(end - 1):
             end -= 1
         words = [i for i in range(start, end) if scene.is_word(i)]
         if not words or len(words) > 3 or any(scene.has(i, NO_OCCUPATION | INSTITUTION) for i in words):
-            return
+            return found
         last = scene.word(words[-1])
         likely = any(lexicon.words.get(last[-n:], 0) & OCCUPATION_ENDING for n in range(2, 8))
-        yield scene.span(
-            start,
-            end,
-            "PROFESSION",
-            "profession.unlisted",
-            _W["unlisted_likely"] if likely else min(score, _W["unlisted"]),
+        found.append(
+            scene.span(
+                start,
+                end,
+                "PROFESSION",
+                "profession.unlisted",
+                _W["unlisted_likely"] if likely else min(score, _W["unlisted"]),
+            )
         )
+    return found
 
 
 def _behind_leaders(scene: Scene, index: int) -> int:
@@ -147,8 +150,9 @@ def _apart(scene: Scene, index: int) -> bool:
     return 0 < index < scene.count and not scene.breaks[index] and len(scene.gap(index).expandtabs()) > 1
 
 
-def _ending(scene: Scene, lexicon: Lexicon, index: int) -> Iterator[Span]:
+def _ending(scene: Scene, lexicon: Lexicon, index: int) -> list[Span]:
     """Read words behind *is a* that no list has, the last of them one that occupations end in: *refinery operator*."""
+    found: list[Span] = []
     start = index
     while start < scene.count and start - index < 2 and scene.has(start, OCCUPATION_QUALIFIER):
         start += 1
@@ -163,14 +167,16 @@ def _ending(scene: Scene, lexicon: Lexicon, index: int) -> Iterator[Span]:
     if 1 < end - start < _MOST_ENDING and not scene.has(end - 1, NO_OCCUPATION | ROLE):
         last = scene.word(end - 1)
         if len(last) >= _LEAST_ENDING and lexicon.words.get(last, 0) & OCCUPATION_ENDING:
-            yield scene.span(start, end, "PROFESSION", "profession.ending", _W["ending"])
+            found.append(scene.span(start, end, "PROFESSION", "profession.ending", _W["ending"]))
+    return found
 
 
-def _of_relative(scene: Scene, index: int) -> Iterator[Span]:
+def _of_relative(scene: Scene, index: int) -> list[Span]:
     """Read a role behind *is a* of whom is a relative: *daughter Ann is a nurse*; that of staff is no occupation."""
+    found: list[Span] = []
     related = range(index - 2, max(index - _MOST_RELATED, -1), -1)
     if not any(scene.has(i, RELATION) and not scene.has(i, ROLE | OCCUPATION) for i in related):
-        return
+        return found
     start = index
     while start - index < _MOST_QUALIFIERS and scene.has(start, OCCUPATION_QUALIFIER):
         start += 1
@@ -178,23 +184,27 @@ def _of_relative(scene: Scene, index: int) -> Iterator[Span]:
     while end - start < _MOST_ENDING and end < scene.count and _qualifies(scene, end) and not scene.has(end, ROLE):
         end += 1
     if scene.has(end, _OF_STAFF) and scene.same_line(end):
-        yield scene.span(start, end + 1, "PROFESSION", "profession.of_relative", _W["is_a"])
+        found.append(scene.span(start, end + 1, "PROFESSION", "profession.of_relative", _W["is_a"]))
+    return found
 
 
-def _before_cue(scene: Scene) -> Iterator[Span]:
+def _before_cue(scene: Scene) -> list[Span]:
     """*a carpenter by trade*."""
+    found: list[Span] = []
     for index in sorted(scene.cues_at["by_trade"]):
         for back in (4, 3, 2, 1):
             start = index - back
             if start >= 0 and _occupation_at(scene, start) == index:
-                yield scene.span(start, index, "PROFESSION", "profession.by_trade", _W["by_trade"])
+                found.append(scene.span(start, index, "PROFESSION", "profession.by_trade", _W["by_trade"]))
                 break
+    return found
 
 
-def _at_work_place(scene: Scene, listed: list[tuple[int, int]]) -> Iterator[Span]:
+def _at_work_place(scene: Scene, listed: list[tuple[int, int]]) -> list[Span]:
     """*welder at Torrance Shipyards*: the occupation, and the place when it is written with a capital."""
+    found: list[Span] = []
     if scene.lowercase_text:
-        return
+        return found
     longest: dict[int, int] = {}
     for start, end in listed:
         if end - start < 5 and scene.says(end, "occupation_at"):
@@ -210,12 +220,14 @@ def _at_work_place(scene: Scene, listed: list[tuple[int, int]]) -> Iterator[Span
         ):
             end += 1
         if end > index + 1 and not scene.has(index + 1, _NO_WORK_PLACE):
-            yield scene.span(start, index, "PROFESSION", "profession.at", _W["at_work_place"])
-            yield scene.span(index + 1, end, "ORGANIZATION", "place.work", _W["work_place"])
+            found.append(scene.span(start, index, "PROFESSION", "profession.at", _W["at_work_place"]))
+            found.append(scene.span(index + 1, end, "ORGANIZATION", "place.work", _W["work_place"]))
+    return found
 
 
-def _apposed(scene: Scene, listed: list[tuple[int, int]]) -> Iterator[Span]:
+def _apposed(scene: Scene, listed: list[tuple[int, int]]) -> list[Span]:
     """*Matthew, a kennel worker,*; *(line cook)*; *two jobs: welder*; *property manager* in a sentence."""
+    found: list[Span] = []
     last = 0
     for index, end in listed:
         if index < last or scene.has(index, FUNCTION):
@@ -226,8 +238,9 @@ def _apposed(scene: Scene, listed: list[tuple[int, int]]) -> Iterator[Span]:
         else:
             start, score = _apposition(scene, index, end)
         if score:
-            yield scene.span(start, end, "PROFESSION", "profession.apposed", score)
+            found.append(scene.span(start, end, "PROFESSION", "profession.apposed", score))
         last = end
+    return found
 
 
 def _of_patient(scene: Scene, index: int, end: int) -> tuple[int, float]:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import functools
-import re
-from itertools import chain
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from deid.document import Span
 from deid.reading.lexicon import Lexicon, Marks, classes_of
-from deid.reading.view import LOWER, MIXED, NUMBER, SIGN, TITLE, UPPER, View
+from deid.reading.view import LOWER, NUMBER, SIGN, View
 from deid.reading.vocabulary import Vocabulary
 from deid.rules.fields import Scan
-from deid.rules.word_classes import CUE_BITS
+from deid.rules.word_classes import CUE_BITS, LEADING
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
 
 __all__ = ["Scene", "rounded", "scene_of"]
 
 _CLINICAL_PHRASE: Final = classes_of("clinical", "eponym", "device", "section")
-_CAPITALS: Final = re.compile(b"[%b]" % bytes((TITLE, UPPER, MIXED)))
 _LOWERCASE_SHARE: Final = 0.03
 """A text with fewer capitalized words than this says nothing by case."""
 
@@ -69,15 +69,8 @@ class Scene:
         self.words: dict[str, frozenset[str]] = vocabulary.words
         self.letters: frozenset[str] = letters
         self.count: int = len(self.classes)
-        self._of: dict[int, list[int]] = {}
-        """Classes -> the words that have just these; few words of a text differ in them."""
-        for index, held in enumerate(self.classes):
-            if held:
-                alike = self._of.get(held)
-                if alike is None:
-                    self._of[held] = [index]
-                else:
-                    alike.append(index)
+        self._leading: list[int] = [index for index, held in enumerate(self.classes) if held & LEADING]
+        """The words that grammars begin with, by what the lists say of them."""
         self.lowercase_text: bool = _is_lowercase(view)
         """Whether the text is written in lower case."""
         least = NUMBER if self.lowercase_text else LOWER
@@ -104,10 +97,12 @@ class Scene:
     def at(self, offset: int) -> int:
         """Return the index of the first word that ends behind ``offset``; the number of words where none does."""
         starts = self.starts
-        low, high = 0, self.count
+        low: i64 = 0
+        high: i64 = self.count
+        wanted: i64 = offset
         while low < high:
             middle = (low + high) >> 1
-            if starts[middle] < offset:
+            if starts[middle] < wanted:
                 low = middle + 1
             else:
                 high = middle
@@ -145,10 +140,10 @@ class Scene:
 
     def of_class(self, classes: int) -> list[int]:
         """Return the words that have one of some classes."""
-        several = [words for held, words in self._of.items() if held & classes]
-        if len(several) > 1:
-            return sorted(chain.from_iterable(several))
-        return list(several[0]) if several else []
+        held = self.classes
+        if classes & ~LEADING:
+            return [index for index in range(self.count) if held[index] & classes]
+        return [index for index in self._leading if held[index] & classes]
 
     def of_phrase(self, classes: int) -> list[int]:
         """Return, in order, the words that have one of some classes or begin a phrase that has one."""
@@ -220,10 +215,12 @@ def scene_of(view: View, lexicon: Lexicon, scan: Scan) -> Scene:
 
 def _is_lowercase(view: View) -> bool:
     """Tell whether there are words and hardly one begins with a capital; single letters aside."""
-    letters = len(view.strings) - view.kinds.count(SIGN) - view.kinds.count(NUMBER)
+    kinds, strings = view.kinds, view.strings
+    letters = len(strings) - kinds.count(SIGN) - kinds.count(NUMBER)
     wanted = _LOWERCASE_SHARE * letters
-    for found in _CAPITALS.finditer(view.kinds):
-        wanted -= len(view.strings[found.start()]) > 1
-        if wanted <= 0:
-            return False
+    for index in range(len(kinds)):
+        if kinds[index] > LOWER and len(strings[index]) > 1:
+            wanted -= 1
+            if wanted <= 0:
+                return False
     return letters > 0

@@ -96,3 +96,8 @@ HOSPITAL_MODIFIER: Final = classes_of("hospital_modifier")
 HOSPITAL_NAME: Final = classes_of("hospital_name")
 EMPLOYER: Final = classes_of("employer")
 INSTITUTION: Final = classes_of("institution")
+
+LEADING: Final = (
+    TITLES | RELATION | CREDENTIAL | OCCUPATION | INSTITUTION_HEAD | HOSPITAL_NAME | EMPLOYER | HOSPITAL_MODIFIER
+) | (CITY | STATE | STATE_CODE | OLD_STATE_CODE | COUNTRY | REGION | COUNTY)
+"""Words that a grammar begins with: a scene has them at hand."""
