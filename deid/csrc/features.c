@@ -114,6 +114,7 @@ void labeller_add_weights(const Labeller *self, double *sum, int32_t attribute, 
 typedef struct {
     Bytes *body;
     Py_ssize_t cut[MOST_BODIES + 1];
+    int32_t last[MOST_BODIES]; /* attribute, -1: none has the body */
     int count;
 } Bodies;
 
@@ -256,12 +257,13 @@ static int bodies_of(Labeller *self, const Family *family, Bodies *out, const ui
     }
 }
 
-static int32_t attribute_of(Labeller *self, const char *prefix, Py_ssize_t prefix_size, const char *body, Py_ssize_t size)
+/* Number of the lowest bit that is set. */
+static int lowest(uint64_t bits)
 {
-    self->scratch.used = 0;
-    if (put(&self->scratch, prefix, prefix_size) || put(&self->scratch, body, size))
-        return -2;
-    return names_find(&self->attributes, self->scratch.at, self->scratch.used);
+    int bit = 0;
+    while (!(bits >> bit & 1))
+        bit++;
+    return bit;
 }
 
 static int note(Labeller *self, int32_t attribute)
@@ -315,6 +317,11 @@ int labeller_build(Labeller *self, int32_t type, const uint32_t *t, Py_ssize_t n
         bodies[f] = (Bodies){.body = &self->body, .cut = {self->body.used}};
         if (self->family[f].family != LISTED && bodies_of(self, self->family + f, bodies + f, t, n))
             return -1;
+        for (int b = 0; b < bodies[f].count; b++) {
+            const Py_ssize_t from = bodies[f].cut[b];
+            const int32_t body = names_find(&self->bodies, self->body.at + from, bodies[f].cut[b + 1] - from);
+            bodies[f].last[b] = body < 0 ? -1 : self->body_last[body];
+        }
     }
     const int32_t word = self->type[type].word;
     for (int k = 0; k < self->offsets; k++) {
@@ -323,21 +330,18 @@ int labeller_build(Labeller *self, int32_t type, const uint32_t *t, Py_ssize_t n
             return -1;
         for (Py_ssize_t f = 0; n && f < self->families; f++) {
             const Family *family = self->family + f;
-            if (!family->seen[k])
+            if (family->side[k] < 0)
                 continue;
-            for (int b = 0; b < bodies[f].count; b++) {
-                const Py_ssize_t from = bodies[f].cut[b];
-                const int32_t attribute = attribute_of(self, family->prefix[k], family->prefix_size[k],
-                                                       self->body.at + from, bodies[f].cut[b + 1] - from);
-                if (attribute < -1 || (attribute >= 0 && note(self, attribute)))
-                    return -1;
-            }
-            for (Py_ssize_t l = 0; family->family == LISTED && word >= 0 && l < self->lists; l++) {
-                const int32_t attribute = self->list_attribute[l * self->offsets + k];
-                if (self->single[word * self->mask_words + l / 64] >> (l % 64) & 1 && attribute >= 0 &&
-                    note(self, attribute))
-                    return -1;
-            }
+            for (int b = 0; b < bodies[f].count; b++)
+                for (int32_t a = bodies[f].last[b]; a >= 0; a = self->body_before[a])
+                    if (self->body_side[a] == family->side[k] && note(self, a))
+                        return -1;
+            for (Py_ssize_t w = 0; family->family == LISTED && word >= 0 && w < self->mask_words; w++)
+                for (uint64_t left = self->single[word * self->mask_words + w]; left; left &= left - 1) {
+                    const int32_t attribute = self->list_attribute[(64 * w + lowest(left)) * self->offsets + k];
+                    if (attribute >= 0 && note(self, attribute))
+                        return -1;
+                }
         }
         if (store(self, type, k))
             return -1;

@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-enum { SECTIONS = 24, OF_NAMES = 8, NUMBERS = 20 };
+enum { SECTIONS = 29, NAMES = 5, OF_NAMES = 2 * NAMES, NUMBERS = 3 * NAMES + 8 };
 
-static const uint64_t MAGIC = UINT64_C(0x31656c6261746564); /* "detable1" */
+static const uint64_t MAGIC = UINT64_C(0x32656c6261746564); /* "detable2" */
 
 typedef struct {
     uint64_t magic, layout;
@@ -29,18 +29,22 @@ static void sections_of_names(Names *names, void **at)
     at[1] = &names->arena.at;
 }
 
+static Names *names_of(Labeller *self, int number)
+{
+    Names *names[NAMES] = {&self->attributes, &self->words, &self->old.types, &self->old.row_names, &self->bodies};
+    return names[number];
+}
+
 /* The addresses of the pointers to what is frozen. */
 static void sections_of(Labeller *self, void **at)
 {
-    sections_of_names(&self->attributes, at);
-    sections_of_names(&self->words, at + 2);
-    sections_of_names(&self->old.types, at + 4);
-    sections_of_names(&self->old.row_names, at + 6);
+    for (int i = 0; i < NAMES; i++)
+        sections_of_names(names_of(self, i), at + 2 * i);
     void *rest[SECTIONS - OF_NAMES] = {&self->weight_begin, &self->weight_label, &self->weight, &self->transition.at,
                                  &self->lag.at, &self->prior, &self->single, &self->list_attribute,
                                  &self->phrases.key, &self->phrases.child, &self->phrases.first_end,
                                  &self->phrases.end, &self->phrases.next_end, &self->old.type, &self->old.row,
-                                 &self->old.rows};
+                                 &self->old.rows, &self->body_last, &self->body_before, &self->body_side};
     memcpy(at + OF_NAMES, rest, sizeof rest);
 }
 
@@ -50,15 +54,13 @@ static void sizes_of_names(const Names *names, int64_t *size)
     size[1] = names->arena.used;
 }
 
-static void sizes_of(const Labeller *self, int64_t *size)
+static void sizes_of(Labeller *self, int64_t *size)
 {
     const Trie *trie = &self->phrases;
     const int64_t cells = self->weight_begin[self->attributes.count], number = sizeof(int32_t),
                   edges = trie->key ? (int64_t)trie->mask + 1 : 0;
-    sizes_of_names(&self->attributes, size);
-    sizes_of_names(&self->words, size + 2);
-    sizes_of_names(&self->old.types, size + 4);
-    sizes_of_names(&self->old.row_names, size + 6);
+    for (int i = 0; i < NAMES; i++)
+        sizes_of_names(names_of(self, i), size + 2 * i);
     const int64_t rest[SECTIONS - OF_NAMES] = {(self->attributes.count + 1) * number,
                                          cells * number,
                                          cells * (int64_t)sizeof(double),
@@ -74,22 +76,25 @@ static void sizes_of(const Labeller *self, int64_t *size)
                                          trie->ends * number,
                                          self->old.types.count * (int64_t)sizeof(Type),
                                          (int64_t)self->old.types.count * self->offsets * number,
-                                         self->old.row_count * self->stride * number};
+                                         self->old.row_count * self->stride * number,
+                                         self->bodies.count * number,
+                                         self->attributes.count * number,
+                                         self->attributes.count * number};
     memcpy(size + OF_NAMES, rest, sizeof rest);
 }
 
-static void numbers_of(const Labeller *self, int64_t *number)
+static void numbers_of(Labeller *self, int64_t *number)
 {
-    const Names *names[] = {&self->attributes, &self->words, &self->old.types, &self->old.row_names};
-    for (int i = 0; i < 4; i++) {
-        number[3 * i] = names[i]->count;
-        number[3 * i + 1] = names[i]->mask;
-        number[3 * i + 2] = names[i]->arena.used;
+    for (int i = 0; i < NAMES; i++) {
+        const Names *names = names_of(self, i);
+        number[3 * i] = names->count;
+        number[3 * i + 1] = names->mask;
+        number[3 * i + 2] = names->arena.used;
     }
-    const int64_t rest[NUMBERS - 12] = {self->labels, self->offsets, self->lists, (int64_t)self->phrases.mask,
+    const int64_t rest[NUMBERS - 3 * NAMES] = {self->labels, self->offsets, self->lists, (int64_t)self->phrases.mask,
                                         self->phrases.edges, self->phrases.nodes, self->phrases.ends,
                                         self->old.row_count};
-    memcpy(number + 12, rest, sizeof rest);
+    memcpy(number + 3 * NAMES, rest, sizeof rest);
 }
 
 static int64_t lined_up(int64_t size)
@@ -145,8 +150,8 @@ int labeller_thaw(Labeller *self, PyObject *table)
     int ok = self->table.len >= (Py_ssize_t)sizeof head && (uintptr_t)self->table.buf % 64 == 0;
     if (ok) {
         memcpy(&head, self->table.buf, sizeof head);
-        ok = head.magic == MAGIC && head.layout == layout() && head.number[12] == self->labels &&
-             head.number[13] == self->offsets;
+        const int64_t *rest = head.number + 3 * NAMES;
+        ok = head.magic == MAGIC && head.layout == layout() && rest[0] == self->labels && rest[1] == self->offsets;
     }
     int64_t left = ok ? self->table.len - lined_up(sizeof head) : 0;
     for (int i = 0; ok && i < SECTIONS; i++) {
@@ -166,19 +171,19 @@ int labeller_thaw(Labeller *self, PyObject *table)
     }
     self->scale = head.scale;
     const int64_t *number = head.number;
-    Names *names[] = {&self->attributes, &self->words, &self->old.types, &self->old.row_names};
-    for (int i = 0; i < 4; i++) {
-        names[i]->count = (int32_t)number[3 * i];
-        names[i]->mask = (uint32_t)number[3 * i + 1];
-        names[i]->arena.used = (Py_ssize_t)number[3 * i + 2];
+    for (int i = 0; i < NAMES; i++, number += 3) {
+        Names *names = names_of(self, i);
+        names->count = (int32_t)number[0];
+        names->mask = (uint32_t)number[1];
+        names->arena.used = (Py_ssize_t)number[2];
     }
-    self->lists = (Py_ssize_t)number[14];
+    self->lists = (Py_ssize_t)number[2];
     self->mask_words = self->lists / 64 + 1;
-    self->phrases.mask = (uint64_t)number[15];
-    self->phrases.edges = (int32_t)number[16];
-    self->phrases.nodes = (int32_t)number[17];
-    self->phrases.ends = (int32_t)number[18];
-    self->old.row_count = (Py_ssize_t)number[19];
+    self->phrases.mask = (uint64_t)number[3];
+    self->phrases.edges = (int32_t)number[4];
+    self->phrases.nodes = (int32_t)number[5];
+    self->phrases.ends = (int32_t)number[6];
+    self->old.row_count = (Py_ssize_t)number[7];
     int64_t expected[SECTIONS];
     sizes_of(self, expected);
     if (memcmp(expected, head.size, sizeof expected)) {

@@ -4,7 +4,7 @@
 
 #include "text.h"
 
-enum { MAX_OFFSETS = 16, MAX_PREFIX = 16, LARGEST_LABELS = 256, PLACES = 6 };
+enum { MAX_OFFSETS = 16, MAX_PREFIX = 16, MAX_SIDES = 64, LARGEST_LABELS = 256, PLACES = 6 };
 enum { BLOCK = 16, AT_ONCE = 32, BRIEF_BITS = 13, MOST_BODIES = 39, MOST_PATTERNS = 24, FARTHEST = 1000 };
 
 /* Families of type features; the arguments are those of the functions of deid.features. */
@@ -13,10 +13,13 @@ enum { PATTERN = 0, SHAPE = 1, AFFIX = 2, TOKEN = 3, LOWERED = 4, LISTED = 5, FA
 typedef struct {
     int family;
     int arguments[3];
-    int seen[MAX_OFFSETS]; /* per offset: whether the family is seen there */
-    char prefix[MAX_OFFSETS][MAX_PREFIX];
-    int prefix_size[MAX_OFFSETS];
+    int side[MAX_OFFSETS]; /* per offset: number of what its attributes begin with there, -1 where it is not seen */
 } Family;
+
+typedef struct {
+    char prefix[MAX_PREFIX];
+    int size;
+} Side;
 
 enum { NO_POSITION = 0, OCCURRENCE = 1, PLACE = 2 };
 
@@ -52,6 +55,12 @@ typedef struct {
     int offsets, offset[MAX_OFFSETS], zero, reach; /* which offset is 0; the largest one to either side */
     Family *family;
     Py_ssize_t families;
+    Side side[MAX_SIDES];
+    int sides;
+    /* attributes by what they are without their side: the last one of each such body, and the one before it */
+    Names bodies;
+    int32_t *body_last, *body_before, *body_side;
+    Py_ssize_t body_room;
     int32_t edge[MAX_OFFSETS]; /* attribute of the edge of the document */
     /* lists */
     Py_ssize_t lists, mask_words;

@@ -54,7 +54,7 @@ static Py_ssize_t most_attributes(const Labeller *self)
         const Py_ssize_t each[FAMILIES] = {MOST_PATTERNS, 2, 2 * (family->arguments[0] - family->arguments[1] + 1), 1,
                                            1, self->lists};
         for (int k = 0; k < self->offsets; k++)
-            count += family->seen[k] && each[family->family] > 0 ? each[family->family] : 0;
+            count += family->side[k] >= 0 && each[family->family] > 0 ? each[family->family] : 0;
     }
     return count;
 }
@@ -169,6 +169,51 @@ static int make_room(Labeller *self)
     return lined_grow(&self->walk, 0, 5 * self->stride, sizeof(int32_t)) || bytes_room(&self->row_name, 1) ? -1 : 0;
 }
 
+/* Number the attributes by what they are without their side, the longest that they begin with: no feature of the token
+ * itself, where nothing stands before, begins like one of a neighbour. */
+static int read_bodies(Labeller *self, PyObject *list)
+{
+    const Py_ssize_t count = PyList_GET_SIZE(list);
+    self->body_before = malloc(((size_t)count + 1) * sizeof(int32_t));
+    self->body_side = malloc(((size_t)count + 1) * sizeof(int32_t));
+    if (!self->body_before || !self->body_side) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Py_ssize_t size;
+        const char *name = PyUnicode_AsUTF8AndSize(PyList_GET_ITEM(list, i), &size);
+        int side = -1;
+        for (int s = 0; name && s < self->sides; s++)
+            if (self->side[s].size <= size && !memcmp(name, self->side[s].prefix, (size_t)self->side[s].size) &&
+                (side < 0 || self->side[s].size > self->side[side].size))
+                side = s;
+        const Py_ssize_t cut = side < 0 ? 0 : self->side[side].size;
+        const int32_t before = self->bodies.count, body = name ? names_add(&self->bodies, name + cut, size - cut) : -1;
+        if (body < 0 || grow(&self->body_last, &self->body_room, body + 1, sizeof(int32_t)))
+            return -1;
+        self->body_side[i] = side;
+        self->body_before[i] = body < before ? self->body_last[body] : -1;
+        self->body_last[body] = (int32_t)i;
+    }
+    return 0;
+}
+
+/* Return the number of what attributes begin with, -1 where there are too many. */
+static int side_of(Labeller *self, const char *prefix, Py_ssize_t size)
+{
+    int s = 0;
+    while (s < self->sides && (self->side[s].size != size || memcmp(self->side[s].prefix, prefix, (size_t)size)))
+        s++;
+    if (s < self->sides)
+        return s;
+    if (s == MAX_SIDES || size > MAX_PREFIX)
+        return -1;
+    self->side[s].size = (int)size;
+    memcpy(self->side[s].prefix, prefix, (size_t)size);
+    return self->sides++;
+}
+
 /* A family: (number, arguments, {offset: prefix}). */
 static int read_family(Labeller *self, Family *family, PyObject *said)
 {
@@ -182,19 +227,15 @@ static int read_family(Labeller *self, Family *family, PyObject *said)
     for (int k = 0; k < self->offsets; k++) {
         PyObject *offset = PyLong_FromLong(self->offset[k]), *prefix = offset ? PyDict_GetItem(seen, offset) : NULL;
         Py_XDECREF(offset);
+        family->side[k] = -1;
         if (!prefix)
             continue;
         Py_ssize_t size;
         const char *bytes = PyUnicode_AsUTF8AndSize(prefix, &size);
         if (!bytes)
             return -1;
-        if (size > MAX_PREFIX) {
-            ok = 0;
-            break;
-        }
-        family->seen[k] = 1;
-        family->prefix_size[k] = (int)size;
-        memcpy(family->prefix[k], bytes, (size_t)size);
+        family->side[k] = side_of(self, bytes, size);
+        ok &= family->side[k] >= 0;
     }
     if (!ok)
         PyErr_SetString(PyExc_ValueError, "no such family of features");
@@ -311,7 +352,8 @@ int labeller_init(PyObject *object, PyObject *args, PyObject *named)
         failed = labeller_thaw(self, table) || read_features(self, offsets, families, edges);
     else if (!failed)
         failed = read_attributes(self, attributes) || read_features(self, offsets, families, edges) ||
-                 read_lists(self, lists) || read_weights(self, begin, label, weight, transition, prior);
+                 read_bodies(self, attributes) || read_lists(self, lists) ||
+                 read_weights(self, begin, label, weight, transition, prior);
     failed = failed || make_room(self);
     if (!failed && self->most_rows < labeller_rows_at_once(self)) {
         PyErr_SetString(PyExc_ValueError, "a number is outside its range");
@@ -330,12 +372,13 @@ void labeller_dealloc(PyObject *object)
     labeller_release(self);
     Py_CLEAR(self->walked);
     names_free(&self->attributes);
+    names_free(&self->bodies);
     names_free(&self->words);
     names_free(&self->types);
     names_free(&self->row_names);
     trie_free(&self->phrases);
     void *owned[] = {self->weight_begin, self->weight_label, self->weight, self->prior,
-                     self->family, self->single, self->list_attribute, self->type, self->row, self->sum,
+                     self->family, self->body_last, self->body_before, self->body_side, self->single, self->list_attribute, self->type, self->row, self->sum,
                      self->scratch.at, self->body.at, self->type_of, self->start,
                      self->row_name.at, self->item, self->counted, self->place, self->fired_head, self->fired_next,
                      self->fired_attribute, self->rank, self->brief, self->seen, self->single_row, self->text,

@@ -180,8 +180,8 @@ INLINE void walk(Labeller *self, Py_ssize_t first, Py_ssize_t last, Py_ssize_t s
             for (int k = 0; k < zero; k++)
                 part[count++] =
                     row_of(self, self->row[(Py_ssize_t)near[rank + self->offset[k]] * offsets + k], stride);
-            if (count)
-                add_rows(left, part, count, stride);
+            part[count++] = prior;
+            add_rows(left, part, count, stride);
             left_of = rank;
             if (rank + self->reach + AHEAD < self->words_count)
                 fetch(self, near[rank + self->reach + AHEAD], stride);
@@ -196,15 +196,16 @@ INLINE void walk(Labeller *self, Py_ssize_t first, Py_ssize_t last, Py_ssize_t s
             right_of = after;
         }
         count = 0;
-        part[count++] = prior;
         part[count++] = left;
         part[count++] = right;
         part[count++] = row_of(self, self->row[(Py_ssize_t)type * offsets + zero], stride);
         if (self->position == OCCURRENCE && self->occurrence >= 0)
             part[count++] = oftens + (self->often[self->seen[type]] - 1) * stride;
         if (self->position == PLACE)
-            for (int p = 0; p < PLACES; p++)
-                part[count++] = singles + self->place[t * PLACES + p] * stride;
+            for (int p = 0; p < PLACES; p++) {
+                part[count] = singles + self->place[t * PLACES + p] * stride;
+                count += self->place[t * PLACES + p] != 0; /* row 0 is that of none */
+            }
         if (self->lists && self->fired_head[t] >= 0) {
             memset(more, 0, (size_t)stride * sizeof(int32_t));
             for (int32_t f = self->fired_head[t]; f >= 0; f = self->fired_next[f]) {

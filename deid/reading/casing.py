@@ -238,4 +238,6 @@ def _is_name(view: View, classes: list[int], index: int) -> bool:
 @functools.lru_cache(maxsize=_REMEMBERED)
 def _title(word: str) -> str:
     """Return a word with a capital at its start and behind each hyphen and apostrophe."""
+    if word.isascii():
+        return word.title()
     return "".join(c.upper() if not i or not word[i - 1].isalpha() else c.lower() for i, c in enumerate(word))

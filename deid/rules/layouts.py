@@ -56,7 +56,7 @@ _INITIALS: Final = regex.compile(r"[A-Z]{2,3}")
 _ACCOUNT: Final = regex.compile(r"[a-z]{2,8}[0-9]{1,4}|[A-Z]{2,6}[0-9]{2,5}")
 """A user's name where a column names people."""
 _BED: Final = re.compile(
-    r"\n[ \t]{0,4}(?P<code>(?:ISO[ ]?)?[A-Z]{0,2}-?[0-9]{1,3}(?:[.-][0-9]{1,2})?[A-Za-z]?(?:[ ]ISO)?)"
+    r"\n[ \t]{0,4}+(?P<code>(?:ISO[ ]?)?[A-Z]{0,2}+-?[0-9]{1,3}(?:[.-][0-9]{1,2})?[A-Za-z]?(?:[ ]ISO)?)"
     r"(?:[ ]*\|[ ]*|[ ]{2,24}|\t)(?=[^\s|0-9])"
 )
 """The end of a line and what may be the code of a bed, before the next cell of the line."""
