@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import deid
 from deid.base.errors import ConfigError
 from deid.base.keys import Key
-from deid.pipeline.masking import Piece, Substitutes
+from deid.document import Span
+from deid.pipeline.masking import Piece, Substitutes, narrowed
 from deid.replacement.vault import Vault
 from tests.strategies import HOSTILE, MARKUP, PLAIN
 
@@ -189,6 +190,25 @@ def test_marks_are_found_as_models_write_them() -> None:
 )
 def test_a_short_query_keeps_ages_and_plain_years(query: str) -> None:
     assert deid.Session(policy="safe-harbor").mask(query) == query
+
+
+@pytest.mark.parametrize(
+    ("text", "span", "expected"),
+    [
+        ("guidelines of 2021", Span(0, 18, "DATE"), [("2021", "DATE")]),
+        ("the 7-year visit", Span(4, 10, "DATE", also=("AGE",)), [("7", "AGE")]),
+        ("the 7-year visit", Span(4, 10, "AGE"), [("7", "AGE")]),
+        ("the 7-year visit", Span(4, 10, "DATE"), [("7-year", "DATE")]),
+        ("is 1987 years", Span(3, 13, "AGE"), [("1987 years", "AGE")]),
+        ("on 7 May", Span(3, 8, "DATE"), [("7 May", "DATE")]),
+        ("by Monday of 2021", Span(3, 17, "DATE"), [("Monday of 2021", "DATE")]),
+        ("room of 2021", Span(0, 12, "ID"), [("room of 2021", "ID")]),
+        ("from 2019 to 2021", Span(0, 17, "DATE"), [("from 2019 to 2021", "DATE")]),
+    ],
+)
+def test_the_small_words_around_a_year_or_an_age_stay(text: str, span: Span, expected: list[tuple[str, str]]) -> None:
+    found = narrowed(text, [span], "en")
+    assert [(text[own.start : own.end], own.category) for own in found] == expected
 
 
 @pytest.mark.parametrize(
