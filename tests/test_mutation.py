@@ -14,7 +14,7 @@ sys.path.insert(0, str(FOLDER))
 
 from c_faults import c_faults  # noqa: E402
 from python_faults import compiles, python_faults  # noqa: E402
-from runner import new_functions  # noqa: E402
+from runner import moved_lines, new_functions  # noqa: E402
 
 SOURCE = '''"""Text 1 > 0."""
 
@@ -119,6 +119,21 @@ kept = outer()
     new_functions(str(path), text, changed, [module.C.f, module.outer, module.kept])
     assert one.f() == [0, 1]
     assert (module.kept(), module.outer()()) == (4, 4)
+
+
+def test_what_is_known_of_lines_moves_with_them_and_new_ones_count_as_those_around_them() -> None:
+    before = "".join(f"line {n}\n" for n in range(1, 21))
+    after = before.replace("line 3\n", "").replace("line 10\n", "other\nmore\n").replace("line 20\n", "line 20\nlast\n")
+    moved = moved_lines(before, after)
+    assert moved is not None
+    assert {new: list(old) for new, old in moved.items()} == {
+        **{n: [n] for n in (1, 2)},
+        **{n: [n + 1] for n in range(3, 9)},
+        **{n: [9, 10, 11] for n in (9, 10)},
+        **{n: [n] for n in range(11, 21)},
+        21: [20, 21],
+    }
+    assert moved_lines(before, before[::-1]) is None
 
 
 EQUIVALENT = tomllib.loads((FOLDER / "equivalent.toml").read_text(encoding="utf-8"))["fault"]

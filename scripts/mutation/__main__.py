@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import functools
 import hashlib
 import importlib
 import itertools
@@ -32,7 +33,7 @@ os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
 import coverage
 import pytest
-from runner import Runner, forked, serve
+from runner import Runner, forked, moved_lines, serve
 
 ROOT = Path(__file__).resolve().parents[2]
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
@@ -185,7 +186,7 @@ class _Route:
                     self.lines.setdefault(path, {}).setdefault(int(line), set()).update(begin + n for n in numbers)
 
     def known(self, longest: float) -> Iterable[tuple[str, dict[str, Any]]]:
-        """Yield what is known about each file of tests; kept until it or a file that it executes changes."""
+        """Yield what is known about each file of tests; kept until it changes, or much of a file that it executes."""
         folder = ROOT / "build" / "mutation"
         folder.mkdir(parents=True, exist_ok=True)
         route = hashlib.sha256(f"{longest} {self.kernels} {self.room.code} {_PYTEST}".encode())
@@ -195,8 +196,8 @@ class _Route:
                 digest.update(path.read_bytes())
                 file = str(path.relative_to(ROOT))
                 kept = folder / f"{digest.hexdigest()[:32]}.json"
-                known = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {"code": {"": ""}}
-                if any(_digest(self.place / executed) != before for executed, before in known["code"].items()):
+                known = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else None
+                if known is None or not self.follow(known, folder):
                     parts: list[dict[str, Any]] = []
                     while not parts or parts[-1]["done"] < parts[-1]["all"]:  # a test that takes too long ends a part
                         done = parts[-1]["done"] if parts else 0
@@ -205,11 +206,30 @@ class _Route:
                         if part is None:
                             raise SystemExit(f"mutate: {file} does not end well:\n{self.output()}")
                         parts.append(part)
-                    code = {p: _digest(self.place / p) for part in parts for p, lines in part["lines"].items() if lines}
-                    known = {"code": code, "parts": parts}
+                    executed = {p for part in parts for p, lines in part["lines"].items() if lines}
+                    known = {"code": {p: _keep(self.place / p, folder) for p in executed}, "parts": parts}
                     kept.write_text(json.dumps(known), encoding="utf-8")
                 for part in known["parts"]:
                     yield file, part
+
+    def follow(self, known: dict[str, Any], folder: Path) -> bool:
+        """Move what is known to where the lines of changed files are now; False where that cannot be said."""
+        for executed, before in known["code"].items():
+            path, old = self.place / executed, folder / f"{before}.txt"
+            if not path.is_file():
+                return False
+            if _digest(path) == before:
+                continue
+            moved = _moved(old, path) if old.exists() else None
+            if moved is None:
+                return False
+            for part in known["parts"]:
+                lines = part["lines"].get(executed, {})
+                part["lines"][executed] = {
+                    str(new): sorted({n for line in olds for n in lines.get(str(line), ())})
+                    for new, olds in moved.items()
+                }
+        return True
 
     def enter(self) -> None:
         """Make this process one for tests in the copy."""
@@ -313,8 +333,20 @@ class _Route:
         os.waitpid(self.process, 0)
 
 
-def _digest(path: Path) -> str | None:
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _keep(path: Path, folder: Path) -> str:
+    """Keep the text of a file, and return its digest."""
+    digest = _digest(path)
+    (folder / f"{digest}.txt").write_bytes(path.read_bytes())
+    return digest
+
+
+@functools.cache
+def _moved(old: Path, new: Path) -> dict[int, range] | None:
+    return moved_lines(old.read_text(encoding="utf-8"), new.read_text(encoding="utf-8"))
 
 
 def _users(text: str, fault: Fault) -> set[int]:
