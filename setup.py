@@ -22,6 +22,8 @@ GRAMMAR = (
     *("deid.detection.legends", "deid.detection.ensemble", "deid.detection.things"),
     *("deid.replacement.permutation", "deid.replacement.names"),
     *("deid.replacement.places", "deid.replacement.institutions"),
+    *("deid.records.readings", "deid.records.record", "deid.records.sweeping", "deid.records.hl7v2_codec"),
+    *("deid.records.hl7v2_lists", "deid.records.hl7v2_fields", "deid.records.hl7v2", "deid.detection.known"),
 )
 SOURCES = {name: Path(*name.split(".")).with_suffix(".py") for name in GRAMMAR}
 

@@ -198,6 +198,8 @@ class KnownRecognizer:
         if sought.coarse == "CONTACT" and not sought.told:
             return []  # "unknown", "same": no telephone; a number of somebody may be a word
         if sought.number:
+            if not _may_hold(view.text, characters[-4:], _SEPARATORS):
+                return []
             ending = _ending(view.text, characters, category, vocabulary)
             if len(characters) < 4 or not _may_hold(view.text, characters.lstrip("0"), _SEPARATORS):
                 return ending
@@ -327,19 +329,21 @@ class _Words:
         """Code of the sound -> those of them that are long enough to be misspelt."""
         self._whole: list[int] = []
         """Those of them that are compared with every name: short forms, and words of several parts."""
-        keys, small = self.keys, self._small
-        for index, (kind, word) in enumerate(zip(view.kinds, view.strings, strict=True)):
+        kinds, strings = view.kinds, view.strings
+        for index, word in enumerate(strings):
+            kind = kinds[index]
             if kind < LOWER:
-                keys.append("")
+                self.keys.append("")
                 continue
-            key = name_key(word)
-            keys.append(key)
+            plain = word.isascii() and word.isalpha()
+            key = (word if kind == LOWER else word.lower()) if plain else name_key(word)
+            self.keys.append(key)
             if kind == LOWER:
-                small.add(key)
-                if "-" not in word:
+                self._small.add(key)
+                if plain or "-" not in word:
                     continue
             if len(word) > 1:
-                _, whole, code = _described(word)
+                whole, code = _described(word)
                 self._cased.setdefault(key, []).append(index)
                 if whole:
                     self._whole.append(index)
@@ -386,10 +390,10 @@ class _Words:
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)
-def _described(word: str) -> tuple[str, bool, str | None]:
-    """Return of a word its key, whether it is a short form or has several parts, and the code of its sound."""
+def _described(word: str) -> tuple[bool, str | None]:
+    """Return of a word whether it is a short form or has several parts, and the code of its sound."""
     key = name_key(word)
-    return key, bool(full_names(key)) or "-" in word, soundex(key) if len(key) >= _LEAST_FUZZY else None
+    return bool(full_names(key)) or "-" in word, soundex(key) if len(key) >= _LEAST_FUZZY else None
 
 
 class _Name:

@@ -10,7 +10,7 @@ import functools
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from deid.base.errors import FormatError
@@ -288,14 +288,14 @@ class _Document:
         elif frame.name not in self.inline and frame.name not in self.breaks:
             self._flush("\n")
             if frame.name not in self.cells and self.last >= 0 and self.places[self.last].behind == "\t":
-                self.places[self.last] = replace(self.places[self.last], behind="\n")
+                self.places[self.last] = self.places[self.last].varied(behind="\n")
         if frame.parts:
             self._join(frame.parts)
 
     def _join(self, parts: list[tuple[int, Place]]) -> None:
         """Add the parts of a name, as one: family^given^given."""
         ordered = [place for _, place in sorted(parts, key=lambda part: part[0])]
-        self.places += [replace(place, behind="^", joins=True) for place in ordered[:-1]]
+        self.places += [place.varied(behind="^", joins=True) for place in ordered[:-1]]
         self.places.append(ordered[-1])
         family = " ".join(place.text for order, place in parts if not order)
         given = " ".join(place.text for order, place in parts if order)
@@ -549,7 +549,7 @@ class _Document:
             if place.kind == TEXT:
                 words = [word for word in _HEADING.split(place.text.lower()) if word]
                 if not (joins or place.joins) and usual.issuperset(words):
-                    self.places[number] = replace(place, encode=None)
+                    self.places[number] = place.varied(encode=None)
                 joins = place.joins
 
     def _sweep(self) -> None:
@@ -588,7 +588,7 @@ def _wrong(what: str, path: str) -> FormatError:
 def _encode_date(encode: _Encode, raw: str, place: Place, changes: Sequence[Change]) -> str:
     """Return a date: the time of day stays where a whole day does."""
     new = instant(raw, place, changes)
-    return encode("", replace(place, starts=None), [(0, 0, changed(place.text, changes))]) if new is None else new
+    return encode("", place.varied(starts=None), [(0, 0, changed(place.text, changes))]) if new is None else new
 
 
 def _encode_base64(charset: str, raw: str, place: Place, changes: Sequence[Change]) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
@@ -425,7 +424,7 @@ class _Resource:
             for part in found:
                 self._leaf(part, str(rules[names[0]]), f"{path}.{names[0]}")
             parts = self.places[begin:]
-            self.places[begin:] = [*(replace(p, behind="^", joins=True) for p in parts[:-1]), parts[-1]]
+            self.places[begin:] = [*(p.varied(behind="^", joins=True) for p in parts[:-1]), parts[-1]]
             return frozenset(names)
         return frozenset()
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 from deid.base.errors import DeidError, EncodingError
@@ -19,7 +18,7 @@ from deid.records.hl7v2_fields import ENDS, LINK, NULL, field_of, fields_of
 from deid.records.hl7v2_lists import LONGEST_CODE
 from deid.records.record import Place, Record, assemble, day_of, sexes_of
 from deid.records.sweeping import sweep
-from deid.records.tables import KEEP, LISTED, NUMBER, By, Rule, Table
+from deid.records.tables import Table
 
 HEADS = ("MSH", "FHS", "BHS", "BTS", "FTS")
 """Segments that begin a record."""
@@ -41,8 +40,6 @@ _USUAL = "^~\\&"
 _STATELESS = frozenset(("utf-8", "ascii", *(f"iso8859-{n}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 15)), "cp1252"))
 """Character sets in which what was decoded is written as it was."""
 _SEGMENT = re.compile(r"[A-Z][A-Z0-9]{2}\Z")
-_UNNAMED = (None, False, False, False)
-"""What is said of a field that no line names."""
 _PLAIN = re.compile(r"\[[0-9]+\]")
 
 
@@ -146,56 +143,56 @@ class _Message:
         begin = len(source) - len(source.lstrip(_AROUND))
         end = len(source.rstrip(_AROUND))
         # a line that does not begin a segment belongs to the field before it
-        whole = source[begin:end]
-        starts, ends, at, last = [begin], [], begin, end
+        starts, ends, at, last = [begin], list[int](), begin, end
         begins = _segment_begin(sep).match
-        for line, text in zip(whole.splitlines(keepends=True), whole.splitlines(), strict=True):
+        for line in source[begin:end].splitlines(keepends=True):
             if at > begin and begins(line):
                 ends.append(last)
                 starts.append(at)
-            if text:
-                last = at + len(text)
+            if size := len(line.rstrip(ENDS)):
+                last = at + size
             at += len(line)
         ends.append(end)
         seen: dict[str, int] = {}
-        for number, (start, stop) in enumerate(zip(starts, ends, strict=True), 1):
-            fields = source[start:stop].split(sep)
+        for number, start in enumerate(starts):
+            fields = source[start : ends[number]].split(sep)
             name = fields[0]
             if not _SEGMENT.match(name):
-                raise wrong("this is no segment", f"segment {number}")
+                raise wrong("this is no segment", f"segment {number + 1}")
             count = seen[name] = seen.get(name, 0) + 1
             if name == "PID":
                 self.persons.append(start)
-            if number == 1 and name == "MSH" and (len(fields) < 9 or not fields[8]):
+            if number == 0 and name == "MSH" and (len(fields) < 9 or not fields[8]):
                 raise wrong("the message ends before its type", "MSH-9")
-            self._segment(name, f"{name}[{count}]" if count > 1 else name, fields, start)
+            self._segment(name, count, fields, start)
 
-    def _segment(self, name: str, path: str, fields: list[str], at: int) -> None:
-        rules, read, places = _rules(self.table, name, path == name), self.fields.read, self.places
-        starts = [*accumulate(map(len, fields), initial=at)]
+    def _segment(self, name: str, count: int, fields: list[str], at: int) -> None:
+        reader, places = self.fields, self.places
+        plans = reader.plans(name, first=count == 1)
+        path = f"{name}[{count}]" if count > 1 else name
         number = begin = 1 if name in _NAMING else 0  # the first separator of these is a field of its own
         try:
-            for number, raw in enumerate(fields, begin):
-                if not raw or number == begin or raw == NULL:
-                    continue
-                rule, dated, asked, coded = rules.get(number, _UNNAMED)
-                if coded and len(raw) <= LONGEST_CODE and raw.isalnum():
-                    continue
-                if isinstance(rule, By):
-                    rule = self.fields.said(fields[rule.field] if len(fields) > rule.field else "", raw)
-                    if rule == NUMBER and is_old(raw) and self._in_years(f"{name}-{number}", fields):
-                        start = starts[number - begin] + number - begin
-                        places.append(Place(f"{path}-{number}", start, start + len(raw), "AGE", raw, write_age))
-                        continue
-                found, known = read(rule, raw, dated)
-                if found:
-                    here, start = f"{path}-{number}", starts[number - begin] + number - begin
-                    placed = [one.within(here, start) for one in found]
-                    places += placed
-                    if known:
-                        self.known.update(known)
-                    if asked:
-                        self.asked += placed
+            for raw in fields:
+                if raw and number != begin and raw != NULL:
+                    plan = plans[number] if number < len(plans) else reader.unnamed
+                    if not (plan.coded and len(raw) <= LONGEST_CODE and raw.isalnum()):
+                        asked, here, old = plan.asked, plan.path if count == 1 else "", False
+                        if plan.by:
+                            plan = reader.typed(plan, fields[plan.by] if len(fields) > plan.by else "", raw)
+                            old = plan.measured and is_old(raw) and self._in_years(f"{name}-{number}", fields)
+                        if old:
+                            places.append(Place(f"{path}-{number}", at, at + len(raw), "AGE", raw, write_age))
+                        else:
+                            found, known = reader.read(plan, raw)
+                            for one in found:
+                                place = one.within(here or f"{path}-{number}", at)
+                                places.append(place)
+                                if asked:
+                                    self.asked.append(place)
+                            if known:
+                                self.known.update(known)
+                at += len(raw) + 1
+                number += 1
         except DeidError as error:
             raise type(error)(error.what, error.hint, error.where, f"{path}-{number}{error.position}") from None
 
@@ -315,22 +312,6 @@ class _Message:
             if rest.split(self.component)[4:5] == [wanted]:
                 return place.text.strip()
         return numbers[0].text.strip()
-
-
-@functools.lru_cache(maxsize=1 << 10)
-def _rules(table: Table, name: str, first: bool) -> Mapping[int, tuple[Rule, bool, bool, bool]]:
-    """Return field -> its rule, whether a day in it is looked for elsewhere, whether it tells of whom the message is,
-    or of which day, and whether a short code in it stays: of a segment's first occurrence, or a further one.
-    """
-    facts = table.facts
-    dates, asked = facts.get("known_dates", ()), {*facts.get("sexes", ())}
-    if first:
-        asked.update(facts.get("patient", ()), facts.get("date", ()))
-    rules = table.rules(name)
-    return {
-        n: (rule, first and f"{name}-{n}" in dates, f"{name}-{n}" in asked, rule in (KEEP, LISTED))
-        for n, rule in rules.items()
-    }
 
 
 @functools.cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from typing import Any
 
 from deid.base.errors import FormatError
 from deid.base.luhn import luhn_digit
@@ -36,21 +36,35 @@ def _mod11(number: str) -> str:
     return str((11 - (rest or 1)) % 10)
 
 
+def _npi(number: str) -> str:
+    """Return the check digit of a National Provider Identifier."""
+    return luhn_digit(f"80840{number}")
+
+
 CHECKS: dict[str, Callable[[str], str]] = {  # what returns the check digit of a number, by the scheme's name
     "M10": luhn_digit,
     "BCV": luhn_digit,
     "M11": _mod11,
-    "NPI": lambda number: luhn_digit(f"80840{number}"),
+    "NPI": _npi,
 }
 
 
-@dataclass(frozen=True, slots=True)
 class Following:
-    """Writes a number and the check digit behind it."""
+    """Writes a number and the check digit behind it.
 
-    codec: Codec
-    check: Callable[[str], str] | None
-    """None where the number's last digit is the check digit."""
+    Parameters
+    ----------
+    codec : Codec
+    check : callable or None
+        Returns the check digit of a number; None where the number's last digit is the check digit.
+    """
+
+    def __init__(self, codec: Codec, check: Callable[[str], str] | None) -> None:
+        self.codec = codec
+        self.check = check
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Following, (self.codec, self.check)
 
     def __call__(self, raw: str, place: Place, changes: Sequence[Change]) -> list[str]:
         """Return the new number, and its check digit."""
@@ -60,25 +74,22 @@ class Following:
         return [new, new[-1] if self.check is None else self.check(new)]
 
 
-@dataclass(frozen=True, slots=True)
 class Codec:
     """How a message writes text: its separators, its escapes, its character set."""
 
-    sep: str
-    component: str
-    repetition: str
-    escape: str
-    sub: str
-    charset: str
-    _signs: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _to_escape: re.Pattern[str] = field(init=False, repr=False, compare=False)
+    def __init__(self, sep: str, component: str, repetition: str, escape: str, sub: str, charset: str) -> None:
+        self.sep = sep
+        self.component = component
+        self.repetition = repetition
+        self.escape = escape
+        self.sub = sub
+        self.charset = charset
+        self._signs = dict(zip("FSTRE", (sep, component, sub, repetition, escape), strict=True))
+        """What the escapes of separators stand for."""
+        self._to_escape = re.compile(rf"\r\n|[\r\n{re.escape(''.join(self._signs.values()))}]")
 
-    def __post_init__(self) -> None:
-        """Say what the escapes of separators stand for."""
-        pairs = zip("FSTRE", (self.sep, self.component, self.sub, self.repetition, self.escape), strict=True)
-        self._signs.update(pairs)
-        expression = rf"\r\n|[\r\n{re.escape(''.join(self._signs.values()))}]"
-        object.__setattr__(self, "_to_escape", re.compile(expression))
+    def __reduce__(self) -> tuple[Any, ...]:
+        return codec_of, (self.sep, self.component + self.repetition + self.escape + self.sub, self.charset)
 
     def decode(self, raw: str, path: str) -> tuple[str, Sequence[tuple[int, int]] | None]:
         """Return the text of a field, and where each of its characters begins and ends; None for each at its own place.

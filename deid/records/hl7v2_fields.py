@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from deid.phi import CATEGORIES
 from deid.records.embedded import unpacked
@@ -31,6 +30,7 @@ from deid.records.tables import (
     LISTED,
     NUMBER,
     RANGE,
+    By,
     Parts,
     Rule,
     Table,
@@ -61,8 +61,42 @@ LINK = "link"
 _REMEMBERED, _LONGEST_REMEMBERED = 1 << 12, 128
 """How many fields are remembered, and of how many characters: a sender, a doctor, a code come again and again."""
 
-Found = tuple[tuple[Place, ...], Mapping[tuple[str, str], None]]
+Found = tuple[tuple[Place, ...], dict[tuple[str, str], None]]
 """Places of a field, counted from where it begins, and the identifiers in them that may stand elsewhere as well."""
+
+
+class FieldPlan:
+    """What is done with a field of one number in the segments of a name, or with one of a data type there.
+
+    Parameters
+    ----------
+    rule : Rule or None
+        None for a field that no line names.
+    path : str
+        Of the field in the first such segment.
+    dated : bool
+        Whether a day in it is looked for elsewhere.
+    asked : bool
+        Whether it tells of whom the message is, or of which day.
+    """
+
+    def __init__(self, rule: Rule | None, path: str = "", *, dated: bool = False, asked: bool = False) -> None:
+        self.rule = rule
+        self.path = path
+        self.dated = dated
+        self.asked = asked
+        self.coded = rule in (KEEP, LISTED)
+        """Whether a short code in it stays."""
+        self.by = rule.field if isinstance(rule, By) else 0
+        """The field that says its data type, 0 for none."""
+        self.by_shape = rule == _SHAPE
+        self.measured = rule == NUMBER
+        self.seen: dict[str, Found] = {}
+        """What was found in fields that it met, as long as they are remembered."""
+        self.typed: dict[str, FieldPlan] = {}
+        """Data type -> what is done with a field of that type."""
+        self.shaped: dict[str, FieldPlan] = {}
+        """Kind -> what is done with a field of no type that looks like one."""
 
 
 class FieldReader:
@@ -85,26 +119,63 @@ class FieldReader:
         self._systems = table.facts["coding_systems"]
         self._number_kinds: Mapping[str, str] = table.facts["number_kinds"]
         self.wanted: frozenset[str] = frozenset(table.facts.get("known", ()))
-        self._remembered = functools.lru_cache(maxsize=_REMEMBERED)(self._read)
+        self._plans: dict[str, list[FieldPlan]] = {}
+        self.unnamed = FieldPlan(None)
+        """What is done with a field that no line names."""
+        self._remembered: list[FieldPlan] = []
 
-    def read(self, rule: Rule | None, raw: str, dated: bool) -> Found:
+    def plans(self, name: str, *, first: bool) -> list[FieldPlan]:
+        """Return field -> what is done with it: of a segment's first occurrence, or a further one."""
+        key = name if first else f"{name}+"
+        found = self._plans.get(key)
+        if found is None:
+            rules, facts = self.table.rules(name), self.table.facts
+            dates, asked = facts.get("known_dates", ()), {*facts.get("sexes", ())}
+            if first:
+                asked.update(facts.get("patient", ()), facts.get("date", ()))
+            found = [self.unnamed] * (max(rules, default=-1) + 1)
+            for number, rule in rules.items():
+                path = f"{name}-{number}"
+                found[number] = FieldPlan(rule, path, dated=first and path in dates, asked=path in asked)
+            if rules:  # other names come from records, and would fill the memory
+                self._plans[key] = found
+        return found
+
+    def typed(self, plan: FieldPlan, kind: str, raw: str) -> FieldPlan:
+        """Return what is done with a field whose data type another one says."""
+        found = plan.typed.get(kind)
+        if found is None:
+            rule = self.table.of_type(kind)
+            if rule is None:
+                return self.unnamed
+            found = plan.typed[kind] = FieldPlan(rule, dated=plan.dated)
+        return self._by_shape(plan, raw) if found.by_shape else found
+
+    def read(self, plan: FieldPlan, raw: str) -> Found:
         """Return the places of a field that is not empty, and what is known by them.
 
         Parameters
         ----------
-        rule : Rule or None
-            None for a field that no line names.
+        plan : FieldPlan
         raw : str
             The field as it stands.
-        dated : bool
-            Whether a day in it is looked for elsewhere.
 
         Raises
         ------
         InputError
             When it cannot be read; its position is the place inside of the field.
         """
-        return self._remembered(rule, raw, dated) if len(raw) <= _LONGEST_REMEMBERED else self._read(rule, raw, dated)
+        found = plan.seen.get(raw)
+        if found is None:
+            found = self._read(plan.rule, raw, plan.dated)
+            if len(raw) <= _LONGEST_REMEMBERED:
+                if len(self._remembered) >= _REMEMBERED:
+                    for full in self._remembered:
+                        full.seen.clear()
+                    self._remembered.clear()
+                self._remembered.append(plan)
+                plan.seen[raw] = found
+        return found
 
     def _read(self, rule: Rule | None, raw: str, dated: bool) -> Found:
         places: list[Place] = []
@@ -118,17 +189,14 @@ class FieldReader:
             self._kept(places, raw, 0, "")
         known: dict[tuple[str, str], None] = {}
         for place in places:
-            if place.kind == "DATE":
+            kind = place.kind
+            if kind == "DATE":
                 if dated and not field_of(place.path):
                     known["DATE", place.text] = None
-            elif place.kind in self.wanted:
-                known |= dict.fromkeys(known_of(place.kind, place.text))
+            elif kind in self.wanted:
+                for said in known_of(kind, place.text):
+                    known[said] = None
         return tuple(places), known
-
-    def said(self, kind: str, raw: str) -> Rule | None:
-        """Return what a field is whose data type another one says; None where there is no such type."""
-        found = self.table.of_type(kind)
-        return self._by_shape(raw) if found == _SHAPE else found
 
     def _field(self, places: list[Place], rule: Rule, raw: str) -> None:
         if rule in (TEXT, NUMBER, RANGE, _AMOUNT):
@@ -154,13 +222,15 @@ class FieldReader:
                     self._leaf(places, rule, part, at, here)
             at += len(part) + 1
 
-    def _by_shape(self, raw: str) -> Rule:
-        """Return what a value looks like whose type nobody says."""
+    def _by_shape(self, plan: FieldPlan, raw: str) -> FieldPlan:
+        """Return what is done with a value whose type nobody says."""
         if self.component in raw:
-            coded = self.table.of_type("CWE")
-            assert coded is not None
-            return coded
-        return "DATE" if DAY.match(raw) else NUMBER  # what is no number is text
+            return self.typed(plan, "CWE", raw)
+        rule = "DATE" if DAY.match(raw) else NUMBER  # what is no number is text
+        found = plan.shaped.get(rule)
+        if found is None:
+            found = plan.shaped[rule] = FieldPlan(rule, dated=plan.dated)
+        return found
 
     def _parts(self, places: list[Place], rule: Parts, raw: str, at: int, path: str, sep: str) -> None:
         """Take a repetition, or a component, apart."""
@@ -317,7 +387,7 @@ class FieldReader:
                     self._leaf(places, TEXT, piece, at, here)
                     if begun:
                         between = ", " if begun == 1 else " "
-                        places[-2] = replace(places[-2], behind=between, joins=True)
+                        places[-2] = places[-2].varied(behind=between, joins=True)
                     begun += 1
                 elif sum(map(str.isdigit, piece)) >= NUMBER_OF_PERSON:
                     self._leaf(places, "IDNUM", piece, at, here)
@@ -380,7 +450,7 @@ class FieldReader:
             if inside or digit == scheme(place.text):
                 follow = Following(self.codec, None if inside else scheme)
                 stretches = (place.start, place.end), (at, end)
-                places[places.index(place)] = replace(place, encode=follow, stretches=stretches)
+                places[places.index(place)] = place.varied(encode=follow, stretches=stretches)
                 return
         places.append(Place(f"{path}.{number}", at, end, BLOCKED, examined=True))
 

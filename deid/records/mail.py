@@ -17,7 +17,7 @@ import functools
 import quopri
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from deid.base.errors import DeidError, EncodingError, FormatError
 from deid.records import rows
@@ -339,7 +339,7 @@ def read(data: bytes, table: Table, pages: Table, attached: Callable[[bytes], Re
 
 def _moved(place: Place, by: int) -> Place:
     stretches = tuple((start + by, end + by) for start, end in place.stretches)
-    return replace(place, start=place.start + by, end=place.end + by, stretches=stretches)
+    return place.varied(start=place.start + by, end=place.end + by, stretches=stretches)
 
 
 def _encode_plain(charset: str, raw: str, place: Place, changes: Sequence[Change]) -> str:

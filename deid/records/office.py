@@ -18,7 +18,7 @@ import functools
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from deid.base.errors import FormatError
@@ -323,7 +323,7 @@ class PackageReader:
         """Let the last place of a cell or a row end as one does."""
         for number in range(len(self.places) - 1, first - 1, -1):
             if self.places[number].kind == TEXT:
-                self.places[number] = replace(self.places[number], behind=sign)
+                self.places[number] = self.places[number].varied(behind=sign)
                 return
 
     # tags

@@ -17,9 +17,9 @@ import uuid
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
+from itertools import pairwise
+from typing import Any, Final
 
-from deid.base.compiled import changed as remade
 from deid.base.compiled import quick
 from deid.base.errors import OutputError
 from deid.base.keys import Key
@@ -32,6 +32,9 @@ TEXT, BLOCKED = "text", "blocked"
 
 Change = tuple[int, int, str]
 """Start and end in the decoded text of a place, and what to write there."""
+Encode = Callable[[str, "Place", Sequence[Change]], str | Sequence[str]]
+"""Gets the characters of a place, the place and changes in order; returns the new characters, of a place in several
+stretches those of each."""
 Pack = Callable[[bytes, str, str], bytes]
 """Gets a record's bytes, its characters and the new ones, and returns the new bytes."""
 NAMES = ("PATIENT", "DOCTOR")
@@ -54,46 +57,82 @@ operator of dates as a whole: of ``2015-06-22`` the year alone would be read her
 _ISO = re.compile(r"[0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2})?)?")
 
 
-@quick
-@dataclass(frozen=True, slots=True)
 class Place:
-    """A stretch of a record."""
+    """A stretch of a record; does not change."""
 
-    path: str
-    """Where it stands, as in ``OBX[2]-5``; no text."""
-    start: int
-    """First character in the record."""
-    end: int
-    kind: str
-    """`TEXT`, `BLOCKED`, or the category of an identifier."""
-    text: str = field(default="", repr=False)
-    """What stands there, decoded."""
-    encode: Callable[[str, Place, Sequence[Change]], str | Sequence[str]] | None = field(default=None, repr=False)
-    """Gets the characters of the record, the place and changes in order; returns the new characters, of a place in
-    several stretches those of each. A text without it is read for what stands around it, and stays."""
-    starts: Sequence[tuple[int, int]] | None = field(default=None, repr=False)
-    """Where each decoded character begins and ends in the place; None where one stands for one."""
-    examined: bool = False
-    """Of a blocked place: whether the table names it, rather than that nothing does."""
-    behind: str = "\n"
-    """What stands in the text between this place and the next one."""
-    joins: bool = False
-    """Whether the next place is one with this one, so that spans may go on into it."""
-    stretches: tuple[tuple[int, int], ...] = ()
-    """Where it stands if in several stretches, such as a name in its parts."""
+    def __init__(
+        self,
+        path: str,
+        start: int,
+        end: int,
+        kind: str,
+        text: str = "",
+        encode: Encode | None = None,
+        starts: Sequence[tuple[int, int]] | None = None,
+        examined: bool = False,
+        behind: str = "\n",
+        joins: bool = False,
+        stretches: tuple[tuple[int, int], ...] = (),
+    ) -> None:
+        self.path: Final[str] = path
+        """Where it stands, as in ``OBX[2]-5``; no text."""
+        self.start: Final[int] = start
+        """First character in the record."""
+        self.end: Final[int] = end
+        self.kind: Final[str] = kind
+        """`TEXT`, `BLOCKED`, or the category of an identifier."""
+        self.text: Final[str] = text
+        """What stands there, decoded."""
+        self.encode: Final[Encode | None] = encode
+        """A text without it is read for what stands around it, and stays."""
+        self.starts: Final[Sequence[tuple[int, int]] | None] = starts
+        """Where each decoded character begins and ends in the place; None where one stands for one."""
+        self.examined: Final[bool] = examined
+        """Of a blocked place: whether the table names it, rather than that nothing does."""
+        self.behind: Final[str] = behind
+        """What stands in the text between this place and the next one."""
+        self.joins: Final[bool] = joins
+        """Whether the next place is one with this one, so that spans may go on into it."""
+        self.stretches: Final[tuple[tuple[int, int], ...]] = stretches
+        """Where it stands if in several stretches, such as a name in its parts."""
+
+    def _fields(self) -> tuple[Any, ...]:
+        told = (self.path, self.start, self.end, self.kind, self.text, self.encode, self.starts, self.examined)
+        return *told, self.behind, self.joins, self.stretches
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Place, self._fields()
+
+    def varied(self, **changes: Any) -> Place:
+        """Return the same place with other values of some attributes."""
+        return Place(**(dict(zip(_FIELDS, self._fields(), strict=True)) | changes))
 
     def within(self, path: str, at: int) -> Place:
         """Return the same place, of which path and stretches were counted from another one's, from the record's."""
-        path, start, end = path + self.path, self.start + at, self.end + at
-        if self.stretches:
-            stretches = tuple([(start + at, end + at) for start, end in self.stretches])
-            return remade(self, "path", path, "start", start, "end", end, "stretches", stretches)
-        return remade(self, "path", path, "start", start, "end", end)
+        stretches = self.stretches
+        if stretches:
+            stretches = tuple([(start + at, end + at) for start, end in stretches])
+        return Place(
+            path + self.path,
+            self.start + at,
+            self.end + at,
+            self.kind,
+            self.text,
+            self.encode,
+            self.starts,
+            self.examined,
+            self.behind,
+            self.joins,
+            stretches,
+        )
 
     @property
     def where(self) -> tuple[tuple[int, int], ...]:
         """First character and end of each stretch."""
         return self.stretches or ((self.start, self.end),)
+
+
+_FIELDS = ("path", "start", "end", "kind", "text", "encode", "starts", "examined", "behind", "joins", "stretches")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,33 +207,36 @@ class Record:
     def spans(self) -> list[Span]:
         """Return the identifiers behind the free text, as spans of the text."""
         found = []
-        named: dict[str, str] | None = None
-        first = None
-        for start, place in zip(self.offsets, self.places, strict=True):
+        whole, places, offsets = self.text, self.places, self.offsets
+        first = -1
+        path = ""
+        for number, place in enumerate(places):
             kind = place.kind
             if kind == TEXT:
-                first = None
                 continue
-            if first is None:
-                first, path = start, place.path
+            if first < 0:
+                first, path = offsets[number], place.path
+                text = place.text
             if place.joins:
                 continue
-            end = start + len(place.text)
-            if is_unsaid(self.text[first:end]):
-                first = None
-                continue
-            span = Span(first, end, kind, "", f"field:{path}", 1.0)
-            if kind in _DOUBTED:
-                text = self.text[first:end]
-                also = [*doubts(kind, text)]
-                if kind in _TOWNS:  # where the patient's own name stands, a town's field may hold it and no town
-                    if named is None:
-                        named = {w: k for k, value in self.known if k in NAMES for w in map(small, forms(k, value))}
-                    also += [named[word] for word in _words(text) if word in named]
-                span = span.read_as(also)
-            found.append(span)
-            first = None
+            end = offsets[number] + len(place.text)
+            if offsets[number] != first:
+                text = whole[first:end]
+            if not is_unsaid(text):
+                span = Span(first, end, kind, "", f"field:{path}", 1.0)
+                found.append(span.read_as(self._doubts(kind, text)) if kind in _DOUBTED else span)
+            first = -1
         return found
+
+    def _doubts(self, kind: str, text: str) -> list[str]:
+        """Return what else the text of a field may be: where the patient's own name stands, a town's field may hold it
+        and no town.
+        """
+        also = [*doubts(kind, text)]
+        if kind in _TOWNS and (words := _words(text)):
+            named = {small(word): k for k, value in self.known if k in NAMES for word in forms(k, value)}
+            also += [named[word] for word in words if word in named]
+        return also
 
     def inside(self, spans: Iterable[Span]) -> list[Span]:
         """Return spans of the free text, cut where a place ends; none in what stays."""
@@ -256,27 +298,29 @@ class Record:
         """
         source, places, offsets = self.source, self.places, self.offsets
         changes: dict[int, list[Change]] = {}
+        at, size = 0, len(places)
         for edit in edits:
             start, end = edit.start, edit.end
-            at = bisect_right(offsets, start) - 1
+            while at + 1 < size and offsets[at + 1] <= start:
+                at += 1
             begin = offsets[at]
             if end <= begin + len(places[at].text):
                 changes.setdefault(at, []).append((start - begin, end - begin, text[edit.new_start : edit.new_end]))
                 continue
             touched: list[tuple[int, int, int]] = []
             while True:
-                begin, size = self.offsets[at], len(self.places[at].text)
-                touched.append((at, max(edit.start - begin, 0), min(edit.end - begin, size)))
-                if edit.end <= begin + size:
+                begin, long = offsets[at], len(places[at].text)
+                touched.append((at, max(start - begin, 0), min(end - begin, long)))
+                if end <= begin + long:
                     break
-                if not self.places[at].joins:
+                if not places[at].joins:
                     raise OutputError(
                         "a replacement goes from one place of the record into the next", "this method is for notes"
                     )
                 at += 1
             inner = [found for found in touched if found[1] < found[2]] or touched[:1]
-            touched = [found for found in inner if self.places[found[0]].encode is not None]
-            signs = [self.places[one].behind for one, *_ in touched[:-1]]
+            touched = [found for found in inner if places[found[0]].encode is not None]
+            signs = [places[one].behind for one, *_ in touched[:-1]]
             parts = _parted(text[edit.new_start : edit.new_end], signs)
             for (one, start, end), part in zip(touched, parts, strict=True):
                 changes.setdefault(one, []).append((start, end, part))
@@ -505,21 +549,26 @@ def assemble(
     whose : sequence of (int, str or None)
         Where in the record what belongs to a patient begins, in order, and the patient's key.
     """
-    free = [p for p in places if p.kind == TEXT]
-    ordered = (*free, *[p for p in places if p.kind not in (TEXT, BLOCKED)])
-    blocked = tuple([p for p in places if p.kind == BLOCKED])
+    free, fields, blocked = list[Place](), list[Place](), list[Place]()
+    for place in places:
+        (free if place.kind == TEXT else blocked if place.kind == BLOCKED else fields).append(place)
+    ordered = (*free, *fields)
     several = bool(whose) and len({patient, *(owner for _, owner in whose)} - {None}) > 1
     owners = _owners(ordered, whose) if several else None
-    texts = [place.text + place.behind for place in ordered]
-    offsets = [*accumulate(map(len, texts), initial=0)][:-1]
-    if ordered:
-        texts[-1] = ordered[-1].text  # nothing stands behind the last one
+    texts: list[str] = []
+    offsets: list[int] = []
+    at = 0
+    for place in ordered:
+        offsets.append(at)
+        texts += (place.text, place.behind)
+        at += len(place.text) + len(place.behind)
+    del texts[-1:]  # nothing stands behind the last one
     return Record(
         data,
         source,
         charset,
         ordered,
-        blocked,
+        tuple(blocked),
         "".join(texts),
         tuple(offsets),
         offsets[len(free) - 1] + len(free[-1].text) if free else 0,

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from deid.base.errors import FormatError
 from deid.records.record import TEXT, Change, Pack, Place, Record, assemble, changed, fit, splice
@@ -82,7 +81,7 @@ def read(data: bytes, source: str, charset: str, pack: Pack | None = None) -> Re
         if raw.strip():
             if places and row > heading:  # the name of the column stands before the cell, in the text alone
                 label = names[column] if column < len(names) else ""
-                places[-1] = replace(places[-1], behind=f"{places[-1].behind}{label}: " if label else "\n")
+                places[-1] = places[-1].varied(behind=f"{places[-1].behind}{label}: " if label else "\n")
             start = found.start(1 if quoted else 2)
             text, starts = raw, None
             if '""' in raw and quoted:
@@ -97,7 +96,7 @@ def read(data: bytes, source: str, charset: str, pack: Pack | None = None) -> Re
                 heading, names = row + 1, []
             row, column = row + 1, 0
             if places:
-                places[-1] = replace(places[-1], behind="\n\n")
+                places[-1] = places[-1].varied(behind="\n\n")
     return assemble(data, source, pack or charset, places, known=(), patient=None, date=None)
 
 

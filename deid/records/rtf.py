@@ -359,7 +359,7 @@ class _Reader:
             sign = "\t" if "cell" in word else "\n"
             for number in range(len(self.places) - 1, self.row - 1, -1):
                 if self.places[number].kind == TEXT:
-                    self.places[number] = replace(self.places[number], behind=sign)
+                    self.places[number] = self.places[number].varied(behind=sign)
                     break
             if sign == "\n":
                 self.row = len(self.places)

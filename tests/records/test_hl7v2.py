@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime
+import pickle
 import re
 from pathlib import Path
 from typing import Any
@@ -351,6 +352,9 @@ def test_check_digits_are_those_of_the_new_number(
     else:
         assert new_digit == check(new)
     assert "^^^" in scrub(hiding, data) or f"]^^{scheme}" in scrub(hiding, data)  # none beside a label
+    again = surrogates(pickle.loads(pickle.dumps(document(one(data), "m")))).document.record  # as in another process
+    assert again is not None
+    assert again.data.decode() == scrub(surrogates, data)
     wrong = message(f"PID|1||{number}^{(int(digit) + 1) % 10}^{scheme}^HOSP^MR||Thornbury^Eleanor")
     assert f"^^{scheme}^" in scrub(surrogates, wrong)  # a digit of the original that fits nothing does not stay
 
