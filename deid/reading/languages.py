@@ -130,7 +130,7 @@ def _is_of(sample: str, language: str) -> bool:
     if spoken >= _FLUENT * len(words):
         return True
     listed, classes = _WORD_OF_THREE.findall(folded), load_lexicon(language).words
-    known = sum(classes.get(word, 0) & _LISTED != 0 for word in listed)
+    known = len([bits for bits in map(classes.get, listed) if bits is not None and bits & _LISTED])
     if known < _SOME * len(listed):
         return False
     least = _OWN_WORDS * len(words)
