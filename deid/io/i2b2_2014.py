@@ -62,7 +62,7 @@ class _Reader:
         depth = len(self.path)
         if depth == 1:
             if name not in ("TEXT", "TAGS"):
-                hint = "each file holds one TEXT and one TAGS; other XML is read as text (--from text), FHIR as JSON alone"
+                hint = "each file holds one TEXT and one TAGS; other XML is read by --from text, FHIR as JSON alone"
                 raise self.fail("an element that is neither TEXT nor TAGS", hint)
             if name in self.seen:
                 raise self.fail(f"a second {name}", "each file holds one document: one TEXT and one TAGS")

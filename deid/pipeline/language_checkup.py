@@ -65,6 +65,7 @@ def _lacking(subject: str, what: str, found: int, lacking: list[str], remedy: st
 
 
 def _patterns(language: str) -> Iterator[SetupCheck]:
+    from deid.reading.dictionaries import ALL_LANGUAGES, load_catalogues
     from deid.rules.catalogue import check_golden, load_catalogue
     from deid.rules.fields import CUES, Field, ListRule, PersonField
     from deid.rules.patterns import Pattern
@@ -76,8 +77,10 @@ def _patterns(language: str) -> Iterator[SetupCheck]:
     yield SetupCheck("patterns", "ok", f"the golden cases of {len(entries)} entries hold")
     everything: list[Pattern | Field | ListRule | PersonField] = [*entries, *catalogue.person_fields]
     found = {entry.category for entry in everything}
-    if not found:
-        what = "no pattern finds anything: a text of the language would go through as it is"
+    tables = {"pattern", "field", "list", "person_field"}
+    files = load_catalogues("patterns", language)
+    if not any(content.keys() & tables for path, content in files if path.name != ALL_LANGUAGES):
+        what = "no pattern of its own finds anything: names in a text of the language would go through as they are"
         yield SetupCheck("patterns", "broken", what, f"add entries to dictionaries/patterns/{language}/")
     yield _lacking(
         *("patterns", "categories are found by patterns", len(found)),

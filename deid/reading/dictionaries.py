@@ -38,6 +38,8 @@ from deid.base.resources import resource_folder
 from deid.base.safe_names import safe_name
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]")
+ALL_LANGUAGES = "all.toml"
+"""The file of what is written alike in every language, beside the folders of languages."""
 _NOT_LISTS = frozenset({"hierarchies", "ontologies", "patterns", "policies", "surrogates"})
 
 
@@ -289,7 +291,7 @@ def shipped_content(names: Iterable[str]) -> Iterator[bytes]:
 
 
 def load_catalogues(kind: str, language: str, folders: Sequence[Path] = ()) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Read the TOML files ``dictionaries/<kind>/<language>/*.toml``, sorted by name.
+    """Read the TOML files ``dictionaries/<kind>/<language>/*.toml``, sorted by name, then that of all languages.
 
     Yields
     ------
@@ -301,15 +303,15 @@ def load_catalogues(kind: str, language: str, folders: Sequence[Path] = ()) -> I
     ConfigError
         When there is no such folder or a file is not TOML.
     """
-    found = [f / kind / language for f in _folders(folders) if (f / kind / language).is_dir()]
-    if not found:
+    found = [f / kind for f in _folders(folders) if (f / kind).is_dir()]
+    if not any((folder / language).is_dir() for folder in found):
         raise ConfigError(
             f"no {kind} for language {language!r}",
             f"make dictionaries/{kind}/{language}/ with at least one .toml file",
         )
     for folder in found:
-        paths = sorted(folder.glob("*.toml"))
-        if folder.parent.parent == resource_folder("dictionaries"):
+        paths = [*sorted((folder / language).glob("*.toml")), *folder.glob(ALL_LANGUAGES)]
+        if folder.parent == resource_folder("dictionaries"):
             yield from zip(paths, _shipped_toml(kind, language, paths), strict=True)
         else:
             yield from ((path, _read_toml(path)) for path in paths)

@@ -15,7 +15,7 @@ from deid.detection.known import Known, KnownRecognizer
 from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
 from deid.document import Document
-from deid.reading.vocabulary import load_vocabulary
+from deid.reading.vocabulary import languages, load_vocabulary
 
 
 @pytest.fixture
@@ -276,3 +276,20 @@ def test_the_letter_of_a_french_title_is_no_initial() -> None:
     text = "Sonde à changer : M. Lenoir ce matin, puis M. Da Costa."
     recognizer = build_recognizer(RecognizerOptions(model="none", language="fr"))
     assert [text[s.start : s.end] for s in recognizer.find(Document("n", text))] == ["Lenoir", "Da Costa"]
+
+
+@pytest.mark.parametrize("language", languages())
+@pytest.mark.parametrize(
+    "identifier",
+    [
+        "2001:db8:85a3::8a2e:370:7334", "00:1B:44:11:3A:B7", "1M8GDM9AXKP042788", "www.example.org/x?id=3",
+        "portal.klinik-nord.de", "pacs-2.imaging.lan", "dale(at)example.org", "dale.orme@example.co.uk", "@dale_k51",
+        "42.5278, -70.9287", "42°31'40.1\"N", "(01)00884838002019(17)251231(21)A4410", "2019-03-14",
+        "DE89 3704 0044 0532 0130 00", "123e4567-e89b-12d3-a456-426614174000",
+    ],
+)  # fmt: skip
+def test_what_is_written_alike_everywhere_is_found_in_every_language(language: str, identifier: str) -> None:
+    text = f"x: {identifier}\n"
+    spans = build_recognizer(RecognizerOptions(language=language)).find(Document("", text))
+    left = {i for i in range(3, len(text)) if text[i].isalnum()} - {i for s in spans for i in range(s.start, s.end)}
+    assert not left

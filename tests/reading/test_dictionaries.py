@@ -101,7 +101,9 @@ def test_catalogues_need_a_folder(tmp_path: Path) -> None:
     (tmp_path / "patterns" / "xx").mkdir(parents=True)
     (tmp_path / "patterns" / "xx" / "b.toml").write_text("x = 1")
     (tmp_path / "patterns" / "xx" / "a.toml").write_text("x = 2")
-    assert [content["x"] for _, content in load_catalogues("patterns", "xx", [tmp_path])] == [2, 1]
+    assert [content["x"] for _, content in load_catalogues("patterns", "xx", [tmp_path]) if "x" in content] == [2, 1]
+    (tmp_path / "patterns" / "all.toml").write_text("x = 3")
+    assert [content["x"] for _, content in load_catalogues("patterns", "xx", [tmp_path]) if "x" in content] == [2, 1, 3]
 
 
 def test_the_longest_phrase_of_a_list_counts_and_case_and_accents_do_not() -> None:
