@@ -6,7 +6,6 @@ between them, and *Kirkbride. Femi* where a sentence does.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -59,8 +58,10 @@ _BOUND: Final = regex.compile(
     r"[ \u00a0]*(?:\t|[ \u00a0]{3}|\n\s*\n)\s*|\n[ ]*|[ ]{2}|(?<=\p{Ll}{3})\.[ ](?=\p{Lu})|[ ]?[._](?:[ ]?[._]){2,}[ ]*"
 )
 """What may part the columns of a line, passages, rows, sentences."""
-_MAY_PART: Final = re.compile(r"[\t\n\u00a0]|  |\. |__|\.\.\.")
-"""What all of it has; found sooner."""
+_BLANK: Final = ord(" ")
+_HARD_BLANK: Final = 0xA0
+_LOW_LINE: Final = ord("_")
+_STOP_SIGN: Final = ord(".")
 _TABULAR: Final = regex.compile(r"\t|\||[^\s][ ]{3}")
 _DOUBLE: Final = regex.compile(r"[^\s.?!:][ ]{2,}(?=\S)")
 """A gap of a line in columns; behind a full stop typists leave two blanks."""
@@ -100,7 +101,7 @@ def pieces(scene: Scene, span: Span) -> list[Span]:
         The span itself, where nothing parts it.
     """
     text = scene.text
-    if not _MAY_PART.search(text, span.start, span.end):
+    if not _may_part(text, span.start, span.end):
         return [span]
     found = []
     start = span.start
@@ -111,6 +112,20 @@ def pieces(scene: Scene, span: Span) -> list[Span]:
     if start >= span.end:
         return found
     return [*found, span if start == span.start else span.moved(start, span.end)]
+
+
+def _may_part(text: str, start: int, end: int) -> bool:
+    """Tell whether a stretch has what all matches of `_BOUND` have: few have it."""
+    last = 0
+    for at in range(start, end):
+        sign = ord(text[at])
+        if sign == _BLANK:
+            if last in (_BLANK, _STOP_SIGN):
+                return True
+        elif sign < _BLANK or sign == _HARD_BLANK or (sign == last and sign in (_STOP_SIGN, _LOW_LINE)):
+            return True
+        last = sign
+    return False
 
 
 def _parts(scene: Scene, start: int, end: int, person: bool) -> bool:
@@ -207,26 +222,31 @@ def joined(text: str, spans: Sequence[Span], vocabulary: Vocabulary) -> list[Spa
     list of Span
     """
     found: list[Span] = []
-    dated = False  # whether the last one has a year, however many pieces it is made of
+    dated = False  # whether the last one has a year, where it is made of several pieces
+    reach, of = -_WIDEST_GAP, ""  # where the last one ends, and its category
     for number, span in enumerate(spans):
         until = spans[number + 1].start if number + 1 < len(spans) else len(text)
         start, end = _trimmed(text, span, until, vocabulary)
         if start >= end or not (text[start].isalnum() or any(c.isalnum() for c in text[start:end])):
             continue
-        span = span.moved(start, end)
-        before = found[-1] if found else None
-        own = span.category == "DATE" and YEAR.search(text, span.start, span.end) is not None
-        near = before is not None and span.start - before.end <= _WIDEST_GAP and before.category == span.category
-        if before is not None and near and not (own and dated):
-            gap = _JOINS.get(GROUP[span.category]) or _JOINS.get(span.category)
-            if gap is not None and gap.fullmatch(text, before.end, span.start):
+        span, category = span.moved(start, end), span.category
+        if start - reach <= _WIDEST_GAP and category == of:
+            before = found[-1]
+            own = category == "DATE" and _has_year(text, start, end)
+            dated = dated or (own and _has_year(text, before.start, reach))
+            gap = None if own and dated else _JOINS.get(GROUP[category]) or _JOINS.get(category)
+            if gap is not None and gap.fullmatch(text, reach, start):
                 best = max(before, span, key=score_of)
-                found[-1] = best.moved(before.start, span.end)
-                dated = dated or own
+                found[-1] = best.moved(before.start, end)
+                dated, reach = dated or own, end
                 continue
         found.append(span)
-        dated = own
+        dated, reach, of = False, end, category
     return found
+
+
+def _has_year(text: str, start: int, end: int) -> bool:
+    return YEAR.search(text, start, end) is not None
 
 
 def _ends(text: str, start: int, end: int, vocabulary: Vocabulary) -> bool:

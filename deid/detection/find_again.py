@@ -51,14 +51,9 @@ _MOST_WORDS: Final = 1_000
 _LABELLED: Final = _W["labelled_name"]
 """Certainty from which a name behind a label is looked for everywhere, as the HMS Scrubber does with header fields."""
 _SPELT_OUT: Final = re.compile(r"(?<![\w'\u2019])[^\W\d_]([-. ]{1,2})[^\W\d_](?:\1[^\W\d_]){1,20}\b")
-_SHAPE: Final = bytes(
-    ord(" " if c in "-. " else "a" if c.isalpha() else "0" if c.isalnum() or c == "_" else "!")
-    for c in map(chr, range(128))
-) + bytes(128)
-"""What a character is to `_SPELT_OUT`: between letters, a letter, of a word, none."""
-_BEYOND: Final = re.compile(r"[^\x00-\x7f]")
-_THREE_LETTERS: Final = (b"a a a ", b"a a a!", b"a  a  a ", b"a  a  a!")
-_SPELLING: Final = re.compile(rb"a (?=a a[ !])|a  (?=a  a[ !])")
+_BLANK: Final = ord(" ")
+_HYPHEN: Final = ord("-")
+_STOP: Final = ord(".")
 _NOT_AGAIN: Final = frozenset(("AGE", "DATE", "STATE", "COUNTRY", "ROOM", "PROFESSION", "OTHER"))
 
 
@@ -252,7 +247,9 @@ def _repeated(view: View, taken: bytearray, seeds: Seeds) -> list[tuple[int, _Se
     """
     found: list[tuple[int, _Seed]] = []
     folded, breaks, starts, ends = view.folded, view.breaks, view.starts, view.ends
-    for index, held in enumerate(map(seeds.words.get, folded)):
+    words = seeds.words
+    for index in range(len(folded)):
+        held = words.get(folded[index])
         end = index
         # word by word: seeds that begin alike, as telephones of one town, are thousands
         while held is not None:
@@ -270,11 +267,14 @@ def _sure(spans: Iterable[Span], certain: float, taken: bytearray) -> list[Span]
     A certain one is, and several words behind a label of the header. What the certain ones cover is marked as taken.
     """
     best: dict[tuple[int, int, str], Span] = {}
+    first = last = 0  # what was marked last: most spans have the place of the one before
     for span in spans:
         score, start, end, category = span.score, span.start, span.end, span.category
         if score is not None and score < certain and (score < _LABELLED or not span.source.endswith(HEADER_FIELDS)):
             continue
-        taken[start:end] = b"\1" * (end - start)
+        if start != first or end != last:
+            taken[start:end] = b"\1" * (end - start)
+            first, last = start, end
         if category in _NOT_AGAIN:
             continue
         held = best.setdefault((start, end, category), span)
@@ -378,7 +378,7 @@ def _misspelt(scene: Scene, seeds: Seeds, odd: list[int]) -> Iterator[Span]:
 
 def _spelt_out(scene: Scene, spans: Sequence[Span]) -> Iterator[Span]:
     """Find names that were found and are spelt letter by letter: *that's L-I-N-D-G-R-E-N*."""
-    letters = _spelt(scene.text)
+    letters = _spelt(scene.text, scene.starts, scene.ends)
     if not letters:
         return
     known = {word: span for span in spans if span.category in PEOPLE for word in words_of_name(scene, span)}
@@ -389,23 +389,44 @@ def _spelt_out(scene: Scene, spans: Sequence[Span]) -> Iterator[Span]:
             yield Span(found.start(), found.end(), span.category, source=source, score=_W["several"])
 
 
-def _like(found: re.Match[str]) -> str:
-    """Return what a character beyond ASCII is like: a letter, a digit or a sign."""
-    return "0" if found[0].isdecimal() else "a" if found[0].isalnum() else "!"
+def _spelt(text: str, starts: list[int], ends: list[int]) -> list[re.Match[str]]:
+    """Return where letters stand alone behind each other in a text, with the same between them.
+
+    The second of them is a word of its own, or stands between two hyphens: there are few of these.
+    """
+    last = len(text) - 2
+    for index in range(len(starts)):
+        at = starts[index]
+        apart = ends[index] - at == 1 and 2 <= at < last and _parts(text, at - 1) and _parts(text, at + 1)
+        if apart and (_is_spelt(text, at, 1) or _is_spelt(text, at, 2)):
+            return [*_SPELT_OUT.finditer(text)]
+    at = text.find("-", 1)
+    while 0 < at < last - 1:
+        if ord(text[at + 2]) == _HYPHEN and _is_spelt(text, at + 1, 1):
+            return [*_SPELT_OUT.finditer(text)]
+        at = text.find("-", at + 1)
+    return []
 
 
-def _spelt(text: str) -> list[re.Match[str]]:
-    """Return where letters stand alone behind each other in a text, with the same between them."""
-    plain = text if text.isascii() else _BEYOND.sub(_like, text)
-    shape = plain.encode("ascii").translate(_SHAPE) + b"!"
-    found: list[re.Match[str]] = []
-    if any(letters in shape for letters in _THREE_LETTERS):
-        for place in _SPELLING.finditer(shape):
-            start = place.start()
-            spelt = _SPELT_OUT.match(text, start) if not found or start >= found[-1].end() else None
-            if spelt is not None:
-                found.append(spelt)
-    return found
+def _parts(text: str, at: int) -> bool:
+    """Tell whether a character may part letters."""
+    sign = ord(text[at])
+    return sign in (_BLANK, _HYPHEN, _STOP)
+
+
+def _is_spelt(text: str, at: int, gap: int) -> bool:
+    """Tell whether a letter is the second of three that stand alone, with as many characters between two of them."""
+    first, last = at - gap - 1, at + gap + 1
+    if first < 0 or last >= len(text) or text[first + 1 : at] != text[at + 1 : last]:
+        return False
+    if not all(_is_letter(text[i]) for i in (first, at, last)) or not (_parts(text, at - 1) and _parts(text, at + 1)):
+        return False
+    before, behind = text[first - 1 : first], text[last + 1 : last + 2]
+    return not (before.isalnum() or before in ("_", "'", "\u2019") or behind.isalnum() or behind == "_")
+
+
+def _is_letter(sign: str) -> bool:
+    return sign.isalnum() and not sign.isdecimal()
 
 
 def _sow(scene: Scene, span: Span, words: range, letters: Collection[str] | None, seeds: Seeds | Gathered) -> None:

@@ -76,10 +76,19 @@ _OWN_FORM: Final = {
     "ZIP": re.compile(r"(?<![0-9.,])[0-9]{5}-[0-9]{4}(?![0-9])"),
 }
 """Forms that no row of values has."""
+_FIRST: Final = frozenset("0123456789(+")
+"""Signs that they begin with."""
+_ZERO: Final = ord("0")
+_NINE: Final = ord("9")
+_A: Final = ord("a")
+_Z: Final = ord("z")
+_SMALL: Final = 0x20
+"""What makes a letter small."""
 _STRETCH: Final = re.compile(
     r"([0-9]{1,2}([./])[0-9]{1,2}\2(?:[0-9]{4}|[0-9]{2})) ?[-/\u2013] ?([0-9]{1,2}\2[0-9]{1,2}\2(?:[0-9]{4}|[0-9]{2}))"
 )
 """From a day to another one."""
+_TWO_DAYS: Final = len("1.1.25-3.1.25")
 _PADDED: Final = re.compile(r"(?:[0-3]?[0-9]\.0[1-9]|0[1-9]\.1[0-2])\.[ :,)]")
 """A day of two figures each."""
 _LOOSE_PHONE: Final = re.compile(
@@ -99,6 +108,8 @@ _TO_DAY: Final = re.compile(r"([0-9]{1,2}/[0-9]{1,2}) ?[-\u2013] ?(?:3[01]|[12][
 """Days of one month."""
 _CHAIN: Final = re.compile(r"(?<![0-9])[0-9]{1,4}([-/])[0-9]{1,4}\1[0-9]{1,4}\1[0-9]")
 """More numbers between equal signs than a date has."""
+_CHAINED: Final = len("1-1-1")
+"""Characters of a span that is the beginning of such a chain; two more are looked at."""
 _SOME_DATE: Final = re.compile(r"(?<![0-9])[0-9]{1,2}[/-][0-9]{1,2}(?![0-9])|(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
 _SPACED_DATE: Final = re.compile(
     r"[0-9]{1,2}( | / | - )[0-9]{1,2}\1(?:19|20)[0-9]{2}|(?:19|20)[0-9]{2} [0-9]{1,2} [0-9]{1,2}"
@@ -124,8 +135,6 @@ _HOURS: Final = re.compile(r"(?<![0-9])(?:0[0-9]|1[0-7])[0-5][0-9](?:[ \t]+(?:1[
 _NO_DATE: Final = re.compile(r"(?<![0-9/])[0-9]+(?:\.[0-9]+)?(?![0-9/])")
 _GROUPS: Final = re.compile(r"[0-9]{1,4}([- ])[0-9]{2,4}\1[0-9]{2,4}")
 _CELL: Final = re.compile(r"(?:^|[|/\r\n])[ \t]*$")
-_DECIMAL: Final = re.compile(r"(?<=[0-9])[.]\Z")
-"""Before the decimals of a value."""
 _PAIR: Final = re.compile(r"[0-9]{2,3}/[0-9]{2,3}[ \t]*\($")
 """Before the mean of two pressures."""
 _NUMBERED: Final = re.compile(r"[.)][ ]{1,2}[A-Z][a-z]+[^\n:]{0,20}:")
@@ -170,35 +179,38 @@ class Numbers:
             one, but with a capital, is `OTHER`, with little certainty: it may be anything.
         """
         scene = self.scene
-        whole, start, end = scene.text, span.start, span.end
-        figures = _GROUP.search(whole, start, end)
-        if figures is None and span.category not in _DATES:
+        whole, start, end, category = scene.text, span.start, span.end, span.category
+        figures = _has_figure(whole, start, end)
+        if not figures and category not in _DATES:
             return (span,)
-        kind, test, own = _reading(span.category)
+        reading = _READINGS.get(category) or _reading(category)
+        kind, test, own = reading.kind, reading.test, reading.own
         ruled = span.source.startswith("rule:")
         if kind == "ID" and not ruled:
             span = _behind_label(scene, span)
             start = span.start
-        if test is None or (ruled and (kind == "AGE" or figures is None)):  # rules for ages ask for words of age
+        if test is None or (ruled and (kind == "AGE" or not figures)):  # rules for ages ask for words of age
             return (span,)
         text = whole[start:end]
-        first = None if own is None else own.match(whole, start)
-        if first is not None and first.end() == end and (kind != "DATE" or checks.date(text)):
+        dated = kind == "DATE"
+        first = None if own is None or not figures or whole[start] not in _FIRST else own.match(whole, start)
+        if first is not None and first.end() == end and (not dated or checks.date(text)):
             return (span,)
-        if kind == "DATE" and (days := _two_days(span, whole)):
+        if dated and end - start >= _TWO_DAYS and (days := _two_days(span, whole)):
             return days
         place = start, end
         numbers = self._made[place] if place in self._made else self._made.setdefault(place, _is_numbers(scene, span))
         if numbers is None:
-            if kind != "DATE" or ruled or _LOOSE_DATE.search(text) or not any(map(str.isupper, text)):
+            if not dated or ruled or (figures and _LOOSE_DATE.search(text)) or not any(map(str.isupper, text)):
                 return (span,)
             nothing = len(_PIECE.findall(text)) >= _ROW or _LETTERED.fullmatch(text) is not None
             return () if nothing else (span.named("OTHER").scored(min(_VAGUE, score_of(span))),)
         if not numbers:
             # behind the name of a month stands a day, a year or no date
-            odd = kind == "DATE" and any(len(p) == 4 and not 1800 <= int(p) < 2200 for p in _GROUP.findall(text))
+            odd = figures and dated and any(len(p) == 4 and not 1800 <= int(p) < 2200 for p in _GROUP.findall(text))
             return () if odd and self._standing(place, span)[0] else (span,)
-        text = _BLANKS.sub(" ", text)
+        if "  " in text or "\t" in text or "\u00a0" in text:
+            text = _BLANKS.sub(" ", text)
         level, cue, alone = self._standing(place, span)
         # three groups of a number in blanks are a row too; a value does not begin with 0
         spaced = alone and (level < _MEASURED or text[0] == "0") and _in_groups(scene, kind, text)
@@ -207,7 +219,7 @@ class Numbers:
             return (span,)
         if test(scene, span, text, level):
             # no town, state or country is a number of five digits
-            return (span.named("ZIP") if span.category in _TOWNS and _ZIP.fullmatch(text) else span,)
+            return (span.named("ZIP") if category in _TOWNS and _ZIP.fullmatch(text) else span,)
         if cue != kind and ((cue == "ID" and _GROUPED.match(text)) or (cue == "CONTACT" and _CALLABLE.match(text))):
             return (span.named(_CALLED[cue]),)
         if level == _ALONE and kind != "ID" and _LONG_ID.search(text) and not _in_series(scene, span):
@@ -215,7 +227,7 @@ class Numbers:
         if own is None or (level == _ALONE and cue != kind):
             return ()
         found = (m for m in own.finditer(whole, start, end + 2) if m.end() <= end)
-        return tuple(span.moved(m.start(), m.end()) for m in found if kind != "DATE" or checks.date(m[0]))
+        return tuple(span.moved(m.start(), m.end()) for m in found if not dated or checks.date(m[0]))
 
     def _standing(self, place: tuple[int, int], span: Span) -> tuple[int, str | None, bool]:
         """Tell what `_surroundings` does; several recognizers propose the same place."""
@@ -223,6 +235,24 @@ class Numbers:
         if found is None:
             found = self._stands[place] = _surroundings(self.scene, span)
         return found
+
+
+def _has_figure(text: str, start: int, end: int) -> bool:
+    """Tell whether one of the digits 0 to 9 stands somewhere."""
+    for at in range(start, end):
+        sign = ord(text[at])
+        if _ZERO <= sign <= _NINE:
+            return True
+    return False
+
+
+def _has_letter(text: str, start: int, end: int) -> bool:
+    """Tell whether one of the letters A to Z, of either case, stands somewhere."""
+    for at in range(start, end):
+        sign = ord(text[at]) | _SMALL
+        if _A <= sign <= _Z:
+            return True
+    return False
 
 
 def _two_days(span: Span, text: str) -> tuple[Span, ...]:
@@ -269,7 +299,8 @@ def _is_numbers(scene: Scene, span: Span) -> bool | None:
         start -= 1
     while end < len(text) and not text[end].isspace() and end < span.end + _CHUNK:
         end += 1
-    if _CODE.search(text, start, end) or _POSTCODE.fullmatch(text, span.start, span.end):
+    coded = _has_letter(text, start, end) and _has_figure(text, start, end)
+    if coded and (_CODE.search(text, start, end) or _POSTCODE.fullmatch(text, span.start, span.end)):
         return False
     starts, kinds, folded, classes = scene.starts, scene.kinds, scene.folded, scene.classes
     units, measures = scene.words["unit"], scene.words["measure"]
@@ -303,18 +334,23 @@ def _surroundings(scene: Scene, span: Span) -> tuple[int, str | None, bool]:
         if span.start < end:
             first, last = min(first, begin), max(last, end)
             count += len(_PIECE.findall(run[0]))
+        if end >= span.end:
+            break
     row = _ROWED if count >= _ROW else _ALONE
     # what stands farther away than its own groups do is another number
     gap = max(map(len, _BLANKS.findall(text, first, last)), default=1)
-    whole = not (_beside(head[::-1], gap) or _beside(text[span.end : high], gap))
+    before, behind = head.rstrip(" \t"), text[span.end : high].lstrip(" \t")
+    least = max(2, gap)
+    whole = not (before[-1:].isdecimal() and len(head) - len(before) <= least)
+    whole = whole and not (behind[:1].isdecimal() and high - span.end - len(behind) <= least)
     units, measures, links = (scene.words[name] for name in ("unit", "measure", "value_link"))
     labels = _labels(scene.vocabulary)
-    behind = scene.at(last)
-    if behind < len(starts) and starts[behind] < min(high, last + max(3, gap + 1)) and folded[behind] in units:
+    unit = scene.at(last)
+    if unit < len(starts) and starts[unit] < min(high, last + max(3, gap + 1)) and folded[unit] in units:
         return _MEASURED, None, whole
-    before = scene.at(first)
+    number = scene.at(first)
     direct = first == span.start  # a label belongs to the number behind it
-    for index in range(before - 1, max(-1, before - 1 - _LONGEST_WALK), -1):
+    for index in range(number - 1, max(-1, number - 1 - _LONGEST_WALK), -1):
         if starts[index] < low:
             break
         word, kind = folded[index], kinds[index]
@@ -332,12 +368,6 @@ def _surroundings(scene: Scene, span: Span) -> tuple[int, str | None, bool]:
         elif word in (".", ";") and index and kinds[index - 1] != NUMBER and len(folded[index - 1]) > _SHORT:
             break
     return row, None, whole
-
-
-def _beside(text: str, gap: int) -> bool:
-    """Tell whether a text begins with a digit, behind no more blanks than a gap has."""
-    rest = text.lstrip(" \t")
-    return rest[:1].isdecimal() and len(text) - len(rest) <= max(2, gap)
 
 
 @functools.lru_cache(maxsize=8)
@@ -362,15 +392,19 @@ def _phone(scene: Scene, span: Span, text: str, level: int) -> bool:
 
 
 def _date(scene: Scene, span: Span, text: str, level: int) -> bool:
-    if _CHAIN.search(scene.text, span.start, span.end + 2) or _DECIMAL.search(
-        scene.text, max(0, span.start - 2), span.start
-    ):
+    whole, start = scene.text, span.start
+    if start > 1 and whole[start - 1] == "." and _has_figure(whole, start - 2, start - 1):
+        return False  # the decimals of a value
+    if span.end - start >= _CHAINED and _CHAIN.search(whole, start, span.end + 2):
         return False
-    if level >= _CLINICAL and "-" in text and scene.says(scene.at(span.start) - 1, "measure"):
+    if level >= _CLINICAL and "-" in text and scene.says(scene.at(start) - 1, "measure"):
         return False  # "CPAP 5-15"
-    days, ordinal = _TO_DAY.fullmatch(text), scene.vocabulary.expressions["ordinal_day"]
-    if level < _CLINICAL and ((days and checks.month_day(days[1])) or (level == _ALONE and ordinal.fullmatch(text))):
-        return True
+    if level < _CLINICAL:
+        days = _TO_DAY.fullmatch(text) if "/" in text else None
+        if days and checks.month_day(days[1]):
+            return True
+        if level == _ALONE and scene.vocabulary.expressions["ordinal_day"].fullmatch(text):
+            return True
     pieces = _DATED.findall(text)
     forms = [_LOOSE_DATE.fullmatch(p) is not None and _possible(p) for p in pieces]
     if level == _ROWED:
@@ -475,14 +509,28 @@ def _behind_label(scene: Scene, span: Span) -> Span:
     return span.moved(scene.starts[number], span.end) if led else span
 
 
-@functools.lru_cache(maxsize=_REMEMBERED)
-def _reading(label: str) -> tuple[str, Callable[[Scene, Span, str, int], bool] | None, re.Pattern[str] | None]:
-    """Return the group of a label, what tells whether numbers can be one, and the form that no row of values has.
+class _Reading:
+    """What is asked of the numbers of a label: its group, what tells whether they can be one, what no row has.
 
     What a label of the user's own asks of numbers is not known.
     """
-    category = CANONICAL[label]
-    kind = GROUP[category]
-    if find_label(label) is None:
-        return kind, None, None
-    return kind, _READERS.get(category) or _READERS.get(kind), _OWN_FORM.get(_FORM.get(category, kind))
+
+    def __init__(self, label: str) -> None:
+        category = CANONICAL[label]
+        self.kind: str = GROUP[category]
+        self.test: Callable[[Scene, Span, str, int], bool] | None = None
+        self.own: re.Pattern[str] | None = None
+        if find_label(label) is not None:
+            self.test = _READERS.get(category) or _READERS.get(self.kind)
+            self.own = _OWN_FORM.get(_FORM.get(category, self.kind))
+
+
+_READINGS: Final[dict[str, _Reading]] = {}
+
+
+def _reading(label: str) -> _Reading:
+    """Return what is asked of the numbers of a label, and remember it."""
+    if len(_READINGS) >= _REMEMBERED:
+        _READINGS.clear()
+    reading = _READINGS[label] = _Reading(label)
+    return reading

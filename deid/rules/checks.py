@@ -12,6 +12,7 @@ import calendar
 import functools
 import importlib
 import ipaddress
+import re
 from collections.abc import Callable
 from types import MappingProxyType
 
@@ -21,7 +22,7 @@ from deid.base.luhn import luhn_digit
 
 _VIN_VALUES = dict(zip("ABCDEFGHJKLMNPRSTUVWXYZ", [*range(1, 9), *range(1, 6), 7, 9, *range(2, 10)], strict=True))
 _VIN_WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
-_NUMBER = regex.compile(r"\d+")
+_NUMBER = re.compile(r"\d+")
 _PLAIN_PHONE = regex.compile(r"(?:\([2-9][0-9]{2}\) ?|[2-9][0-9]{2}[-. ])[0-9]{3}[-. ][0-9]{4}|0?[1-9](?: ?[0-9]){8,9}")
 _EXTENSION = regex.compile(r"(?i)\s*(?:,|;)?\s*(?:ext|x|#)")
 _DAYS = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)

@@ -142,4 +142,5 @@ def test_a_number_of_four_digits_is_found_again_without_its_label(number: str, t
 @example("L. I. N\u00a0")
 def test_what_is_spelt_letter_by_letter_is_never_passed_over(text: str) -> None:
     spelt = [found.span() for found in find_again._SPELT_OUT.finditer(text)]
-    assert [found.span() for found in find_again._spelt(text)] == spelt
+    view = view_of(text)
+    assert [found.span() for found in find_again._spelt(text, view.starts.tolist(), view.ends.tolist())] == spelt
