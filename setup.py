@@ -17,7 +17,7 @@ GRAMMAR = (
     *("deid.rules.word_classes", "deid.rules.scene", "deid.rules.person_words", "deid.rules.evidence"),
     *("deid.rules.names", "deid.rules.places", "deid.rules.institutions", "deid.rules.professions"),
     *("deid.rules.layouts", "deid.rules.rules"),
-    *("deid.detection.numbers", "deid.detection.alone", "deid.detection.find_again", "deid.detection.overlaps"),
+    *("deid.detection.kinds", "deid.detection.numbers", "deid.detection.alone", "deid.detection.find_again", "deid.detection.overlaps"),
     *("deid.detection.edges", "deid.detection.whose", "deid.detection.joining", "deid.detection.columns"),
     *("deid.detection.legends", "deid.detection.ensemble", "deid.detection.things"),
     *("deid.replacement.permutation", "deid.replacement.names"),

@@ -8,13 +8,12 @@ clinical language is no name.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
-import regex
-
+from deid.detection.kinds import kind_of, origin_of
 from deid.detection.things import behind_grade, is_nobodys
 from deid.document import Span
-from deid.phi import CANONICAL, GROUP
 from deid.reading.lexicon import classes_of
 from deid.reading.view import LOWER, NUMBER, TITLE, UPPER
 from deid.rules.institutions import is_general
@@ -24,8 +23,6 @@ from deid.rules.word_classes import CREDENTIAL, EPONYM_HEAD, ORDINARY, PARTICLE,
 
 ALONE: Final = 0.95
 """Probability from which a model needs nobody else."""
-GRAMMATICAL: Final = frozenset(("NAME", "LOCATION", "PROFESSION"))
-"""Groups of PHI that are words."""
 _CLINICAL: Final = classes_of("clinical", "section", "eponym", "device", "function")
 _CALENDAR: Final = classes_of("month", "weekday", "season", "holiday")
 _TERM: Final = classes_of("clinical")
@@ -40,7 +37,6 @@ _LEADS: Final = classes_of("role", "title", "title_doctor", "relation")
 _UNDATED: Final = classes_of("institution", "eponym", "clinical")
 """Words that a date may have taken along: *NCCN 2024*, *2016 IDSA*."""
 _GIVEN: Final = classes_of("given")
-_TOWNS: Final = frozenset(("CITY", "STATE", "COUNTRY"))
 _SOMEWHERE: Final = classes_of("city", "city_ambig", "city_big", "state", "state_code", "country")
 _ORDINARY: Final = classes_of("word", "function", "clinical", "role", "relation", "person_verb")
 _LABELLING: Final = _ORDINARY | classes_of("section", "patient_word")
@@ -54,17 +50,19 @@ _BEHIND: Final = classes_of("credential", "function")
 """Words that stand beside names."""
 _INITIALS: Final = 4
 """Characters from which a name is more than initials."""
-_SEPARATED: Final = regex.compile(r"[0-9][/-]")
-_MEASURED: Final = regex.compile(r"(?:[ \t]+[a-z]+)?(?:[ \t]+[0-9][0-9.:]*,?(?![0-9/-])){2}")
+_SEPARATED: Final = re.compile(r"[0-9][/-]")
+_MEASURED: Final = re.compile(r"(?:[ \t]+[a-z]+)?(?:[ \t]+[0-9][0-9.:]*,?(?![0-9/-])){2}")
 """Values behind the name of a measure: *Fundal height 28 30*, *O2 sat 88 90*."""
 _SEXES: Final = frozenset("FMfm")
-_CELL_BEFORE: Final = regex.compile(r"(?:\n|\t|\||[ ]{2})[ ]*\Z")
-_CELL_BEHIND: Final = regex.compile(r"[ ]*(?:\Z|\n|\t|\||:)|[ ]{2}")
-_PART: Final = regex.compile(r"[0-9][.,]\Z|[$\u00a3\u20ac][ ]?\Z")
+_CELL_BEFORE: Final = re.compile(r"(?:\n|\t|\||[ ]{2})[ ]*\Z")
+_CELL_BEHIND: Final = re.compile(r"[ ]*(?:\Z|\n|\t|\||:)|[ ]{2}")
+_PART: Final = re.compile(r"[0-9][.,]\Z|[$\u00a3\u20ac][ ]?\Z")
 """Before the digits behind a decimal point, or an amount."""
+_PARTS: Final = ".,$\u00a3\u20ac "
+"""Signs that it ends in."""
 _STAFF: Final = CREDENTIAL | ROLE | TITLES
-_FULL_DATE: Final = regex.compile(r"[0-9]{1,4}[/.-][0-9]{1,2}[/.-][0-9]{2,4}")
-_FRACTION: Final = regex.compile(r"[0-9]{1,2}/(?:5|6|7|8|10|12|52)")
+_FULL_DATE: Final = re.compile(r"[0-9]{1,4}[/.-][0-9]{1,2}[/.-][0-9]{2,4}")
+_FRACTION: Final = re.compile(r"[0-9]{1,2}/(?:5|6|7|8|10|12|52)")
 """A part of a scale, or of a week, a year: *7/10*, *5/5*, *3/52*."""
 
 
@@ -77,34 +75,34 @@ def stands_alone(scene: Scene, span: Span) -> bool:
     span : Span
         What a model found, and no other recognizer.
     """
-    category = CANONICAL[span.category]
-    words = _words(scene, span)
-    if _PART.search(scene.text, max(0, span.start - 3), span.start) and scene.text[span.start : span.end].isdecimal():
+    kind, start, end, text = kind_of(span.category), span.start, span.end, scene.text
+    words = scene.inside(start, end)
+    behind = start > 0 and text[start - 1] in _PARTS
+    if behind and _PART.search(text, max(0, start - 3), start) and text[start:end].isdecimal():
         return False
-    if category == "STREET" and all(_is_common(scene, i) for i in words):
+    if kind.category == "STREET" and all(_is_common(scene, i) for i in words):
         return False
-    if category in _TOWNS and len(words) == 1 and not scene.lowercase_text and _small(scene, words[0]):
+    if kind.town and len(words) == 1 and not scene.lowercase_text and _small(scene, words[0]):
         return False
-    if GROUP[category] == "NAME" and words and (_is_flag(scene, span, words) or _is_plain_head(scene, words)):
+    if kind.named and words and (_is_flag(scene, span, words) or _is_plain_head(scene, words)):
         return False
-    if len(span) == 1 and (GROUP[category] != "NAME" or scene.text[span.start] in _SEXES):
-        return category == "AGE" or not words
-    if words and GROUP[category] in GRAMMATICAL and _is_form_label(scene, span, words):
+    if end - start == 1 and (not kind.named or text[start] in _SEXES):
+        return kind.category == "AGE" or not words
+    if words and kind.worded and _is_form_label(scene, words):
         return False
-    if category in ("HOSPITAL", "ORGANIZATION"):
+    if kind.institution:
         return any(_could_name(scene, i) for i in words)
-    if category == "PROFESSION":
+    if kind.category == "PROFESSION":
         return any(not scene.classes[i] or _occupies(scene, i) for i in words)
-    if category == "DATE":
-        return _FRACTION.fullmatch(scene.view.text, span.start, span.end) is None
-    if GROUP[category] == "NAME" and words and not scene.lowercase_text and all(_plain(scene, i) for i in words):
+    if kind.date:
+        return _FRACTION.fullmatch(text, start, end) is None
+    if kind.named and words and not scene.lowercase_text and all(_plain(scene, i) for i in words):
         return False
-    if GROUP[category] == "NAME" and words and scene.word(words[-1] + 1) == ":" and _labels_value(scene, words):
+    if kind.named and words and scene.word(words[-1] + 1) == ":" and _labels_value(scene, words):
         return False
-    named = GROUP[category] == "NAME" or (GROUP[category] == "LOCATION" and category != "STREET")
-    if not named or not is_clinical(scene, span):
+    if not (kind.named or (kind.group == "LOCATION" and kind.category != "STREET")) or not is_clinical(scene, span):
         return True
-    return len(span) < _INITIALS and not _in_clinical_row(scene, words)
+    return end - start < _INITIALS and not _in_clinical_row(scene, words)
 
 
 def _in_clinical_row(scene: Scene, words: list[int]) -> bool:
@@ -119,7 +117,7 @@ def _in_clinical_row(scene: Scene, words: list[int]) -> bool:
     return False
 
 
-def _is_form_label(scene: Scene, span: Span, words: list[int]) -> bool:
+def _is_form_label(scene: Scene, words: list[int]) -> bool:
     """Tell whether words fill a cell of a form or a head of a column, and are those of labels: *State  Zip*."""
     if not all(scene.says(i, "form_label") for i in words):
         return False
@@ -203,7 +201,7 @@ def _measures(scene: Scene, words: list[int]) -> bool:
     return any(scene.folded[i] in measures for i in words)
 
 
-def within(scene: Scene, span: Span) -> Span:
+def within(scene: Scene, span: Span, held: list[int] | None = None) -> Span:
     """Return a name that a model found without the titles, roles and clinical words at its edges.
 
     Parameters
@@ -211,32 +209,29 @@ def within(scene: Scene, span: Span) -> Span:
     scene : Scene
     span : Span
         Of any category; names and occupations lose words where another word is left, dates one before their number.
+    held : list of int, optional
+        Its words that are made of letters, where they are known.
 
     Returns
     -------
     Span
         A clinical word with a capital stays: it may be the surname.
     """
-    category = CANONICAL[span.category]
-    if category not in ("PATIENT", "DOCTOR", "PROFESSION", "DATE", "HOSPITAL", "ORGANIZATION"):
+    kind = kind_of(span.category)
+    if not (kind.person or kind.date or kind.institution or kind.category == "PROFESSION"):
         return span
-    words = _words(scene, span)
-    if category in ("HOSPITAL", "ORGANIZATION"):
+    words = scene.inside(span.start, span.end) if held is None else held
+    if kind.institution:
         first = _on_the_last_line(scene, words)
         while first < len(words) - 1 and scene.says(words[first], "place_label"):
             first += 1
         return span.moved(scene.starts[words[first]], span.end) if first else span
-    if category == "DATE":
-        index = scene.at(span.start)
-        behind = scene.starts[index + 1] if index + 1 < len(scene) else span.end
-        odd = scene.kinds[index] == TITLE and scene.kinds[index + 1 : index + 2] == bytes((NUMBER,))
-        odd = odd and _SEPARATED.search(scene.text, behind, span.end) is not None and not scene.has(index, _CALENDAR)
-        odd = odd or (scene.has(index, _CALENDAR) and _FULL_DATE.fullmatch(scene.text, behind, span.end) is not None)
-        return span.moved(behind, span.end) if odd else _dated(scene, span, words)
+    if kind.date:
+        return _date_within(scene, span, words) if words else span
     first, last = 0, len(words) - 1
     if last > 0 and scene.vocabulary.expressions["registry"].match(scene.text, span.end):
         last -= 1
-    if category == "PROFESSION":
+    if not kind.person:
         while first < last and (scene.has(words[first], _FUNCTION) or _is_told_apart(scene, words[first])):
             first += 1
     else:
@@ -247,13 +242,27 @@ def within(scene: Scene, span: Span) -> Span:
             first += 1
         while first < last and _beside(scene, words[last], _BEHIND):
             last -= 1
-    view = scene.view
-    start = view.starts[words[first]] if first else span.start
-    end = view.ends[words[last]] if last < len(words) - 1 else span.end
+    start = scene.starts[words[first]] if first else span.start
+    end = scene.ends[words[last]] if last < len(words) - 1 else span.end
     return span.moved(start, end)
 
 
-def in_capitals(scene: Scene, span: Span) -> list[Span]:
+def _date_within(scene: Scene, span: Span, words: list[int]) -> Span:
+    """Return a date without a word before its number that is none of the calendar, or is too much."""
+    index = scene.at(span.start)
+    if index + 1 < scene.count and scene.kinds[index] > NUMBER:
+        behind = scene.starts[index + 1]
+        if scene.has(index, _CALENDAR):
+            odd = _FULL_DATE.fullmatch(scene.text, behind, span.end) is not None
+        else:
+            odd = scene.kinds[index] == TITLE and scene.kinds[index + 1] == NUMBER
+            odd = odd and _SEPARATED.search(scene.text, behind, span.end) is not None
+        if odd:
+            return span.moved(behind, span.end)
+    return _dated(scene, span, words)
+
+
+def in_capitals(scene: Scene, span: Span, held: list[int] | None = None) -> list[Span]:
     """Return what of a name that a model found is no ordinary word in small letters: *Gerrit* of *Gerrit haalt de bus*.
 
     Parameters
@@ -261,20 +270,26 @@ def in_capitals(scene: Scene, span: Span) -> list[Span]:
     scene : Scene
     span : Span
         A name of a person or of an institution; of the latter only small words before its first capital are cut.
+    held : list of int, optional
+        Its words that are made of letters, where they are known.
 
     Returns
     -------
     list of Span
         The span itself where nothing is cut, or where nothing would be left.
     """
-    words = _words(scene, span)
-    if scene.lowercase_text or not any(scene.capital(i) for i in words) or all(scene.capital(i) for i in words):
+    kind = kind_of(span.category)
+    if scene.lowercase_text or not (kind.person or kind.institution):
         return [span]
-    if CANONICAL[span.category] in ("HOSPITAL", "ORGANIZATION"):
+    words = scene.inside(span.start, span.end) if held is None else held
+    capitals = 0
+    for i in words:
+        capitals += scene.kinds[i] > LOWER
+    if not 0 < capitals < len(words):
+        return [span]
+    if kind.institution:
         first = next(number for number, i in enumerate(words) if scene.capital(i) or not scene.has(i, _FUNCTION))
         return [span.moved(scene.starts[words[first]], span.end)] if first else [span]
-    if CANONICAL[span.category] not in ("PATIENT", "DOCTOR"):
-        return [span]
     found: list[Span] = []
     start, capital, last = -1, False, span.start
     for number, i in enumerate(words):
@@ -335,10 +350,7 @@ def _figures(scene: Scene, start: int, end: int) -> bool:
     return any(map(str.isdigit, scene.text[start:end]))
 
 
-_PLACED: Final = frozenset(("CITY", "STATE", "COUNTRY", "LOCATION-OTHER", "HOSPITAL", "ORGANIZATION"))
-_MODEL: Final = "model:"
-_UNTITLED: Final = ("rule:name.full", "rule:name.word", _MODEL)
-_DECIMAL: Final = regex.compile(r"[ \t]+[0-9]+[.,][0-9]")
+_DECIMAL: Final = re.compile(r"[ \t]+[0-9]+[.,][0-9]")
 _ABBREVIATED: Final = 6
 """Letters of a label in capitals that heads a cell of a line of labels."""
 _NEAR: Final = 12
@@ -347,7 +359,7 @@ _BETWEEN: Final = 4
 """Words from a place to the head of the name of a scale: *Edmonton symptom assessment scale*."""
 
 
-def names_nobody(scene: Scene, span: Span) -> bool:
+def names_nobody(scene: Scene, span: Span, held: list[int] | None = None) -> bool:
     """Tell whether a place names a scale, or a name a disease, a thing, a measure or, without case, clinical words.
 
     Parameters
@@ -355,54 +367,73 @@ def names_nobody(scene: Scene, span: Span) -> bool:
     scene : Scene
     span : Span
         Without a label.
+    held : list of int, optional
+        Its words that are made of letters, where they are known.
     """
-    if is_nobodys(scene, span):
+    words = scene.inside(span.start, span.end) if held is None else held
+    if is_nobodys(scene, span, words):
         return True
-    category = CANONICAL[span.category]
-    if category in ("PATIENT", "DOCTOR", "DATE", "DEPARTMENT"):
-        words = _words(scene, span)
-        if words and _measures(scene, words) and _MEASURED.match(scene.text, scene.ends[words[-1]]):
-            return True
-        if words and all(scene.says(i, "filler") for i in words) and scene.kinds[words[0]] != UPPER:
-            return True
-        named = span.source.startswith(("rule:name.title", "consistency:"))
-        if len(words) == 1 and not named and (scene.says(words[0], "answer") or _names_a_field(scene, words[0])):
-            return True
-        if len(words) == 1 and not named and scene.kinds[words[0]] == LOWER and scene.says(words[0], "age_label"):
-            return True  # "in 65 year olds"
-        titled = category in ("DATE", "DEPARTMENT") or not span.source.startswith(_UNTITLED)
-        if (
-            words
-            and not titled
-            and (_valued(scene, words) or _names_a_thing(scene, words) or _is_measure(scene, words))
-        ):
-            return True
-        if titled:
-            return False
-        if words and _is_spoken(scene, words[0]):
-            return True
-        if words and (_is_thing(scene, span, words) or _labels(scene, words)):
-            return True
-        return len(words) > 1 and all(scene.case_uninformative(i) and scene.has(i, _TERM) for i in words)
-    if category not in _PLACED:
+    kind = kind_of(span.category)
+    if kind.place:
+        return _is_no_place(scene, words, span)
+    if not words:
         return False
-    words = _words(scene, span)
-    if len(words) == 1 and scene.says(words[0], "answer"):
+    if kind.person:
+        return _is_no_person(scene, words, span.source)
+    return (kind.date or kind.category == "DEPARTMENT") and _is_no_name(scene, words, span.source)
+
+
+def _is_no_name(scene: Scene, words: list[int], source: str) -> bool:
+    """Tell whether words of a name, a date, a department are a measure before its values, a filler, a label."""
+    if _measures(scene, words) and _MEASURED.match(scene.text, scene.ends[words[-1]]):
         return True
-    if words and is_general(scene, words):
+    first = words[0]
+    if scene.kinds[first] != UPPER and all(scene.says(i, "filler") for i in words):
         return True
-    if category not in ("HOSPITAL", "ORGANIZATION") and follows_eponym_cue(scene, words):
+    if len(words) > 1:
+        return False
+    told = scene.says(first, "answer") or _names_a_field(scene, first)
+    told = told or (scene.kinds[first] == LOWER and scene.says(first, "age_label"))  # "in 65 year olds"
+    if not told:
+        return False
+    origin = origin_of(source)
+    return not (origin.by_title or origin.repeats)
+
+
+def _is_no_person(scene: Scene, words: list[int], source: str) -> bool:
+    """Tell whether the name of a person is none."""
+    if _is_no_name(scene, words, source):
         return True
-    if words and span.source.startswith(_MODEL) and _compound(scene, words, EPONYM_HEAD):
+    origin = origin_of(source)
+    if not origin.untitled:
+        return False
+    if _valued(scene, words) or _names_a_thing(scene, words) or _is_measure(scene, words):
         return True
-    if span.source.startswith(_UNTITLED) and _names_a_thing(scene, words):
+    if _is_spoken(scene, words[0]) or _is_thing(scene, words, origin.model) or _labels(scene, words):
         return True
-    if any(scene.says(i, "versus") for i in words[1:-1]) and scene.has(words[0], _NAMESAKE):
-        return True
+    return len(words) > 1 and all(scene.case_uninformative(i) and scene.has(i, _TERM) for i in words)
+
+
+def _is_no_place(scene: Scene, words: list[int], span: Span) -> bool:
+    """Tell whether a place or an institution is none."""
+    if words:
+        first, origin = words[0], origin_of(span.source)
+        if (len(words) == 1 and scene.says(first, "answer")) or is_general(scene, words):
+            return True
+        if not kind_of(span.category).institution and follows_eponym_cue(scene, words):
+            return True
+        if origin.model and _compound(scene, words, EPONYM_HEAD):
+            return True
+        if origin.untitled and _names_a_thing(scene, words):
+            return True
+        if len(words) > 2 and scene.has(first, _NAMESAKE) and any(scene.says(i, "versus") for i in words[1:-1]):
+            return True
+        if origin.model and len(words) > 1 and scene.has(first, _GIVEN):
+            return False  # "Wendell Pruitt III"
+        if scene.says(first - 1, "versus"):
+            return True
     index = scene.at(span.end - 1) + 1
-    if span.source.startswith(_MODEL) and len(words) > 1 and scene.has(words[0], _GIVEN):
-        return False  # "Wendell Pruitt III"
-    if scene.says(index, "graded") or (words and scene.says(words[0] - 1, "versus")):
+    if scene.says(index, "graded"):
         return True
     for at in range(index, index + _BETWEEN):
         if scene.says(at, "scale"):
@@ -451,11 +482,11 @@ def _compound(scene: Scene, words: list[int], classes: int) -> int:
     return last if joined and len(scene.strings[last]) >= _INITIALS and scene.has(last, classes) else 0
 
 
-def _is_thing(scene: Scene, span: Span, words: list[int]) -> bool:
+def _is_thing(scene: Scene, words: list[int], modelled: bool) -> bool:
     """Tell whether the name of a person is that of a disease, a sign, a thing: *Morbus Crohn*, *Hüft-TEP*."""
     if follows_eponym_cue(scene, words) or _compound(scene, words, EPONYM_HEAD):
         return True
-    last = _compound(scene, words, ORDINARY) if span.source.startswith(_MODEL) else 0
+    last = _compound(scene, words, ORDINARY) if modelled else 0
     return last > 0 and not scene.has(last, PERSON)
 
 
@@ -552,15 +583,10 @@ def _could_name(scene: Scene, index: int) -> bool:
 
 def is_clinical(scene: Scene, span: Span) -> bool:
     """Tell whether all words of a name, place or occupation are clinical language."""
-    if GROUP[span.category] not in GRAMMATICAL or span.category in ("USERNAME", "ROOM"):
+    if not kind_of(span.category).worded or span.category in ("USERNAME", "ROOM"):
         return False
-    words = _words(scene, span)
+    words = scene.inside(span.start, span.end)
     return bool(words) and all(_clinical(scene, i) for i in words)
-
-
-def _words(scene: Scene, span: Span) -> list[int]:
-    """Return the words of a span that are made of letters."""
-    return scene.inside(span.start, span.end)
 
 
 def _clinical(scene: Scene, index: int) -> bool:

@@ -44,7 +44,6 @@ from typing import Final
 from deid.base.compiled import quick
 from deid.detection.alone import (
     ALONE,
-    GRAMMATICAL,
     in_capitals,
     is_clinical,
     names_nobody,
@@ -55,6 +54,7 @@ from deid.detection.columns import columns
 from deid.detection.edges import YEAR, behind_title, called_apart, in_one_row, joined, pieces
 from deid.detection.find_again import Gathered, find_again, gather
 from deid.detection.joining import MODEL, POSSIBLE, RULE, Joining, Surroundings, Weighed
+from deid.detection.kinds import kind_of, origin_of
 from deid.detection.legends import explained
 from deid.detection.nouns import is_noun
 from deid.detection.numbers import Numbers, plain_scene
@@ -95,12 +95,6 @@ from deid.rules.scene import Scene
 from deid.rules.word_classes import CALENDAR
 
 _MODELS: Final = "model:"
-_KNOWN: Final = ("known:", "consistency:known:")
-_NAMED: Final = (
-    _MODELS,
-    *(f"rule:name.{name}" for name in ("full", "greeting", "contact", "verb", "relation", "credential")),
-)
-"""Sources of names that may have taken a title along."""
 _EVIDENCE: Final = 0.2
 """Least certainty of a rule's candidate that may be raised by another recognizer."""
 _POSSIBLE: Final = 0.3
@@ -112,8 +106,8 @@ _DECIDES: Final = 0.85
 _DOUBTS: Final = 0.4
 """From which certainty on a name that does not count makes a place doubtful that stands there."""
 _LONGEST_WORD: Final = 64
-_TWO_DATES: Final = 9
-"""Characters of two years with something between them."""
+_TWO_DATES: Final = 8
+"""Figures of two years, the least that two dates have."""
 _PEOPLE: Final = frozenset(("PATIENT", "DOCTOR"))
 _DEPARTMENT: Final = "consistency:rule:department.field"
 
@@ -253,7 +247,7 @@ class Ensemble:
         again, named = self._again(scene, accepted, None, candidates), functools.partial(words_of_name, scene)
         passed, sure = self._passed(again)
         spans = self._settle(document.text, [*accepted, *passed], [*labelled, *sure], named)
-        if document.record is None and not any(s.source in self._trusted or s.source.startswith(_KNOWN) for s in spans):
+        if document.record is None and not any(s.source in self._trusted or origin_of(s.source).known for s in spans):
             # a record is somebody's, whatever one of its fields asks
             general = nobodys(scene, spans)
             self._told(spans, candidates)
@@ -480,7 +474,7 @@ class Ensemble:
         numbers = Numbers(scene)
         for candidate in candidates:
             rank, span = candidate
-            headed = bool(heads) and not span.source.startswith(_KNOWN) and _within(heads, span)
+            headed = bool(heads) and _within(heads, span) and not origin_of(span.source).known
             parts = () if headed else self._parts(numbers, span)
             if parts and parts[0] is span:
                 found.append(candidate)
@@ -492,37 +486,41 @@ class Ensemble:
 
     def _parts(self, numbers: Numbers, span: Span) -> tuple[Span, ...]:
         """Return what of a span has a reading of its category; its label, or what is known, is one."""
-        scene = numbers.scene
-        known, ruled, named, proposed = _told_by(span.source)
-        trusted = known or span.source in self._trusted
-        if ruled and (cell := in_one_row(scene, span)) is not span:
+        scene, origin = numbers.scene, origin_of(span.source)
+        if origin.names and (cell := in_one_row(scene, span)) is not span:
             span = cell
-        if trusted:
+        if origin.known or span.source in self._trusted:
             return (span,)
-        if names_nobody(scene, span):
+        words = scene.inside(span.start, span.end)
+        if names_nobody(scene, span, words):
             return ()
-        span = behind_title(scene, span)
-        if proposed and span.category == "DATE" and span.end - span.start >= _TWO_DATES:
+        kind = kind_of(span.category)
+        if kind.person and (name := behind_title(scene, span)) is not span:
+            span, words = name, scene.inside(name.start, name.end)
+        if origin.model and span.category == "DATE" and _may_be_several(scene.text, span.start, span.end):
             dates = list(_dates(scene, span))
-            parts = [numbers.read(within(scene, date)) for date in dates]
-            if len(dates) > 1 and any(parts):
+            parts = [numbers.read(within(scene, date)) for date in dates] if len(dates) > 1 else []
+            if any(parts):
                 return tuple(chain.from_iterable(part or (date,) for part, date in zip(parts, dates, strict=True)))
-        if proposed and span.category in ("PHONE", "FAX"):
+        if origin.model and span.category in ("PHONE", "FAX"):
             return tuple(chain.from_iterable(map(numbers.read, called_apart(scene.text, span))))
-        if not named or GROUP[span.category] not in GRAMMATICAL:
+        if not origin.titled or not kind.worded:
             # digits with wide gaps are one number
-            return numbers.read(within(scene, span) if proposed else span)
+            return numbers.read(within(scene, span, words) if origin.model else span)
         cells = pieces(scene, span)
-        if proposed:
+        if len(cells) == 1 and cells[0] is span:
+            if origin.model:
+                cells = in_capitals(scene, span, words)
+        elif origin.model:
             cells = [part for cell in cells for part in in_capitals(scene, cell)]
         if len(cells) > 1:
             cells = [cell for cell in cells if not names_nobody(scene, cell)]
         if not cells:
             return ()
         if len(cells) == 1:
-            return numbers.read(within(scene, cells[0]))
+            return numbers.read(within(scene, cells[0], words if cells[0] is span else None))
         parts = [numbers.read(within(scene, cell)) for cell in cells]
-        return tuple(chain.from_iterable(parts)) if all(parts) else numbers.read(within(scene, span))
+        return tuple(chain.from_iterable(parts)) if all(parts) else numbers.read(within(scene, span, words))
 
     def _post(
         self, document: Document, left_out: list[tuple[int, Span, str]] | None
@@ -537,21 +535,22 @@ class Ensemble:
         return candidates, scene
 
 
-@functools.lru_cache(maxsize=1024)
-def _told_by(source: str) -> tuple[bool, bool, bool, bool]:
-    """Tell of a source whether it knows beforehand, is a rule for names, may take titles along, is a model."""
-    return (
-        source.startswith(_KNOWN),
-        source.startswith("rule:name."),
-        source.startswith(_NAMED),
-        source.startswith(_MODELS),
-    )
-
-
 def _within(lines: Sequence[tuple[int, int]], span: Span) -> bool:
     """Tell whether a span lies in one of some stretches, given in order."""
     at = bisect_right(lines, (span.start, len(lines) and lines[-1][1]))
     return at > 0 and span.end <= lines[at - 1][1]
+
+
+def _may_be_several(text: str, start: int, end: int) -> bool:
+    """Tell whether what a model took for a date may be several: there are figures for two, and something between."""
+    figures, apart = 0, False
+    for at in range(start, end):
+        sign = text[at]
+        if sign.isdigit():
+            figures += 1
+        else:
+            apart = apart or sign in ",;" or sign.isspace()
+    return apart and figures >= _TWO_DATES
 
 
 def _dates(scene: Scene, span: Span) -> Iterator[Span]:

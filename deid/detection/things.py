@@ -6,12 +6,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import regex
 
+from deid.detection.kinds import kind_of, origin_of
 from deid.document import Span
-from deid.phi import CANONICAL
 from deid.reading.lexicon import classes_of
 from deid.reading.view import LOWER, NUMBER, UPPER
 from deid.rules.person_words import PERSON
@@ -20,30 +21,27 @@ from deid.rules.scene import Scene
 LEADERS: Final = regex.compile(r"[ \t]{0,2}(?:[._\u00b7\u2026][ ]?){3,}")
 """Signs that lead from a label to its value."""
 _BLANKS: Final = " \t"
-_LEADS: Final = frozenset("._\u00b7\u2026")
+_FIGURES: Final = frozenset("0123456789")
+_LEADS: Final = "._\u00b7\u2026"
 """Signs that leaders begin with: found sooner."""
-_PEOPLE: Final = frozenset(("PATIENT", "DOCTOR"))
-_PLACES: Final = frozenset(("CITY", "STATE", "COUNTRY", "LOCATION-OTHER", "HOSPITAL", "ORGANIZATION"))
-_CALLED: Final = frozenset(("PHONE", "FAX"))
 _SHORTEST_SAID: Final = 4
 """Characters from which words may be a number that somebody says."""
 _ORDINARY: Final = classes_of("word", "clinical", "section")
 _TONGUE: Final = classes_of("nationality")
-_FRACTION: Final = regex.compile(r"[0-9]{1,2}/[0-9]{1,3}")
-_COURSE: Final = regex.compile(r"[0-9]{1,2}/(?:7|12|52)")
-_YEAR: Final = regex.compile(r"(?:19|20)[0-9]{2}")
-_WEEKS: Final = regex.compile(r"(?<![0-9/])[0-9]{1,2}/52(?![0-9/])")
-_SHIFT: Final = regex.compile(
+_FRACTION: Final = re.compile(r"[0-9]{1,2}/[0-9]{1,3}")
+_COURSE: Final = re.compile(r"[0-9]{1,2}/(?:7|12|52)")
+_YEAR: Final = re.compile(r"(?:19|20)[0-9]{2}")
+_WEEKS: Final = re.compile(r"(?<![0-9/])[0-9]{1,2}/52(?![0-9/])")
+_SHIFT: Final = re.compile(
     r"(?<![0-9A-Za-z])[0-9]{1,2}[AaPp][Mm]?[ ]?[-\u2013][ ]?[0-9]{1,2}[AaPp][Mm]?(?![0-9A-Za-z])"
 )
 """From when to when somebody is on duty: *7P-7A*."""
-_TOTAL: Final = regex.compile(r"(?<=['\u2019]s)[ ]?[:=]?[ ]?[0-9]{1,3}/[0-9]{1,3}(?![0-9/])")
-_AGED: Final = regex.compile(r"1?[0-9]{1,2}[Yy]?[ ]?/[ ]?[FMfm]")
+_TOTAL: Final = re.compile(r"(?<=['\u2019]s)[ ]?[:=]?[ ]?[0-9]{1,3}/[0-9]{1,3}(?![0-9/])")
+_AGED: Final = re.compile(r"1?[0-9]{1,2}[Yy]?[ ]?/[ ]?[FMfm]")
 """Age and sex in a form: *AGE/SX: 85/F*."""
-_GUESSED: Final = ("model:", "rule:place.", "rule:name.word")
-_ACUITY: Final = regex.compile(r"6/(?:4|5|6|9|12|18|24|36|60)")
-_CLOCK: Final = regex.compile(r"(?:[01][0-9]|2[0-3])[0-5][0-9]")
-_BEHIND_DATE: Final = regex.compile(r"[0-9][/.-][0-9]{1,2}[/.-](?:[0-9]{2}){1,2},?[ ]{1,3}\Z")
+_ACUITY: Final = re.compile(r"6/(?:4|5|6|9|12|18|24|36|60)")
+_CLOCK: Final = re.compile(r"(?:[01][0-9]|2[0-3])[0-5][0-9]")
+_BEHIND_DATE: Final = re.compile(r"[0-9][/.-][0-9]{1,2}[/.-](?:[0-9]{2}){1,2},?[ ]{1,3}\Z")
 _COMPARED: Final = frozenset("<>=\u2264\u2265")
 _VERY_OLD: Final = 90
 """Age from which it identifies whoever is older."""
@@ -61,7 +59,7 @@ _REACH: Final = 5
 _LONGEST_SHIFT: Final = 8
 
 
-def is_nobodys(scene: Scene, span: Span) -> bool:
+def is_nobodys(scene: Scene, span: Span, words: list[int]) -> bool:
     """Tell whether a span is written like an identifier and is nobody's.
 
     Parameters
@@ -69,48 +67,79 @@ def is_nobodys(scene: Scene, span: Span) -> bool:
     scene : Scene
     span : Span
         Without a label.
+    words : list of int
+        Those of the span that are made of letters.
     """
-    category = CANONICAL[span.category]
-    if category == "DATE":
-        counted = _counted(scene, span) or _is_scored(scene, span) or _is_course(scene, span)
-        return counted or _is_of_guideline(scene, span)
-    if category == "AGE":
-        return _is_criterion(scene, span)
-    if category in ("DEPARTMENT", "ROOM"):
-        if span.source.startswith("model:") and _AGED.fullmatch(scene.text, span.start, span.end):
-            return True
-        near = range(max(0, span.start - _LONGEST_SHIFT), span.start + 1)
-        return any((m := _SHIFT.match(scene.text, at)) is not None and m.end() >= span.end for at in near)
-    if category in _CALLED:
-        short = span.end - span.start < _SHORTEST_SAID and span.source.startswith("model:")
-        return short and not any(map(str.isdigit, scene.text[span.start : span.end]))
-    if category not in _PEOPLE and category not in _PLACES:
+    kind, start, end, text = kind_of(span.category), span.start, span.end, scene.text
+    if kind.date:
+        return _is_no_date(scene, text, start, end)
+    if not kind.person and not kind.place:
+        if kind.category == "AGE":
+            return _is_criterion(scene, span)
+        if kind.category in ("DEPARTMENT", "ROOM"):
+            if origin_of(span.source).model and _AGED.fullmatch(text, start, end):
+                return True
+            return _is_shift(text, start, end)
+        if kind.called and end - start < _SHORTEST_SAID and origin_of(span.source).model:
+            return not any(map(str.isdigit, text[start:end]))
         return False
-    words = scene.inside(span.start, span.end)
     if not words:
         return False
     first, last = words[0], words[-1]
-    text, behind = scene.text, scene.ends[last]
-    led = text[behind : behind + 3].lstrip(_BLANKS)[:1] in _LEADS and LEADERS.match(text, behind) is not None
-    if led and _is_label(scene, words):
+    behind = scene.ends[last]
+    if _leads(text, behind) and LEADERS.match(text, behind) is not None and _is_label(scene, words):
         return True
-    if text.startswith("s", span.end - 1) and _TOTAL.match(text, span.end):
+    if text[end - 1] == "s" and _TOTAL.match(text, end):
         return True
     word = scene.folded[last]
-    if "-" in word[1:] and word.rpartition("-")[2] in scene.words["likeness"]:
+    if "-" in word and "-" in word[1:] and word.rpartition("-")[2] in scene.words["likeness"]:
         return True
-    if _is_named_after(scene, words) or _is_council(scene, span, words):
+    origin = origin_of(span.source)
+    if _is_named_after(scene, words) or (origin.model and _is_council(scene, words)):
         return True
     if len(words) > 1:
         return False
-    if _is_demographic(scene, first) or _is_matter(scene, span, first):
+    if _is_demographic(scene, first):
         return True
-    if scene.has(first, _ORDINARY) and scene.vocabulary.expressions["numbered"].match(text, span.end):
+    if (origin.guessed or origin.repeats_model) and _is_matter(scene, first):
         return True
-    if category in _PEOPLE and _is_animal(scene, first):
+    if scene.has(first, _ORDINARY) and scene.vocabulary.expressions["numbered"].match(text, end):
         return True
-    guessed = span.source.startswith(_GUESSED)
-    return guessed and scene.says(first, "occasion") and not _is_from(scene, first)
+    if kind.person and _is_animal(scene, first):
+        return True
+    return origin.guessed and scene.says(first, "occasion") and not _is_from(scene, first)
+
+
+def _leads(text: str, behind: int) -> bool:
+    """Tell whether leaders may begin at a place."""
+    for at in range(behind, min(behind + 3, len(text))):
+        if text[at] not in _BLANKS:
+            return text[at] in _LEADS
+    return False
+
+
+def _is_no_date(scene: Scene, text: str, start: int, end: int) -> bool:
+    """Tell whether a date is a time, a fraction, a score, a course, the year of a guideline: all of them are short."""
+    width = end - start
+    if width > _LONGEST_RATIO:
+        return False
+    if width <= _LONGEST_FRACTION and _counted(scene, start, end):
+        return True
+    if "/" in text[start:end]:
+        index = scene.at(start)
+        if _is_scored(scene, index, start, end):
+            return True
+        return width <= _LONGEST_FRACTION and _is_course(scene, index, start, end)
+    return width == len("2012") and text[start] in "12" and _is_of_guideline(scene, start, end)
+
+
+def _is_shift(text: str, start: int, end: int) -> bool:
+    """Tell whether a span lies in the hours of who is on duty: *7P-7A*."""
+    for at in range(max(0, start - _LONGEST_SHIFT), start + 1):
+        shift = _SHIFT.match(text, at) if text[at : at + 1] in _FIGURES else None
+        if shift is not None and shift.end() >= end:
+            return True
+    return False
 
 
 def _is_label(scene: Scene, words: list[int]) -> bool:
@@ -137,11 +166,11 @@ def _is_grade(scene: Scene, index: int) -> bool:
     return index < scene.count and len(scene.strings[index]) == 1 and scene.kinds[index] == UPPER
 
 
-def _is_council(scene: Scene, span: Span, words: list[int]) -> bool:
-    """Tell whether words before a number are its label: *MMC Reg 2009/04/1183*, *Group 10044891*."""
+def _is_council(scene: Scene, words: list[int]) -> bool:
+    """Tell whether words before a number are its label, no name: *MMC Reg 2009/04/1183*, *Group 10044891*."""
     last = words[-1]
     lone = len(words) == 1 and scene.has(last, PERSON)
-    if lone or not scene.says(last, "form_label") or not span.source.startswith("model:"):
+    if lone or not scene.says(last, "form_label"):
         return False
     numbered = last + 1 < scene.count and scene.kinds[last + 1] == NUMBER and not scene.breaks[last + 1]
     return numbered and all(scene.kinds[i] == UPPER and len(scene.strings[i]) <= _LONGEST_LETTERS for i in words[:-1])
@@ -161,9 +190,9 @@ def _is_demographic(scene: Scene, index: int) -> bool:
     return False
 
 
-def _is_matter(scene: Scene, span: Span, index: int) -> bool:
+def _is_matter(scene: Scene, index: int) -> bool:
     """Tell whether a word is a specialty as wards call it, or a role: *Gastro to see*, *SHO poorly*."""
-    if not span.source.startswith((*_GUESSED, "consistency:model:")) or scene.case_uninformative(index):
+    if scene.case_uninformative(index):
         return False
     if scene.says(index, "ward_word"):
         return True
@@ -186,32 +215,28 @@ def _is_from(scene: Scene, index: int) -> bool:
     return scene.says(index - 1, "place_in") and not scene.says(index - 2, "homewards")
 
 
-def _counted(scene: Scene, span: Span) -> bool:
+def _counted(scene: Scene, start: int, end: int) -> bool:
     """Tell whether a date is a time behind one, or a fraction: *24/7*, *pN1a (2/18)*, *04/02/25 2031*."""
-    if span.end - span.start > _LONGEST_FRACTION:
-        return False
     text = scene.text
-    if text[span.start : span.end] == "24/7":
+    if text[start:end] == "24/7":
         return True
-    clock = span.end - span.start == len("2031") and _CLOCK.fullmatch(text, span.start, span.end)
-    if clock and _BEHIND_DATE.search(text, max(0, span.start - _BEFORE), span.start):
+    clock = end - start == len("2031") and text[start] in "012" and _CLOCK.fullmatch(text, start, end)
+    if clock and _BEHIND_DATE.search(text, max(0, start - _BEFORE), start):
         return True
-    if text.startswith("6/", span.start) and _ACUITY.fullmatch(text, span.start, span.end):
-        line = max(text.rfind("\n", 0, span.start), span.start - _LINE, 0)
-        if scene.vocabulary.expressions["acuity"].search(text, line, span.start):
+    if text.startswith("6/", start) and _ACUITY.fullmatch(text, start, end):
+        line = max(text.rfind("\n", 0, start), start - _LINE, 0)
+        if scene.vocabulary.expressions["acuity"].search(text, line, start):
             return True
-    counted = scene.vocabulary.expressions["fraction_of"]
-    return counted.search(text, max(0, span.start - _BEFORE), span.start) is not None
+    return scene.vocabulary.expressions["fraction_of"].search(text, max(0, start - _BEFORE), start) is not None
 
 
-def _is_scored(scene: Scene, span: Span) -> bool:
+def _is_scored(scene: Scene, index: int, start: int, end: int) -> bool:
     """Tell whether a date is points out of a total: *GDS 5/15*, *PHQ-9: 11/27*."""
-    if span.end - span.start > _LONGEST_RATIO or _FRACTION.fullmatch(scene.text, span.start, span.end) is None:
+    if _FRACTION.fullmatch(scene.text, start, end) is None:
         return False
-    points, _, total = scene.text[span.start : span.end].partition("/")
+    points, _, total = scene.text[start:end].partition("/")
     if int(points) > int(total):
         return False
-    index = scene.at(span.start)
     at = index - 1
     while at >= 0 and (scene.word(at) in (":", "=", "(", "'", "\u2019") or scene.says(at, "possessive")):
         at -= 1
@@ -224,11 +249,11 @@ def _is_scored(scene: Scene, span: Span) -> bool:
     return scene.kinds[at] != LOWER or not scene.has(at, _ORDINARY)
 
 
-def _is_course(scene: Scene, span: Span) -> bool:
+def _is_course(scene: Scene, index: int, start: int, end: int) -> bool:
     """Tell whether a date is how many days, weeks or months a drug is given, or until when: *for 28/7*, *in 2/52*."""
-    if span.end - span.start > _LONGEST_FRACTION or _COURSE.fullmatch(scene.text, span.start, span.end) is None:
+    if _COURSE.fullmatch(scene.text, start, end) is None:
         return False
-    at = scene.at(span.start) - 1
+    at = index - 1
     during = scene.says(at, "during")
     if scene.says(at - during, "dosing"):
         return True
@@ -238,11 +263,11 @@ def _is_course(scene: Scene, span: Span) -> bool:
     return weeks and (during or scene.says(at, "date_link")) and not scene.says(at - 1, "date_label")
 
 
-def _is_of_guideline(scene: Scene, span: Span) -> bool:
+def _is_of_guideline(scene: Scene, start: int, end: int) -> bool:
     """Tell whether a year is that of a guideline: *the 2017 McDonald criteria*, *KDIGO 2012*, *2019 EULAR/ACR*."""
-    if span.end - span.start != len("2012") or _YEAR.fullmatch(scene.text, span.start, span.end) is None:
+    if _YEAR.fullmatch(scene.text, start, end) is None:
         return False
-    index = scene.at(span.start)
+    index = scene.at(start)
     before, behind = index - 1, index + 1
     if _is_body(scene, before) and not scene.breaks[index]:
         return True

@@ -1,0 +1,82 @@
+"""What judging asks of a category and of a source again and again, told once of each."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from deid.phi import CANONICAL, GROUP
+
+GRAMMATICAL: Final = frozenset(("NAME", "LOCATION", "PROFESSION"))
+"""Groups of PHI that are words."""
+_PEOPLE: Final = ("PATIENT", "DOCTOR")
+_PLACES: Final = ("CITY", "STATE", "COUNTRY", "LOCATION-OTHER", "HOSPITAL", "ORGANIZATION")
+_MODEL: Final = "model:"
+_KNOWN: Final = ("known:", "consistency:known:")
+_TITLED: Final = (
+    _MODEL,
+    *(f"rule:name.{name}" for name in ("full", "greeting", "contact", "verb", "relation", "credential")),
+)
+"""Sources of names that may have taken a title along."""
+_UNTITLED: Final = ("rule:name.full", "rule:name.word", _MODEL)
+_GUESSED: Final = (_MODEL, "rule:place.", "rule:name.word")
+_REMEMBERED: Final = 1024
+
+
+class Kind:
+    """What is asked of a category."""
+
+    def __init__(self, label: str) -> None:
+        self.category: str = CANONICAL[label]
+        self.group: str = GROUP[label]
+        self.named: bool = self.group == "NAME"
+        self.worded: bool = self.group in GRAMMATICAL
+        """Whether it is one of words."""
+        self.person: bool = self.category in _PEOPLE
+        self.place: bool = self.category in _PLACES
+        self.institution: bool = self.category in ("HOSPITAL", "ORGANIZATION")
+        self.town: bool = self.category in ("CITY", "STATE", "COUNTRY")
+        self.date: bool = self.category == "DATE"
+        self.called: bool = self.category in ("PHONE", "FAX")
+
+
+class Origin:
+    """What is asked of a source."""
+
+    def __init__(self, source: str) -> None:
+        self.known: bool = source.startswith(_KNOWN)
+        """Whether it knows beforehand."""
+        self.model: bool = source.startswith(_MODEL)
+        self.names: bool = source.startswith("rule:name.")
+        """Whether it is a rule for names."""
+        self.titled: bool = source.startswith(_TITLED)
+        """Whether it may take titles along."""
+        self.untitled: bool = source.startswith(_UNTITLED)
+        """Whether it needs no title."""
+        self.guessed: bool = source.startswith(_GUESSED)
+        self.repeats: bool = source.startswith("consistency:")
+        self.repeats_model: bool = source.startswith("consistency:model:")
+        self.by_title: bool = source.startswith("rule:name.title")
+
+
+_KINDS: Final[dict[str, Kind]] = {}
+_ORIGINS: Final[dict[str, Origin]] = {}
+
+
+def kind_of(label: str) -> Kind:
+    """Return what is asked of a label's category."""
+    kind = _KINDS.get(label)
+    if kind is None:
+        if len(_KINDS) >= _REMEMBERED:
+            _KINDS.clear()
+        kind = _KINDS[label] = Kind(label)
+    return kind
+
+
+def origin_of(source: str) -> Origin:
+    """Return what is asked of a span's source."""
+    origin = _ORIGINS.get(source)
+    if origin is None:
+        if len(_ORIGINS) >= _REMEMBERED:
+            _ORIGINS.clear()
+        origin = _ORIGINS[source] = Origin(source)
+    return origin
