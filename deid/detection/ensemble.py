@@ -325,9 +325,11 @@ class Ensemble:
         judged = self._judge(scene, weighed, scores, unsure) if self.joining and unsure else {}
         guessed = any(told.kind == POSSIBLE for told in judged.values())
         taken = bytearray(len(document.text)) if guessed else bytearray()
-        for (_, span), out in zip(weighed, passed, strict=True):
-            if guessed and not out:
-                taken[span.start : span.end] = b"\1" * (span.end - span.start)
+        first = last = 0  # what was marked last: most spans have the place of the one before
+        for (_, span), out in zip(weighed, passed, strict=True) if guessed else ():
+            if not out and (span.start != first or span.end != last):
+                first, last = span.start, span.end
+                taken[first:last] = b"\1" * (last - first)
         for number, told in judged.items():
             span = weighed[number][1]
             if told.kind == POSSIBLE and any(taken[span.start : span.end]):
@@ -369,7 +371,7 @@ class Ensemble:
         numbers = [number for number, kind in unsure.items() if kind in self.joining]
         if model is None:
             return {}
-        near = Surroundings(scene, found, scores)
+        near = Surroundings(scene, found, scores, numbers)
         chances = model.chances(scene.text, [(found[n][1].start, found[n][1].end) for n in numbers])
         return {
             number: near.weigh(number, chance, unsure[number], self.joining[unsure[number]])

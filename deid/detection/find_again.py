@@ -17,9 +17,10 @@ from typing import Any, Final
 import numpy as np
 
 from deid.base.compiled import native_for
+from deid.detection.kinds import HEADER_FIELDS
 from deid.detection.known import one_apart, soundex
 from deid.detection.packed import Packed
-from deid.detection.whose import HEADER_FIELDS, PEOPLE, words_of_name
+from deid.detection.whose import PEOPLE, words_of_name
 from deid.document import Span, by_position
 from deid.phi import GROUP
 from deid.reading.lexicon import classes_of
@@ -248,8 +249,10 @@ def _repeated(view: View, taken: bytearray, seeds: Seeds) -> list[tuple[int, _Se
     found: list[tuple[int, _Seed]] = []
     folded, breaks, starts, ends = view.folded, view.breaks, view.starts, view.ends
     words = seeds.words
-    for index in range(len(folded)):
-        held = words.get(folded[index])
+    for index, word in enumerate(folded):
+        held = words.get(word)
+        if held is None:  # as nearly always
+            continue
         end = index
         # word by word: seeds that begin alike, as telephones of one town, are thousands
         while held is not None:
@@ -395,10 +398,10 @@ def _spelt(text: str, starts: list[int], ends: list[int]) -> list[re.Match[str]]
     The second of them is a word of its own, or stands between two hyphens: there are few of these.
     """
     last = len(text) - 2
-    for index in range(len(starts)):
-        at = starts[index]
-        apart = ends[index] - at == 1 and 2 <= at < last and _parts(text, at - 1) and _parts(text, at + 1)
-        if apart and (_is_spelt(text, at, 1) or _is_spelt(text, at, 2)):
+    for index, at in enumerate(starts):
+        if ends[index] != at + 1 or not 2 <= at < last or not (_parts(text, at + 1) and _parts(text, at - 1)):
+            continue
+        if _is_spelt(text, at, 1) or _is_spelt(text, at, 2):
             return [*_SPELT_OUT.finditer(text)]
     at = text.find("-", 1)
     while 0 < at < last - 1:
@@ -417,12 +420,13 @@ def _parts(text: str, at: int) -> bool:
 def _is_spelt(text: str, at: int, gap: int) -> bool:
     """Tell whether a letter is the second of three that stand alone, with as many characters between two of them."""
     first, last = at - gap - 1, at + gap + 1
-    if first < 0 or last >= len(text) or text[first + 1 : at] != text[at + 1 : last]:
+    if first < 0 or last >= len(text) or not (_is_letter(text[first]) and _is_letter(text[at])):
         return False
-    if not all(_is_letter(text[i]) for i in (first, at, last)) or not (_parts(text, at - 1) and _parts(text, at + 1)):
+    before = text[first - 1] if first else ""
+    if before.isalnum() or before in ("_", "'", "\u2019") or not _is_letter(text[last]):
         return False
-    before, behind = text[first - 1 : first], text[last + 1 : last + 2]
-    return not (before.isalnum() or before in ("_", "'", "\u2019") or behind.isalnum() or behind == "_")
+    behind = text[last + 1] if last + 1 < len(text) else ""
+    return not (behind.isalnum() or behind == "_") and text[first + 1 : at] == text[at + 1 : last]
 
 
 def _is_letter(sign: str) -> bool:

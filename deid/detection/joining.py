@@ -22,10 +22,10 @@ from typing import Final
 from deid.base.errors import ModelError
 from deid.base.resources import resource_folder
 from deid.detection.alone import stands_alone
+from deid.detection.kinds import kind_of
 from deid.detection.overlaps import score_of
 from deid.document import Span
 from deid.labeling.tagger import available_models
-from deid.phi import canonical, group
 from deid.reading.lexicon import CLASSES
 from deid.reading.view import NUMBER, SIGN
 from deid.rules.scene import Scene
@@ -67,7 +67,12 @@ class JoiningWeights:
     def judge(self, evidence: Evidence) -> float:
         """Return how likely it is that the words of a span are PHI."""
         weights = self.weights
-        logit = math.fsum([weights[name] * value for name, value in evidence.items() if name in weights])
+        terms: list[float] = []
+        for name, value in evidence.items():
+            weight = weights.get(name)
+            if weight is not None:
+                terms.append(weight * value)
+        logit = math.fsum(terms)
         return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, logit))))
 
 
@@ -121,26 +126,6 @@ def joining_of_folder(model: str | Path | None) -> Joining:
     return joining
 
 
-class _Held:
-    """Some of the candidates, by where they start."""
-
-    def __init__(self) -> None:
-        self.numbers: list[int] = []
-        self.starts: list[int] = []
-        self.longest = 0
-
-    def add(self, number: int, start: int, end: int) -> None:
-        self.numbers.append(number)
-        self.starts.append(start)
-        if end - start > self.longest:
-            self.longest = end - start
-
-    def before(self, span: Span) -> list[int]:
-        """Return those that start before the end of a span, and may reach into it."""
-        starts = self.starts
-        return self.numbers[bisect_left(starts, span.start - self.longest) : bisect_left(starts, span.end)]
-
-
 class Surroundings:
     """What was proposed in a text, for asking what speaks for and against one span.
 
@@ -149,29 +134,49 @@ class Surroundings:
     scene : Scene
     candidates, scores : list
         As `deid.detection.overlaps.corroborate` returns them.
+    asked : sequence of int
+        Numbers of the candidates that are asked for.
     """
 
-    def __init__(self, scene: Scene, candidates: list[tuple[int, Span]], scores: list[float | None]) -> None:
+    def __init__(
+        self, scene: Scene, candidates: list[tuple[int, Span]], scores: list[float | None], asked: Sequence[int]
+    ) -> None:
         self._scene = scene
         self._candidates = candidates
         self._sure: list[int] = []
         """Where what is likely was proposed."""
-        self._places: dict[str, dict[int, tuple[int, int]]] = {}
-        """Words -> who proposed them, where first and where last."""
+        self._starts: list[int] = []
+        self._longest = 0
+        """Characters of the longest candidate, the long ones left out."""
         # a long span covers many others: it would make each of them ask all that stands before
-        self._short, self._long = _Held(), _Held()
-        text, places, sure = scene.text, self._places, self._sure
+        self._long: list[int] = []
+        self._long_starts: list[int] = []
+        self._longest_of_all = 0
+        self._places: dict[str, dict[int, tuple[int, int]]] = {}
+        """Words of what is asked for -> who proposed them, where first and where last."""
+        text, places, sure, starts = scene.text, self._places, self._sure, self._starts
+        widths: set[int] = set()
+        for number in asked:
+            span = candidates[number][1]
+            places[text[span.start : span.end].casefold()] = {}
+            widths.add(span.end - span.start)
+        plain = text.isascii()  # in other texts a letter may be several in the other case
         for number, (rank, span) in enumerate(candidates):
-            start, end, score = span.start, span.end, scores[number]
+            start, score = span.start, scores[number]
+            width = span.end - start
+            starts.append(start)
             if score is None or score >= 0.5:
                 sure.append(start)
-            (self._long if end - start > _LONG else self._short).add(number, start, end)
-            words = text[start:end].casefold()
-            found = places.get(words)
-            if found is None:
-                places[words] = {rank: (start, start)}
-            else:
-                found[rank] = found[rank][0] if rank in found else start, start
+            if width > _LONG:
+                self._long.append(number)
+                self._long_starts.append(start)
+                self._longest_of_all = max(self._longest_of_all, width)
+            elif width > self._longest:
+                self._longest = width
+            if not plain or width in widths:
+                found = places.get(text[start : start + width].casefold())
+                if found is not None:
+                    found[rank] = found[rank][0] if rank in found else start, start
 
     def weigh(self, number: int, chance: float, kind: str, weights: JoiningWeights) -> Weighed:
         """Weigh one of the candidates, of which a model is so sure."""
@@ -181,7 +186,7 @@ class Surroundings:
     def evidence(self, number: int, chance: float) -> Evidence:
         """Return what is known of one of the candidates, of which a model is so sure."""
         rank, span = self._candidates[number]
-        scene, category = self._scene, canonical(span.category)
+        scene, category, kind = self._scene, kind_of(span.category).category, kind_of(span.category).group
         logit, certainty = _logit(chance), score_of(span)
         first = min(scene.at(span.start), len(scene) - 1)
         last = max(first, min(scene.at(span.end - 1), len(scene) - 1))
@@ -192,7 +197,7 @@ class Surroundings:
             f"chance {category}": logit,
             "words": math.log(last - first + 1),
             "stands alone": float(stands_alone(scene, span)),
-            "another kind": self._contradicted(number, group(category)),
+            "another kind": self._contradicted(number, kind),
             "near": min(self._near(span), _MOST_NEAR) / _MOST_NEAR,
         }
         if certainty < 1.0:
@@ -231,14 +236,20 @@ class Surroundings:
 
     def _contradicted(self, number: int, kind: str) -> float:
         """Return the largest certainty with which another recognizer took the place for another kind of PHI."""
-        rank, span = self._candidates[number]
-        most = 0.0
-        for held in (self._short, self._long):
-            for i in held.before(span):
-                by, other = self._candidates[i]
-                if by != rank and other.end > span.start and group(other.category) != kind:
-                    most = max(most, score_of(other))
+        span, starts, long = self._candidates[number][1], self._starts, self._long_starts
+        start, end, most = span.start, span.end, 0.0
+        for i in range(bisect_left(starts, start - self._longest), bisect_left(starts, end)):
+            most = self._against(number, i, start, kind, most)
+        for i in range(bisect_left(long, start - self._longest_of_all), bisect_left(long, end)):
+            most = self._against(number, self._long[i], start, kind, most)
         return most
+
+    def _against(self, number: int, other: int, start: int, kind: str, most: float) -> float:
+        """Return the certainty of a candidate that takes a place for another kind of PHI, if it is more than so far."""
+        by, span = self._candidates[other]
+        if by == self._candidates[number][0] or span.end <= start or kind_of(span.category).group == kind:
+            return most
+        return max(most, score_of(span))
 
     def _near(self, span: Span) -> int:
         return bisect_right(self._sure, span.end + _NEAR) - bisect_left(self._sure, span.start - _NEAR)

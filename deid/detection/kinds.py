@@ -19,6 +19,15 @@ _TITLED: Final = (
 """Sources of names that may have taken a title along."""
 _UNTITLED: Final = ("rule:name.full", "rule:name.word", _MODEL)
 _GUESSED: Final = (_MODEL, "rule:place.", "rule:name.word")
+HEADER_FIELDS: Final = ("name.patient_field", "name.provider_field")
+"""Ends of the sources of names behind labels of a header."""
+_TELLING: Final = ("title", "credential", "provider_field", "patient_field", "signed_by", "role")
+_DECIDING: Final = tuple(f"rule:name.{name}" for name in _TELLING)
+_PLACED: Final = (
+    *("rule:name.title", "rule:name.credential", "rule:name.signed_by", "rule:name.letter"),
+    *("known:", "consistency:", "rule:place.city_", "rule:place.before_state"),
+)
+_LABELS: Final = ("_field", ".column")
 _REMEMBERED: Final = 1024
 
 
@@ -56,6 +65,13 @@ class Origin:
         self.repeats: bool = source.startswith("consistency:")
         self.repeats_model: bool = source.startswith("consistency:model:")
         self.by_title: bool = source.startswith("rule:name.title")
+        self.tells: bool = not self.names or source.startswith(_DECIDING)
+        """Whether it tells whose a name is."""
+        self.decides: bool = source.startswith(_DECIDING)
+        """Whether it does against a model."""
+        self.settled: bool = source.startswith(_PLACED) or source.endswith(_LABELS)
+        """Whether it knows whose a name is, and where a place is."""
+        self.traits: tuple[bool, bool, bool] = self.tells, source.endswith(HEADER_FIELDS), self.decides
 
 
 _KINDS: Final[dict[str, Kind]] = {}

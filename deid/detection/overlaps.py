@@ -190,10 +190,14 @@ def told_apart(spans: Sequence[Span], accepted: Sequence[Span]) -> list[Span]:
     """Tell each span what else it was taken for."""
     told = []
     for span, others in zip(spans, overlapping(spans, accepted), strict=True):
-        if len(others) == 1 and not others[0].also and not span.also and others[0].category == span.category:
-            told.append(span)  # as nearly always
-        else:
-            told.append(span.read_as({category for other in others for category in (other.category, *other.also)}))
+        category, same = span.category, not span.also
+        for other in others:
+            if other.category != category or other.also:
+                same = False
+                break
+        if not same:  # seldom
+            span = span.read_as({category for other in others for category in (other.category, *other.also)})
+        told.append(span)
     return told
 
 
@@ -227,17 +231,19 @@ def beside_names(text: str, spans: Sequence[Span]) -> list[Span]:
 def overlapping(spans: Sequence[Span], others: Sequence[Span]) -> list[list[Span]]:
     """Return, for each of some spans in order of their start, the others that share a character with it."""
     waiting = sorted(others, key=_START)
-    near: list[Span] = []
+    starts, ends = [other.start for other in waiting], [other.end for other in waiting]
+    count, at = len(waiting), 0
+    near: list[int] = []
     found: list[list[Span]] = []
-    at = 0
     for span in spans:
         start, end = span.start, span.end
-        near = [other for other in near if other.end > start]
-        while at < len(waiting) and waiting[at].start < end:
-            if waiting[at].end > start:
-                near.append(waiting[at])
+        if near:
+            near = [number for number in near if ends[number] > start]
+        while at < count and starts[at] < end:
+            if ends[at] > start:
+                near.append(at)
             at += 1
-        found.append([other for other in near if other.start < end])
+        found.append([waiting[number] for number in near if starts[number] < end])
     return found
 
 

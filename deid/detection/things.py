@@ -259,8 +259,9 @@ def _is_course(scene: Scene, index: int, start: int, end: int) -> bool:
         return True
     if during and (scene.says(at - 1, "unit") or scene.says(at - 1, "remedy")):
         return True
-    weeks = _WEEKS.search(scene.text) is not None
-    return weeks and (during or scene.says(at, "date_link")) and not scene.says(at - 1, "date_label")
+    if not (during or scene.says(at, "date_link")) or scene.says(at - 1, "date_label"):
+        return False
+    return "/52" in scene.text and _WEEKS.search(scene.text) is not None
 
 
 def _is_of_guideline(scene: Scene, start: int, end: int) -> bool:

@@ -8,12 +8,11 @@ holds for the same name at the others (`settle_categories`).
 
 from __future__ import annotations
 
-import functools
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
-import regex
-
+from deid.detection.kinds import origin_of
 from deid.detection.overlaps import score_of
 from deid.document import Span
 from deid.reading.lexicon import classes_of
@@ -23,9 +22,6 @@ from deid.rules.scene import Scene
 from deid.rules.word_classes import HOSPITAL_HEAD, RELATION, ROLE, STRONG_ORGANIZATION_HEAD, TITLES, cues_of
 
 PEOPLE: Final = frozenset(("PATIENT", "DOCTOR"))
-HEADER_FIELDS: Final = ("name.patient_field", "name.provider_field")
-"""Ends of the sources of names behind labels of a header."""
-_REMEMBERED: Final = 1000
 Told = dict[str, dict[str, Span]]
 """Word of a name -> category -> the surest span that tells whose it is."""
 _INSTITUTIONS: Final = frozenset(("HOSPITAL", "ORGANIZATION"))
@@ -34,17 +30,12 @@ _GIVEN: Final = classes_of("given")
 _TOWN: Final = classes_of("city", "city_ambig", "city_big")
 _OCCUPATION: Final = classes_of("occupation")
 _GUESSED: Final = frozenset(("PATIENT", "DOCTOR", "CITY", "HOSPITAL", "ORGANIZATION", "LOCATION-OTHER"))
-_TOLD: Final = (
-    *("rule:name.title", "rule:name.credential", "rule:name.signed_by", "rule:name.letter"),
-    *("known:", "consistency:", "rule:place.city_", "rule:place.before_state"),
-)
-"""Sources that know whose a name is, and where a place is."""
-_LABELS: Final = ("_field", ".column")
 _DOCTOR: Final = cues_of("doctor")
 _CARE: Final = cues_of("hospital_verb")
 _WORK: Final = cues_of("work_at")
 _HEADS: Final = HOSPITAL_HEAD | STRONG_ORGANIZATION_HEAD | classes_of("org_head_weak", "street_suffix")
-_STATE: Final = regex.compile(r",? [A-Z]{2}(?![A-Za-z])")
+_STATE: Final = re.compile(r",? [A-Z]{2}(?![A-Za-z])")
+_BEFORE_STATE: Final = frozenset(", ")
 
 
 def whose(scene: Scene, spans: Sequence[Span], decides: Callable[[str], bool]) -> list[Span]:
@@ -66,22 +57,23 @@ def whose(scene: Scene, spans: Sequence[Span], decides: Callable[[str], bool]) -
     found = list(spans)
     ends = {span.end for span in spans if span.category in _INSTITUTIONS}
     for number, span in enumerate(spans):
-        if span.category not in _GUESSED or span.source.startswith(_TOLD) or span.source.endswith(_LABELS):
-            continue
-        if decides(span.source):
+        own, source = span.category, span.source
+        if own not in _GUESSED or origin_of(source).settled or decides(source):
             continue
         words = scene.inside(span.start, span.end)
         if not words:
             continue
-        category = _of_place(scene, words, span) or (_of_person(scene, words, span) if span.category in PEOPLE else "")
-        if not category and span.category in PEOPLE and _is_town(scene, words, span, ends):
-            category = "CITY"
-        if not category and span.category == "CITY" and _is_kin(scene, words[0]):
+        category, person = _of_place(scene, words, own, span.end), own in PEOPLE
+        if not category and person:
+            category = _of_person(scene, words, span.end)
+            if not category and origin_of(source).model and _is_town(scene, words, ends):
+                category = "CITY"
+        if not category and own == "CITY" and _is_kin(scene, words[0]):
             category = "PATIENT"
-        if not category and number and span.category == "PATIENT" and _is_second(scene, found[number - 1], words):
+        if not category and number and own == "PATIENT" and _is_second(scene, found[number - 1], words):
             category = "DOCTOR"
-        if category and category != span.category:
-            found[number] = span.named(category).read_as({span.category})
+        if category and category != own:
+            found[number] = span.named(category).read_as({own})
     return found
 
 
@@ -103,10 +95,10 @@ def _is_second(scene: Scene, first: Span, words: list[int]) -> bool:
     return scene.cued(scene.at(first.start), _DOCTOR)
 
 
-def _is_town(scene: Scene, words: list[int], span: Span, ends: Collection[int]) -> bool:
+def _is_town(scene: Scene, words: list[int], ends: Collection[int]) -> bool:
     """Tell whether a word that no list has as a name stands behind an institution: *The Quay Surgery, Pontefract*."""
     before = words[0] - 1
-    if not span.source.startswith("model:") or scene.word(before) != "," or scene.breaks[words[0]]:
+    if scene.word(before) != "," or scene.breaks[words[0]]:
         return False
     if len(words) > 2 or scene.ends[before - 1] not in ends or any(scene.has(i, _GIVEN) for i in words):
         return False
@@ -114,7 +106,7 @@ def _is_town(scene: Scene, words: list[int], span: Span, ends: Collection[int]) 
     return scene.line_ends(behind) or scene.word(behind) in (",", ".", ";")
 
 
-def _of_person(scene: Scene, words: list[int], span: Span) -> str:
+def _of_person(scene: Scene, words: list[int], end: int) -> str:
     """Return whose name it is; empty where nothing beside it tells, or not all the same."""
     if scene.has(words[0], TITLES) or credential_follows(scene, words[-1] + 1):
         return ""
@@ -133,7 +125,7 @@ def _of_person(scene: Scene, words: list[int], span: Span) -> str:
     behind = words[-1] + 1
     if scene.line_ends(behind):
         return ""
-    if scene.vocabulary.expressions["aged"].match(scene.text, span.end):
+    if scene.vocabulary.expressions["aged"].match(scene.text, end):
         return "PATIENT"
     if scene.word(behind) == "(":
         if scene.has(behind + 1, RELATION):
@@ -144,22 +136,22 @@ def _of_person(scene: Scene, words: list[int], span: Span) -> str:
     return "PATIENT" if scene.says(behind, "patient_act") else ""
 
 
-def _of_place(scene: Scene, words: list[int], span: Span) -> str:
+def _of_place(scene: Scene, words: list[int], category: str, end: int) -> str:
     """Return what a place is by what leads to it and by its last word; empty where neither tells."""
     first, last = words[0], words[-1]
     if scene.has(first, TITLES):
         return ""
-    if span.category == "HOSPITAL" and len(words) > 1 and scene.says(last, "organization_end"):
+    if category == "HOSPITAL" and len(words) > 1 and scene.says(last, "organization_end"):
         return "ORGANIZATION"
-    if span.category != "HOSPITAL" and _at_work(scene, first - scene.says(first - 1, "definite")):
+    if category != "HOSPITAL" and _at_work(scene, first - scene.says(first - 1, "definite")):
         return "ORGANIZATION"
-    if scene.has(last, _HEADS) or _STATE.match(scene.text, span.end):
+    if scene.has(last, _HEADS) or (scene.text[end : end + 1] in _BEFORE_STATE and _STATE.match(scene.text, end)):
         return ""
     if scene.says(first - 1, "definite"):
         first -= 1
     if scene.breaks[first] or scene.kinds[first] == NUMBER or credential_follows(scene, last + 1):
         return ""
-    if scene.cued(first, _CARE) and span.category != "ORGANIZATION":
+    if scene.cued(first, _CARE) and category != "ORGANIZATION":
         return "HOSPITAL"
     if scene.cued(first, _WORK):
         return "ORGANIZATION"
@@ -196,8 +188,13 @@ def settle_categories(
         held = tops.setdefault((span.start, span.end), span)
         if held is not span and score_of(span) > score_of(held):
             tops[span.start, span.end] = span
-    words = {id(s): words_of(s) for s in tops.values() if _of_model(s.source) or not _tells(s.source)}
-    wanted = frozenset().union(*words.values())
+    words: dict[int, Collection[str]] = {}
+    wanted: set[str] = set()
+    for span in tops.values():
+        origin = origin_of(span.source)
+        if origin.model or not origin.tells:
+            words[id(span)] = words_of(span)
+            wanted.update(words[id(span)])
     if not wanted:
         return spans
     if known is None:
@@ -207,7 +204,7 @@ def settle_categories(
     settled: dict[int, Span] = {}
     for span in tops.values():
         if id(span) in words:
-            category = _told_of(words[id(span)], known, _of_model(span.source))
+            category = _told_of(words[id(span)], known, origin_of(span.source).model)
             if category and category != span.category:
                 settled[id(span)] = span.named(category)
     return [settled.get(id(span), span) for span in spans] if settled else spans
@@ -227,13 +224,14 @@ def tell(
     spans: Iterable[Span],
     words_of: Callable[[Span], Collection[str]],
     known: Told,
-    wanted: frozenset[str] | None = None,
+    wanted: set[str] | None = None,
 ) -> None:
     """Note the words of names by the surest span that tells whose they are; ``wanted`` words alone where given."""
     for span in spans:
-        if span.category in PEOPLE and _tells(span.source):
-            words = words_of(span)
-            for word in words if wanted is None else wanted.intersection(words):
+        if span.category in PEOPLE and origin_of(span.source).tells:
+            for word in words_of(span):
+                if wanted is not None and word not in wanted:
+                    continue
                 told = known.setdefault(word, {})
                 if span.category not in told or _weight(span) > _weight(told[span.category]):
                     told[span.category] = span
@@ -241,44 +239,19 @@ def tell(
 
 def _weight(span: Span) -> tuple[bool, float]:
     """Return what counts between sources that tell whose a name is; a model without scores counts least."""
-    return span.source.startswith(_DECIDING), span.score or 0.0
+    return origin_of(span.source).decides, span.score or 0.0
 
 
 def _decides(span: Span, words: int) -> bool:
     """Tell whether a source says whose name it is against a model, in a name of some words."""
-    titled = span.category == "PATIENT" and span.source == "rule:name.title"
-    return span.source.startswith(_DECIDING) and (words > 1 or not titled)
+    if not origin_of(span.source).decides:
+        return False
+    return words > 1 or span.category != "PATIENT" or span.source != "rule:name.title"
 
 
-def _of_model(source: str) -> bool:
-    return source.startswith("model:")
-
-
-_TELLING: Final = (
-    "name.title",
-    "name.credential",
-    "name.provider_field",
-    "name.patient_field",
-    "name.signed_by",
-    "name.role",
-)
-
-
-_DECIDING: Final = tuple(
-    f"rule:name.{name}" for name in ("title", "credential", "provider_field", "patient_field", "signed_by", "role")
-)
-
-
-@functools.lru_cache(maxsize=_REMEMBERED)
 def traits(source: str) -> tuple[bool, bool, bool]:
     """Return what matters of a source: whether it tells whose name it found, is a header's label, beats a model."""
-    return _tells(source), source.endswith(HEADER_FIELDS), source.startswith(_DECIDING)
-
-
-@functools.lru_cache(maxsize=_REMEMBERED)
-def _tells(source: str) -> bool:
-    """Tell whether a source knows whose name it found."""
-    return not source.startswith("rule:name.") or source.removeprefix("rule:").startswith(_TELLING)
+    return origin_of(source).traits
 
 
 def name_words(view: View, span: Span) -> list[str]:
