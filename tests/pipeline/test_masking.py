@@ -13,8 +13,8 @@ import deid
 from deid.base.errors import ConfigError
 from deid.base.keys import Key
 from deid.document import Span
-from deid.pipeline.masking import Piece, Substitutes, narrowed
-from deid.replacement.vault import Vault
+from deid.pipeline.masking import Piece, Substitutes, is_of_session, narrowed
+from deid.replacement.vault import Entry, Vault
 from tests.strategies import HOSTILE, MARKUP, PLAIN
 
 KEY = Key(b"k" * 32)
@@ -202,6 +202,7 @@ def test_a_short_query_keeps_ages_and_plain_years(query: str) -> None:
         ("is 1987 years", Span(3, 13, "AGE"), [("1987 years", "AGE")]),
         ("on 7 May", Span(3, 8, "DATE"), [("7 May", "DATE")]),
         ("by Monday of 2021", Span(3, 17, "DATE"), [("Monday of 2021", "DATE")]),
+        ("in may of 2021", Span(3, 14, "DATE"), [("may of 2021", "DATE")]),
         ("room of 2021", Span(0, 12, "ID"), [("room of 2021", "ID")]),
         ("from 2019 to 2021", Span(0, 17, "DATE"), [("from 2019 to 2021", "DATE")]),
     ],
@@ -252,6 +253,10 @@ def test_a_session_goes_on_out_of_its_vault_and_leaves_a_trail(tmp_path: Path) -
         trail = [(line.action, line.who, line.why) for line in vault.audit()]
         assert trail[1:] == [("reidentify", "Dr. Entitled", "second opinion")] * 3
         assert vault.verify().entries > 4
+        entries = vault.scoped(f"session:{session.id}", who="me", why="to see")
+        assert entries
+        assert all(map(is_of_session, entries))
+        assert not is_of_session(Entry("patient:1", "PATIENT", "session: one", "session: two"))
         with pytest.raises(ConfigError):
             deid.Session(vault=vault, **RULES).unmask(masked)
 
