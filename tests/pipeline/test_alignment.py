@@ -104,6 +104,7 @@ def test_comparison_of_texts_without_anything_in_common() -> None:
         ("a b a", "a", (1, 5, 1, 1)),
         ("a a", "a a a", (3, 3, 3, 5)),
         ("", "a", (0, 0, 0, 1)),
+        (". .a b", ". b", (2, 5, 2, 2)),
     ],
 )
 def test_what_begins_and_ends_alike_is_counted_once(old: str, new: str, stretch: tuple[int, int, int, int]) -> None:

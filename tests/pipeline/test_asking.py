@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ from deid.document import Document, Span
 from deid.io import scan, write
 from deid.pipeline import Pipeline, PipelineOptions, Scrubbed, Settings, build_pipeline, scrub_files
 from deid.pipeline.batch import risk_report_beside
-from deid.pipeline.facts import facts_of
+from deid.pipeline.facts import facts_of, policy_facts
 from deid.pipeline.known_people import KnownPeople
+from deid.replacement.operators import OPERATORS
 from deid.replacement.policy import load_policy
 from deid.streaming.work import PipelineRecipe
 
@@ -151,3 +153,17 @@ def test_manifests_name_a_policy_only_where_one_decides() -> None:
     """Concept-match goes by none, whatever a pipeline would go by else."""
     assert facts_of(build_pipeline(KEY, PipelineOptions(method="concept-match"))) == {"policy": None, "model": None}
     assert facts_of(build_pipeline(KEY, PipelineOptions(policy="redact", model="none")))["policy"]["name"] == "redact"
+
+
+def test_a_manifest_says_what_a_policy_needs_beside_text_and_nothing_of_what_a_site_wrote() -> None:
+    for name, needs in (
+        ("redact", []),
+        ("limited-data-set", ["a data use agreement"]),
+        ("expert", ["an expert's determination"]),
+        ("hro-coded", [load_policy("hro-coded").notice]),
+    ):
+        told = policy_facts(load_policy(name))
+        assert (told["name"], told["needs"]) == (name, needs)
+    own = policy_facts(replace(load_policy("hro-coded"), name="Dr. Quill's"))
+    assert (own["name"], own["needs"]) == ("own", [])
+    assert set(own["categories"].values()) <= OPERATORS.keys()

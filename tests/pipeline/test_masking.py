@@ -285,6 +285,8 @@ def test_a_surrogate_stands_for_its_original_only_where_it_can_be_told_from_all_
     for ordinary in ("the", "Pain", "[x]", "[Ostrava]", "the pain", "was seen"):
         assert masked("Dr. Quill came.", (*name, ordinary, True, False)) == "Dr. [NAME-1] came."
     assert masked("Dr. Quill came.", (*name, "Ostrava Pain", True, False)) == "Dr. Ostrava Pain came."
+    for number, written in (("91234", "91234"), ("9123", "[ID-1]")):
+        assert masked("MRN 47119.", ("47119", "MEDICALRECORD", number, True, False)) == f"MRN {written}."
     # it stands in the text already, or for somebody else
     assert masked("Dr. Quill saw ostrava.", (*name, "Ostrava", True, False)) == "Dr. [NAME-1] saw ostrava."
     other = ("Harrow", "DOCTOR", "Ostrava", True, False)

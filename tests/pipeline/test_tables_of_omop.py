@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import random
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,15 @@ def test_spans_are_rows_of_note_nlp_where_the_phi_is(places: Places) -> None:
     ):
         assert "spans quote PHI" in str(run(*command, *common, "--output", place).exception)
     assert len(places.read("shared")) == 30
+
+
+def test_spans_may_lie_beside_the_notes_that_they_quote(postgresql: Callable[[], str], tmp_path: Path) -> None:
+    places = Places(tmp_path, postgresql())
+    places.fill(omop_rows(3), OMOP)
+    before, _, query = places.source.partition("?")
+    result = run("tag", places.source, "--omop", "--model", "none", "--output", f"{before}/note_nlp?{query}")
+    assert result.exit_code == 0, result.output
+    assert {"note", "note_nlp"} <= set(places.tables())
 
 
 def test_what_stands_in_scrubbed_notes_is_shared_as_note_nlp(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
