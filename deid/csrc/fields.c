@@ -46,11 +46,8 @@ static PyObject *fits_may(PyObject *object, PyObject *args)
         Py_XDECREF(result);
         return result ? PyErr_NoMemory() : NULL;
     }
-    const int kind = PyUnicode_KIND(text);
-    const void *data = PyUnicode_DATA(text);
     symbol[0] = symbol[size + 1] = OUTSIDE;
-    for (Py_ssize_t i = 0; i < size; i++)
-        symbol[i + 1] = symbol_of(PyUnicode_READ(kind, data, i));
+    read_symbols(text, symbol + 1);
     for (Py_ssize_t i = 0; i < count; i++) {
         const Py_ssize_t program = PyLong_AsSsize_t(PyList_GET_ITEM(programs, i)),
                          place = PyLong_AsSsize_t(PyList_GET_ITEM(places, i));

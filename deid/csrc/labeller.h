@@ -178,7 +178,6 @@ PyObject *py_changed(PyObject *self, PyObject *const *given, Py_ssize_t count);
 PyObject *made_with(PyObject *object, PyObject *name, PyObject *value, const char *method);
 PyObject *py_corroborate(PyObject *self, PyObject *args), *py_drop_redundant(PyObject *self, PyObject *args);
 PyObject *py_clusters(PyObject *self, PyObject *spans);
-PyObject *py_abbreviating(PyObject *unused, PyObject *args);
 PyObject *py_elsewhere(PyObject *unused, PyObject *args);
 
 #endif

@@ -479,8 +479,6 @@ static PyMethodDef methods[] = {
     {"elsewhere", py_elsewhere, METH_VARARGS,
      "elsewhere(folded, starts, ends, taken, places) -> ([(first word, one past the last, whether one may stand elsewhere)], "
      "words of one letter)"},
-    {"abbreviating", py_abbreviating, METH_VARARGS,
-     "abbreviating(folded, kinds, starts, ends, longest) -> a byte a word: 1 for full stops right behind a short word"},
     {"corroborate", py_corroborate, METH_VARARGS, "corroborate(candidates, group) -> (candidates by place, how sure each is as others speak for it too)"},
     {"drop_redundant", py_drop_redundant, METH_VARARGS,
      "drop_redundant(candidates, scores, passed, traits) -> the spans with their scores, but for those passed over and superfluous ones"},

@@ -311,47 +311,6 @@ static void phrases_dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
-/* Mark the full stops right behind words of at most so many characters, as in abbreviations. */
-PyObject *py_abbreviating(PyObject *unused, PyObject *args)
-{
-    (void)unused;
-    PyObject *folded, *starts, *ends;
-    const char *kinds;
-    Py_ssize_t count, longest;
-    if (!PyArg_ParseTuple(args, "O!y#OOn", &PyList_Type, &folded, &kinds, &count, &starts, &ends, &longest))
-        return NULL;
-    Py_buffer first, last;
-    if (PyList_GET_SIZE(folded) != count) {
-        PyErr_SetString(PyExc_ValueError, "words and kinds are of one length");
-        return NULL;
-    }
-    if (offsets_of(starts, count, &first))
-        return NULL;
-    if (offsets_of(ends, count, &last)) {
-        PyBuffer_Release(&first);
-        return NULL;
-    }
-    const int64_t *start = first.buf, *end = last.buf;
-    PyObject *result = PyBytes_FromStringAndSize(NULL, count);
-    char *marked = result ? PyBytes_AS_STRING(result) : NULL;
-    for (Py_ssize_t i = 0; marked && i < count; i++) {
-        marked[i] = 0;
-        if (kinds[i] || !i) /* no sign */
-            continue;
-        PyObject *word = PyList_GET_ITEM(folded, i);
-        if (!PyUnicode_Check(word) || PyUnicode_READY(word)) {
-            wrong("words are texts");
-            Py_CLEAR(result);
-            break;
-        }
-        marked[i] = PyUnicode_GET_LENGTH(word) == 1 && PyUnicode_READ_CHAR(word, 0) == '.' && start[i] == end[i - 1] &&
-                    end[i - 1] - start[i - 1] <= longest;
-    }
-    PyBuffer_Release(&first);
-    PyBuffer_Release(&last);
-    return result;
-}
-
 static PyMethodDef methods[] = {
     {"add", phrases_add, METH_VARARGS, "add(words, end): a phrase; end 2n is an item of list n, 2n + 1 an exception"},
     {"scan", phrases_scan, METH_VARARGS,

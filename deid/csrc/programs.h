@@ -5,13 +5,16 @@
 #include "text.h"
 
 /* What a text is made of for programs: ASCII, what is outside of it, what equals an ASCII letter but for case, others. */
-enum { OTHER = 128, OUTSIDE = 129, WILD = 130 };
+enum { OTHER = 128, OUTSIDE = 129, WILD = 130, SYMBOLS = 131 };
 
 static inline uint8_t symbol_of(Py_UCS4 c)
 {
     const int wild = c == 0x17F || c == 0x212A || c == 0x130 || c == 0x131;
     return c < 128 ? (uint8_t)c : wild ? WILD : OTHER;
 }
+
+/* Write what a text is made of. */
+void read_symbols(PyObject *text, uint8_t *symbol);
 
 typedef struct {
     int32_t *code;
@@ -20,6 +23,8 @@ typedef struct {
     Py_ssize_t programs, sets;
 } Programs;
 
+/* Return a copy of what a buffer holds; NULL with an exception without memory. */
+void *copied(const Py_buffer *view);
 /* Copy programs and check them; -1 with an exception when that fails. */
 int programs_load(Programs *self, const Py_buffer *code, const Py_buffer *start, const Py_buffer *set, Py_ssize_t count);
 void programs_free(Programs *self);

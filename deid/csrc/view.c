@@ -10,7 +10,7 @@
 
 /* Kinds of words, as in deid.reading.view. */
 enum { SIGN, NUMBER, LOWER, TITLE, UPPER, MIXED };
-enum { LONG_LINE = 58, MOST_WORDS = 60000, MOST_BREAKS = 255 };
+enum { LONG_LINE = 58, ABBREVIATION = 5, MARKS = 5, MOST_WORDS = 60000, MOST_BREAKS = 255 };
 
 typedef struct {
     PyObject *string, *folded;
@@ -182,7 +182,7 @@ static PyObject *viewer_view(PyObject *object, PyObject *text)
     const Py_ssize_t size = PyUnicode_GET_LENGTH(text);
     uint32_t *t = PyUnicode_AsUCS4Copy(text);
     Place *place = NULL;
-    PyObject *result = NULL, *lists[2] = {NULL}, *marks[6] = {NULL}, *numbers = NULL, *ids = NULL;
+    PyObject *result = NULL, *lists[2] = {NULL}, *marks[MARKS + 2] = {NULL}, *numbers = NULL, *ids = NULL;
     const Word **words = NULL;
     if (self->names.count > MOST_WORDS)
         forget(self);
@@ -197,14 +197,14 @@ static PyObject *viewer_view(PyObject *object, PyObject *text)
         PyErr_NoMemory();
     for (int i = 0; ok && i < 2; i++)
         ok = (lists[i] = PyList_New(count)) != NULL;
-    for (int i = 0; ok && i < 6; i++)
-        ok = (marks[i] = PyBytes_FromStringAndSize(NULL, i < 4 ? count : count * (Py_ssize_t)sizeof(int64_t))) != NULL;
+    for (int i = 0; ok && i < MARKS + 2; i++)
+        ok = (marks[i] = PyBytes_FromStringAndSize(NULL, i < MARKS ? count : count * (Py_ssize_t)sizeof(int64_t))) != NULL;
     if (!ok || !(numbers = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(int32_t))))
         goto done;
     int32_t *number = (int32_t *)PyBytes_AS_STRING(numbers);
     uint8_t *kinds = (uint8_t *)PyBytes_AS_STRING(marks[0]), *breaks = (uint8_t *)PyBytes_AS_STRING(marks[1]),
-            *wrapped = (uint8_t *)PyBytes_AS_STRING(marks[2]);
-    int64_t *start = (int64_t *)PyBytes_AS_STRING(marks[4]), *end = (int64_t *)PyBytes_AS_STRING(marks[5]);
+            *wrapped = (uint8_t *)PyBytes_AS_STRING(marks[2]), *abbreviating = (uint8_t *)PyBytes_AS_STRING(marks[4]);
+    int64_t *start = (int64_t *)PyBytes_AS_STRING(marks[MARKS]), *end = (int64_t *)PyBytes_AS_STRING(marks[MARKS + 1]);
     Py_ssize_t line = 0;
     for (Py_ssize_t i = 0; i < count; i++) {
         words[i] = self->word + place[i].word;
@@ -212,6 +212,8 @@ static PyObject *viewer_view(PyObject *object, PyObject *text)
         start[i] = place[i].start;
         end[i] = place[i].end;
         kinds[i] = words[i]->kind;
+        abbreviating[i] = kinds[i] == SIGN && i && start[i] == end[i - 1] && end[i - 1] - start[i - 1] <= ABBREVIATION &&
+                          PyUnicode_GET_LENGTH(words[i]->folded) == 1 && PyUnicode_READ_CHAR(words[i]->folded, 0) == '.';
         if (i)
             mark_gap(t, (Py_ssize_t)place[i - 1].end, place + i, &line, breaks + i, wrapped + i);
         else
@@ -222,13 +224,14 @@ static PyObject *viewer_view(PyObject *object, PyObject *text)
     mark_uppercase_lines(words, breaks, count, (uint8_t *)PyBytes_AS_STRING(marks[3]));
     ids = Py_BuildValue("(LO)", (long long)self->era, numbers);
     if (ids)
-        result = PyTuple_Pack(9, lists[0], marks[4], marks[5], lists[1], marks[0], marks[1], marks[2], marks[3], ids);
+        result = PyTuple_Pack(10, lists[0], marks[MARKS], marks[MARKS + 1], lists[1], marks[0], marks[1], marks[2], marks[3],
+                              marks[4], ids);
 done:
     Py_XDECREF(numbers);
     Py_XDECREF(ids);
     for (int i = 0; i < 2; i++)
         Py_XDECREF(lists[i]);
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < MARKS + 2; i++)
         Py_XDECREF(marks[i]);
     free(words);
     free(place);
@@ -268,8 +271,8 @@ static void viewer_dealloc(PyObject *object)
 
 static PyMethodDef methods[] = {
     {"view", viewer_view, METH_O,
-     "view(text) -> (strings, starts, ends, folded, kinds, breaks, wrapped, uppercase_line, ids): two lists, bytes (the "
-     "offsets are of 64 bits), and the numbers of the words with their era"},
+     "view(text) -> (strings, starts, ends, folded, kinds, breaks, wrapped, uppercase_line, abbreviating, ids): two lists, "
+     "bytes (the offsets are of 64 bits), and the numbers of the words with their era"},
     {NULL, NULL, 0, NULL}};
 
 static PyType_Slot slots[] = {{Py_tp_doc, "Splits texts into words; see deid.reading.view."},

@@ -31,6 +31,8 @@ MIXED: Final = 5
 Each has its number written down: compiled modules take these, and need not look them up at every use."""
 
 _LONG_LINE, _MOST_BREAKS = 58, 255
+_ABBREVIATION = 5
+"""Letters of the longest abbreviation that a full stop belongs to."""
 _LETTERS = r"[\p{L}\p{M}]"
 _WORD = regex.compile(
     rf"{_LETTERS}++(?:['\u2019](?!(?:re|ve|ll)\b){_LETTERS}{{2,}}+|-{_LETTERS}++)*+|\p{{N}}++|[^\s\p{{L}}\p{{M}}\p{{N}}]"
@@ -55,6 +57,8 @@ class View:
     """Whether the line before a word is so long that the word only stands in the next one for want of room."""
     uppercase_line: bytes = field(repr=False)
     """Whether the word stands in a line of capitals, where case says nothing."""
+    abbreviating: bytes = field(repr=False)
+    """Whether the word is a full stop right behind a short word, as in *Med. Rec. No.*"""
     ids: Ids = field(default=None, repr=False, compare=False)
     """By what numbers the compiled module knows the words."""
 
@@ -114,7 +118,8 @@ def view_of(text: str) -> View:
     breaks = _breaks(text, starts, ends)
     folded = [fold(s) for s in strings]
     wrapped, uppercase_line = _wrapped(text, starts, ends, breaks), _uppercase_lines(strings, kinds, breaks)
-    return View(text, strings, starts, ends, folded, bytes(kinds), bytes(breaks), bytes(wrapped), bytes(uppercase_line))
+    marks = bytes(kinds), bytes(breaks), bytes(wrapped), bytes(uppercase_line)
+    return View(text, strings, starts, ends, folded, *marks, bytes(_abbreviating(folded, starts, ends)))
 
 
 def _describe(word: str) -> tuple[str, int]:
@@ -166,6 +171,15 @@ def _wrapped(text: str, starts: array[int], ends: array[int], breaks: list[int])
         wrapped[index] = breaks[index] == 1 and long and last == len(gap) and goes_on
         line = start
     return wrapped
+
+
+def _abbreviating(folded: list[str], starts: array[int], ends: array[int]) -> list[bool]:
+    """Mark the full stops right behind short words."""
+    marked = [False] * len(folded)
+    for index in range(1, len(folded)):
+        short = ends[index - 1] - starts[index - 1] <= _ABBREVIATION
+        marked[index] = folded[index] == "." and short and starts[index] == ends[index - 1]
+    return marked
 
 
 def _uppercase_lines(strings: list[str], kinds: list[int], breaks: list[int]) -> list[bool]:

@@ -59,7 +59,7 @@ from deid.rules.checks import CHECKS
 from deid.rules.fields import CUES, Cue, Field, LabelFinder, ListRule, PersonField
 from deid.rules.layouts import PARTS, Segment
 from deid.rules.patterns import ANCHORS, Context, Haystack, Pattern, keep_compiled, spans_of
-from deid.rules.sieve import AFTER, BEFORE, needs_tables, sieve_tables
+from deid.rules.sieve import needs_tables, sieve_tables
 
 native = native_for("catalogue")
 _Item = TypeVar("_Item")
@@ -103,11 +103,11 @@ class Catalogue:
         DetectionError
             When a pattern takes too long.
         """
-        patterns, haystack = self.patterns, Haystack(text)
+        patterns = self.patterns
         if self.sieve is None:
+            haystack = Haystack(text)
             return spans_of(text, [(p, None) for p in patterns if not p.needs or haystack.holds_one(p.needs)], ordinary)
-        places = self.sieve.places(text, haystack.folded)
-        return spans_of(text, [(patterns[number], p) for number, p in places.items()], ordinary)
+        return spans_of(text, [(patterns[number], p) for number, p in self.sieve.places(text).items()], ordinary)
 
 
 def _sieve(patterns: Sequence[Pattern], *, keep: bool) -> Any:
@@ -121,7 +121,7 @@ def _sieve(patterns: Sequence[Pattern], *, keep: bool) -> Any:
     texts = "\0".join(f"{p.case:d}{p.whole}" for p in patterns).encode()
     code = (Path(str(room.__file__)).read_bytes() for room in _SIEVE_CODE)
     rows = cached("sieve", (*code, texts), make) if keep else make()
-    return native.Sieve(*rows, *needs_tables([p.needs for p in patterns]), BEFORE, AFTER)
+    return native.Sieve(*rows, *needs_tables([p.needs for p in patterns]))
 
 
 def load_catalogue(language: str, folders: Sequence[Path] = ()) -> Catalogue:

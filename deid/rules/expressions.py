@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from deid.base.errors import ConfigError
 
-BEFORE, AFTER = 6, 10
-"""Characters looked at before the start of a match, and from it on."""
+BEFORE, AFTER, BEHIND = 6, 10, 5
+"""Characters looked at before the start of a match, from it on, and from the end of the word on that begins there."""
+WIDTH = BEFORE + AFTER + BEHIND
 _ASCII = (1 << 128) - 1
 OTHER, OUTSIDE, WILD = 1 << 128, 1 << 129, 1 << 130
 SYMBOLS = 131
@@ -45,12 +46,15 @@ _ALIKE = _bits("kKsSiI")
 """What `_ODD` are without case: in a set that names one of those these may be too, or be left out."""
 _UPPER, _LOWER, _DIGIT = _range("A", "Z"), _range("a", "z"), _range("0", "9")
 WORD = _UPPER | _LOWER | _DIGIT | _bits("_") | OTHER
+INNER = WORD | WILD | _bits("'-")
+"""What words are made of whose ends are looked for; ``deid/csrc/sieve.c`` has the same."""
 MARKS = (_DIGIT, _bits(":"), _bits("@[("), _bits(","))
 """Characters that are rare: where a match reads one of such a set, the next one must be near; ``deid/csrc/sieve.c`` has
 the same."""
 _NO_MARKS = (0,) * len(MARKS)
 _BLANK = _bits("\t\n\x0b\x0c\r ") | _range("\x1c", "\x1f") | OTHER
 _SURELY_BLANK = _bits("\t\n\x0b\x0c\r ")
+LINE_EDGE = OUTSIDE | _bits("\n")
 _ESCAPES = {
     **{"d": _DIGIT | OTHER, "w": WORD, "s": _BLANK},
     **{"D": (_ASCII & ~_DIGIT) | OTHER, "W": (_ASCII & ~WORD) | OTHER, "S": (_ASCII & ~_SURELY_BLANK) | OTHER},
@@ -138,7 +142,7 @@ class Node:
     marks: tuple[int, ...] = _NO_MARKS
     """Within how many characters from its start it reads one of each of `MARKS`, in every match; 0 when it need not."""
     around: Callable[[], Sets] | None = None
-    """For an assertion: what it allows at offsets -BEFORE to AFTER - 1 when nothing was read before."""
+    """For an assertion: what it allows at the places looked at when nothing was read before."""
     reads: int | None = None
     """For one character: the set."""
     branches: tuple[tuple[Node, ...], ...] = ()
@@ -163,7 +167,8 @@ def _anything(places: int, sets: Sets) -> int:
     return 2 * BEYOND - first if places else 0
 
 
-def _one(allowed: int, surely: int = _SURE) -> Node:
+def one_of(allowed: int, surely: int = _SURE) -> Node:
+    """Return the piece that reads a character of a set, of which it is sure of some."""
     surely &= ~_ALIKE if allowed & WILD else ALL
 
     def walk(places: int, sets: Sets) -> int:
@@ -295,7 +300,7 @@ _HEADS: tuple[tuple[str, Callable[[Sequence[Sequence[Node]]], Node]], ...] = (
 
 
 def _around(before: int = ALL, after: int = ALL) -> Sets:
-    return [ALL] * (BEFORE - 1) + [before, after] + [ALL] * (AFTER - 1)
+    return [ALL] * (BEFORE - 1) + [before, after] + [ALL] * (WIDTH - BEFORE - 1)
 
 
 def _single(branches: Sequence[Sequence[Node]]) -> int | None:
@@ -377,18 +382,18 @@ class _Parser:
         if c == "(":
             return self._group()
         if c == "[":
-            return _one(self._set())
+            return one_of(self._set())
         if c == ".":
-            return _one(_ANY, _SURE & ~_bits("\n"))
+            return one_of(_ANY, _SURE & ~_bits("\n"))
         if c == "^":
-            return _assertion(lambda: _around(before=OUTSIDE | _bits("\n")), At.LINE_START)
+            return _assertion(lambda: _around(before=LINE_EDGE), At.LINE_START)
         if c == "$":
             return _assertion(_around, At.LINE_END)
         if c == "\\":
             return self._escape()
         if c in "*+?{":
             raise ExpressionError
-        return _one(self._cased(_bits(c)))
+        return one_of(self._cased(_bits(c)))
 
     def _escape(self) -> Node:
         if self._take("b"):
@@ -399,7 +404,7 @@ class _Parser:
             return Node(_anything, _anything, _ENDLESS)
         if self._found("[BAmMKGRX0]"):
             raise ExpressionError
-        return _one(self._cased(self._escaped()))
+        return one_of(self._cased(self._escaped()))
 
     def _escaped(self) -> int:
         c = self._next()

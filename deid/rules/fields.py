@@ -28,8 +28,6 @@ native = native_for("fields")
 _STRICT = frozenset(":#=|\t^_")
 _LEADERS = ("..", ". .")
 _SECONDS = 20.0
-_ABBREVIATION = 5
-"""Letters of the longest abbreviation that a full stop belongs to."""
 
 CUES = [
     *("naming", "greeting", "closing", "contact", "doctor", "signer", "lives", "where", "hospital_at", "work_at"),
@@ -230,7 +228,7 @@ class LabelFinder:
             view.folded,
             view.joined(),
             ids=view.ids,
-            passed=_abbreviating(view),
+            passed=view.abbreviating,
             longest_first=True,
             marks=self._marks,
         )
@@ -301,15 +299,3 @@ def _phrases_of(rule: Field | ListRule | PersonField, folders: Sequence[Path]) -
 
 def _undotted_words(phrase: str) -> list[str]:
     return [w for w in words_of(phrase) if w != "."]
-
-
-def _abbreviating(view: View) -> bytes:
-    """Mark the full stops of abbreviations, which are passed over (*Med. Rec. No.* is *med rec no*)."""
-    folded, starts, ends = view.folded, view.starts, view.ends
-    if native is not None:
-        return native.abbreviating(folded, view.kinds, starts, ends, _ABBREVIATION)
-    marked = bytearray(len(view))
-    for index in range(1, len(view)):
-        short = ends[index - 1] - starts[index - 1] <= _ABBREVIATION
-        marked[index] = folded[index] == "." and short and starts[index] == ends[index - 1]
-    return bytes(marked)

@@ -9,6 +9,7 @@ and goes back (as Spencer's matcher of 1986); where that takes too long it accep
 
 A program is a list of numbers: an instruction of `Do` and what belongs to it. Jumps count from their instruction. A
 gate is two sets, of the next character and of the one before: going on there is in vain when they are in none of them.
+Of many alternatives a switch goes on with those that the next character, or the one before, leaves.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from deid.rules.expressions import ALL, OTHER, OUTSIDE, WILD, WORD, At, Group, Look, Node, One, Repeat
+from deid.rules.expressions import ALL, OTHER, OUTSIDE, SYMBOLS, WILD, WORD, At, Group, Look, Node, One, Repeat
 
 _LONGEST = 4096
 """Numbers that a repeated piece may be written out to."""
@@ -52,11 +53,25 @@ class Do(enum.IntEnum):
     HOLDS = 10
     """jump: the program that follows accepts; goes on at the jump."""
     HOLDS_NOT = 11
+    SWITCH = 12
+    """numbers of jumps, a byte a symbol: the one of the `JUMP` behind that the next character asks for."""
+    SWITCH_BACK = 13
+    """The same of the character before."""
 
 
 _ONES = (Do.FORTH, Do.BACK, Do.NEXT, Do.LAST)
 _RUNS = (Do.RUN, Do.RUN_BACK)
-_SIZES = {**dict.fromkeys(Do, 2), Do.ACCEPT: 1, Do.FAIL: 1, **dict.fromkeys(_RUNS, 6), Do.SPLIT: 6}
+_SWITCHES = (Do.SWITCH, Do.SWITCH_BACK)
+_WIDTH = -(-SYMBOLS // 4)
+"""Numbers that a byte for each symbol takes."""
+_SIZES = {
+    **{**dict.fromkeys(Do, 2), Do.ACCEPT: 1, Do.FAIL: 1, Do.SPLIT: 6},
+    **{**dict.fromkeys(_RUNS, 6), **dict.fromkeys(_SWITCHES, 1 + _WIDTH)},
+}
+_FEW = 4
+"""Alternatives for which a switch pays."""
+_ALL_OF_THEM = (-1,)
+"""What a switch goes on with where no alternative can be told from others: it accepts."""
 _OPEN = [0, 0]
 """A gate, until all of the program is there."""
 _ANY = (ALL | WILD, ALL | WILD)
@@ -71,7 +86,7 @@ class Programs:
 
     def add(self, branches: Sequence[Sequence[Node]] | None) -> None:
         """Add the program of an expression that was parsed; None: of one that was not understood."""
-        code = _either([self._last(branch) for branch in branches]) if branches is not None else [Do.ACCEPT]
+        code = self._either([self._last(b) for b in branches], certain=False) if branches is not None else [Do.ACCEPT]
         self._codes.append(self._gated([*code, Do.ACCEPT]))
 
     def _last(self, nodes: Sequence[Node]) -> list[int]:
@@ -110,50 +125,43 @@ class Programs:
 
     def _gated(self, code: list[int]) -> list[int]:
         """Fill in the gates."""
-        known = {number: found for found, number in self._sets.items()}
-        gates: dict[int, tuple[int, int]] = {}
-
-        def gate(at: int) -> tuple[int, int]:
-            if at not in gates:
-                gates[at] = _ANY  # for those who come back here on their way
-                gates[at] = find(at)
-            return gates[at]
-
-        def find(at: int) -> tuple[int, int]:
-            does, found = code[at], known.get(code[at + 1] if at + 1 < len(code) else 0, 0)
-            behind = at + _SIZES[Do(does)]
-            if does == Do.FAIL:
-                return 0, 0
-            if does in (Do.FORTH, Do.BACK):
-                return (found, _ANY[1]) if does == Do.FORTH else (_ANY[0], found)
-            if does in _RUNS:
-                read = (found, _ANY[1]) if does == Do.RUN else (_ANY[0], found)
-                return read if code[at + 2] else _joined(read, gate(behind))
-            if does in (Do.NEXT, Do.LAST):
-                following, before = gate(behind)
-                return (following & found, before) if does == Do.NEXT else (following, before & found)
-            if does == Do.SPLIT:
-                return _joined(gate(behind), gate(at + code[at + 1]))
-            if does in (Do.JUMP, Do.HOLDS_NOT):
-                return gate(at + code[at + 1])
-            if does == Do.HOLDS:
-                (one, other), (next_one, next_other) = gate(behind), gate(at + code[at + 1])
-                return one & next_one, other & next_other
-            return _ANY
-
-        starts = [0]
-        while starts[-1] < len(code):
-            starts.append(starts[-1] + _SIZES[Do(code[starts[-1]])])
-        for at, behind in reversed(list(itertools.pairwise(starts))):  # what follows is known then, but in loops
+        gates = _Gates(code, list(self._sets))
+        for at, behind in reversed(list(itertools.pairwise(_begins(code)))):  # what follows is known then, but in loops
             if code[at] in _RUNS:
-                code[at + 4 : at + 6] = map(self._set, gate(behind))
+                code[at + 4 : at + 6] = map(self._set, gates.at(behind))
             elif code[at] == Do.SPLIT:
-                code[at + 2 : at + 6] = map(self._set, (*gate(behind), *gate(at + code[at + 1])))
-            gate(at)
+                code[at + 2 : at + 6] = map(self._set, (*gates.at(behind), *gates.at(at + code[at + 1])))
+            gates.at(at)
         return code
 
+    def _either(self, codes: Sequence[list[int]], *, certain: bool) -> list[int]:
+        """Return a program that accepts what one of some programs does; what they begin with in common stands once."""
+        rests: dict[tuple[int, ...], list[list[int]]] = {}
+        for code in codes:
+            shared = _SIZES[Do(code[0])] if code and code[0] in (*_ONES, *_RUNS) else len(code)
+            rests.setdefault(tuple(code[:shared]), []).append(code[shared:])
+        if len(rests) == 1 and not any(rests[next(iter(rests))]):
+            return codes[0]
+        return self._chosen([[*head, *self._either(tails, certain=certain)] for head, tails in rests.items()], certain)
+
+    def _chosen(self, codes: Sequence[list[int]], certain: bool) -> list[int]:
+        """Return a program that goes on with those of some programs that may accept."""
+        if len(codes) == 1:
+            return codes[0]
+        if len(codes) < _FEW:
+            return _forked(codes)
+        known = list(self._sets)
+        gates = [_Gates([*code, Do.ACCEPT], known).at(0) for code in codes]
+        side = min((0, 1), key=lambda side: sum(gate[side].bit_count() for gate in gates))
+        open_to = [tuple(n for n, gate in enumerate(gates) if gate[side] >> s & 1) for s in range(SYMBOLS)]
+        if not certain and open_to[WILD.bit_length() - 1]:
+            open_to[WILD.bit_length() - 1] = _ALL_OF_THEM
+        if max(map(len, open_to)) > len(codes) // 2:
+            return _forked(codes)
+        return [_SWITCHES[side], *_switched(codes, open_to)]
+
     def _choice(self, branches: Sequence[Sequence[Node]], *, back: bool, certain: bool) -> list[int]:
-        return _either([self._chain(b, back=back, certain=certain) for b in branches])
+        return self._either([self._chain(b, back=back, certain=certain) for b in branches], certain=certain)
 
     def _chain(self, nodes: Sequence[Node], *, back: bool, certain: bool) -> list[int]:
         ordered = reversed(nodes) if back else nodes
@@ -216,28 +224,103 @@ class Programs:
             unknown = 0 if certain else _UNCERTAIN
             word, other = self._set(_WORDY | unknown), self._set(_OTHERS | unknown)
             begins, ends = [Do.LAST, other, Do.NEXT, word], [Do.LAST, word, Do.NEXT, other]
-            return _either([begins, ends])
+            return self._either([begins, ends], certain=certain)
         return [Do.FAIL if certain else Do.ACCEPT]
 
 
-def _either(codes: Sequence[list[int]]) -> list[int]:
-    """Return a program that accepts what one of some programs does; what they begin with in common stands once."""
-    rests: dict[tuple[int, ...], list[list[int]]] = {}
-    for code in codes:
-        shared = _SIZES[Do(code[0])] if code and code[0] in (*_ONES, *_RUNS) else len(code)
-        rests.setdefault(tuple(code[:shared]), []).append(code[shared:])
-    if len(rests) == 1 and not any(rests[next(iter(rests))]):
-        return codes[0]
-    return _balanced([[*head, *_either(tails)] for head, tails in rests.items()])
+class _Gates:
+    """What the next character and the one before must be where a program is to accept."""
+
+    def __init__(self, code: list[int], known: list[int]) -> None:
+        self._code, self._known = code, known
+        self._gates: dict[int, tuple[int, int]] = {}
+
+    def at(self, at: int) -> tuple[int, int]:
+        """Return the gate of an instruction."""
+        if at not in self._gates:
+            self._gates[at] = _ANY  # for those who come back here on their way
+            self._gates[at] = self._find(at)
+        return self._gates[at]
+
+    def _find(self, at: int) -> tuple[int, int]:
+        code = self._code
+        does, behind = Do(code[at]), at + _SIZES[Do(code[at])]
+        if does == Do.FAIL:
+            return 0, 0
+        if does in (Do.JUMP, Do.HOLDS_NOT):
+            return self.at(at + code[at + 1])
+        if does == Do.SPLIT:
+            return _joined(self.at(behind), self.at(at + code[at + 1]))
+        if does == Do.HOLDS:
+            (one, other), (next_one, next_other) = self.at(behind), self.at(at + code[at + 1])
+            return one & next_one, other & next_other
+        if does in _SWITCHES:
+            return self._of_switch(at)
+        if does not in (*_ONES, *_RUNS):
+            return _ANY
+        found = self._known[code[at + 1]]
+        if does in (Do.NEXT, Do.LAST):
+            following, before = self.at(behind)
+            return (following & found, before) if does == Do.NEXT else (following, before & found)
+        read = (found, _ANY[1]) if does in (Do.FORTH, Do.RUN) else (_ANY[0], found)
+        return _joined(read, self.at(behind)) if does in _RUNS and not code[at + 2] else read
+
+    def _of_switch(self, at: int) -> tuple[int, int]:
+        side = _SWITCHES.index(Do(self._code[at]))
+        ways = np.array(self._code[at + 1 : at + 1 + _WIDTH], np.int32).view(np.uint8)[:SYMBOLS]
+        gate = 0, 0
+        for way in set(ways.tolist()):
+            asks = 0
+            for symbol in np.flatnonzero(ways == way).tolist():
+                asks |= 1 << symbol
+            found = list(self.at(at + 1 + _WIDTH + 2 * way))
+            found[side] &= asks
+            gate = _joined(gate, (found[0], found[1]) if found[side] else (0, 0))
+        return gate
 
 
-def _balanced(codes: Sequence[list[int]]) -> list[int]:
+def _begins(code: list[int]) -> list[int]:
+    """Return where the instructions of a program begin, and its end."""
+    begins = [0]
+    while begins[-1] < len(code):
+        begins.append(begins[-1] + _SIZES[Do(code[begins[-1]])])
+    return begins
+
+
+def _forked(codes: Sequence[list[int]]) -> list[int]:
     """Return a program that tries some programs in order: gates of halves, so that few of many are looked at."""
     if len(codes) == 1:
         return codes[0]
     half = len(codes) // 2
-    one, other = _balanced(codes[:half]), _balanced(codes[half:])
+    one, other = _forked(codes[:half]), _forked(codes[half:])
     return [Do.SPLIT, len(one) + 8, *_OPEN, *_OPEN, *one, Do.JUMP, len(other) + 2, *other]
+
+
+def _switched(codes: Sequence[list[int]], open_to: Sequence[tuple[int, ...]]) -> list[int]:
+    """Return the rest of a switch: its table, jumps, the programs, and for some symbols several of them in order."""
+    ways = list(dict.fromkeys(open_to))
+    code: list[int] = [Do.JUMP, 0] * len(ways)
+    starts: dict[tuple[int, ...], int] = {}
+    ends = []
+    for number, one in enumerate(codes):
+        starts[number,] = len(code)
+        code += [*one, Do.JUMP, 0]
+        ends.append(len(code) - 2)
+    for way in ways:
+        if way not in starts:
+            starts[way] = len(code)
+            for number in way[1:]:
+                code += [Do.SPLIT, starts[number,] - len(code), *_OPEN, *_OPEN]
+            if way in ((), _ALL_OF_THEM):
+                code += [Do.ACCEPT if way else Do.FAIL]
+            else:
+                code += [Do.JUMP, starts[way[0],] - len(code)]
+    for number, way in enumerate(ways):
+        code[2 * number + 1] = starts[way] - 2 * number
+    for end in ends:
+        code[end + 1] = len(code) - end
+    table = [ways.index(way) for way in open_to] + [0] * (4 * _WIDTH - SYMBOLS)
+    return [*np.array(table, np.uint8).view(np.int32).tolist(), *code]
 
 
 def _joined(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:

@@ -17,7 +17,6 @@ from deid.reading.dictionaries import Dictionary
 from deid.reading.lexicon import load_lexicon
 from deid.reading.phrases import PhraseMatcher
 from deid.reading.view import View, _describe, view_of, words_of
-from deid.rules import fields
 
 needs_native = pytest.mark.skipif(native is None, reason="the compiled module is not there")
 
@@ -30,12 +29,6 @@ TEXTS = st.lists(st.tuples(WORDS, st.booleans(), st.booleans()), max_size=40)
 def matcher_of(lists: list[tuple[tuple[str, ...], tuple[str, ...]]]) -> PhraseMatcher:
     made = [Dictionary(f"list {n}", items, exceptions) for n, (items, exceptions) in enumerate(lists)]
     return PhraseMatcher(made, lambda phrase: phrase.split("~"))
-
-
-def plainly(call: Any) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fields, "native", None)
-        return call()
 
 
 @needs_native
@@ -80,13 +73,6 @@ def test_numbers_of_words_say_the_same_as_the_words_in_every_era():
 def test_a_matcher_can_be_sent_to_another_process():
     matcher = PhraseMatcher([Dictionary("places", ("new york",))], words_of)
     assert pickle.loads(pickle.dumps(matcher)).match(["New", "York"]) == [(0, 2, "places")]
-
-
-@needs_native
-@given(st.lists(st.sampled_from(["Med.", " ", "Rec", ".", "\uff0e", "Number.", "\n", "e\u0301."]), max_size=20))
-def test_both_routes_pass_over_the_same_full_stops(pieces):
-    view = view_of("".join(pieces))
-    assert fields._abbreviating(view) == plainly(lambda: fields._abbreviating(view))
 
 
 def test_words_that_are_passed_over_part_no_phrase():
@@ -134,9 +120,3 @@ def test_what_are_no_words_and_no_numbers_of_words_is_refused():
         native.Lookup({}).of(["a"], b"\2", (1, number))
     with pytest.raises(ValueError, match="as many kinds"):
         native.Lookup({}).of(["a"], b"", None)
-    with pytest.raises(ValueError, match="one length"):
-        native.abbreviating(["."], b"\0", array("q"), array("q", [0]), 5)
-    with pytest.raises(ValueError, match="one length"):
-        native.abbreviating([], b"\0", array("q", [0]), array("q", [0]), 5)
-    with pytest.raises(TypeError):
-        native.abbreviating(["."], b"\0", [0], array("q", [0]), 5)

@@ -36,6 +36,7 @@ SIGNS = (
     "\u00a0",
     "\x1c",
     ".",
+    "\uff0e",
     ":",
     "\u2122",
     "\u00bd",
@@ -73,6 +74,7 @@ def test_words_keep_their_inner_signs_and_know_their_lines():
     assert seen.strings == ["JOHN", "O'BRIEN", "He", "'", "ll", "see", "Dr", ".", "Smith-Jones", "12"]
     assert list(seen.kinds[:4]) == [UPPER, UPPER, TITLE, SIGN]
     assert seen.kinds[-1] == NUMBER
+    assert [s for s, short in zip(seen.strings, seen.abbreviating, strict=True) if short] == ["."]
     assert list(seen.breaks[:3]) == [2, 0, 1]
     assert list(map(bool, seen.uppercase_line)) == [True, True] + [False] * 8
     assert seen.folded[1] == "o'brien"
