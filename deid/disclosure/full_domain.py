@@ -243,10 +243,7 @@ def optimal_levels(
             break
         if known[levels] == -1:
             continue
-        if known[levels] == 1 or not inherits:
-            decide(levels)
-            continue
-        path = list(_path_up(levels, known, bound))
+        path = list(_path_up(levels, known, bound)) if inherits else [levels]
         first, last = 0, len(path) - 1
         while first <= last:
             middle = (first + last) // 2
