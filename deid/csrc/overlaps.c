@@ -83,13 +83,14 @@ static Row *read_candidates(PyObject *candidates)
         Row *row = rows + i;
         row->number = i;
         row->candidate = i < PyList_GET_SIZE(candidates) ? PyList_GET_ITEM(candidates, i) : Py_None;
-        if (!PyTuple_Check(row->candidate)) {
+        if (!PyTuple_Check(row->candidate) || PyTuple_GET_SIZE(row->candidate) != 2) {
             PyErr_SetString(PyExc_TypeError, "a candidate is a recognizer's number and a span");
             ok = 0;
             break;
         }
-        ok = PyArg_ParseTuple(row->candidate, "nO", &row->rank, &row->span) && !read_span(row->span, row) &&
-             (row->category = attribute(row->span, CATEGORY));
+        row->rank = PyLong_AsSsize_t(PyTuple_GET_ITEM(row->candidate, 0));
+        row->span = PyTuple_GET_ITEM(row->candidate, 1);
+        ok = !PyErr_Occurred() && !read_span(row->span, row) && (row->category = attribute(row->span, CATEGORY));
         if (ok && (row->rank < 0 || row->rank > 1000)) {
             PyErr_SetString(PyExc_ValueError, "there are not so many recognizers");
             ok = 0;

@@ -89,6 +89,9 @@ def _tables(text: str) -> Iterator[list[list[_Cell]]]:
     parted, at = "", 0
     for line in text.split("\n"):
         sign = _sign(line) if "  " in line or "\t" in line or "|" in line else ""
+        if not (sign or rows):
+            at += len(line) + 1
+            continue
         cells = _cells(line, at, sign) if sign else []
         if not _FEWEST <= len(cells) <= _MOST or (sign == "|" and _SEGMENT.match(line)):
             cells = []

@@ -7,7 +7,7 @@ between them, and *Kirkbride. Femi* where a sentence does.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import regex
 
@@ -20,6 +20,9 @@ from deid.reading.vocabulary import Vocabulary
 from deid.rules.person_words import PERSON
 from deid.rules.scene import Scene
 from deid.rules.word_classes import TITLES
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
 
 PEOPLE: Final = frozenset(("PATIENT", "DOCTOR"))
 YEAR: Final = regex.compile(
@@ -58,10 +61,10 @@ _BOUND: Final = regex.compile(
     r"[ \u00a0]*(?:\t|[ \u00a0]{3}|\n\s*\n)\s*|\n[ ]*|[ ]{2}|(?<=\p{Ll}{3})\.[ ](?=\p{Lu})|[ ]?[._](?:[ ]?[._]){2,}[ ]*"
 )
 """What may part the columns of a line, passages, rows, sentences."""
-_BLANK: Final = ord(" ")
+_BLANK: Final = 0x20
 _HARD_BLANK: Final = 0xA0
-_LOW_LINE: Final = ord("_")
-_STOP_SIGN: Final = ord(".")
+_LOW_LINE: Final = 0x5F
+_STOP_SIGN: Final = 0x2E
 _TABULAR: Final = regex.compile(r"\t|\||[^\s][ ]{3}")
 _DOUBLE: Final = regex.compile(r"[^\s.?!:][ ]{2,}(?=\S)")
 """A gap of a line in columns; behind a full stop typists leave two blanks."""
@@ -74,6 +77,8 @@ _DASHES: Final = frozenset("-\u2013")
 _OF_INITIALS: Final = frozenset(", ")
 """Signs that a dash before a gap, and an initial behind a name, begin with."""
 _OR: Final = regex.compile(r"[ ]*(?:/|;|,[ ]|[|])[ ]*")
+_APART: Final = frozenset("/;,|")
+"""Signs one of which it has."""
 _DIGITS: Final = 7
 """Digits of the shortest telephone number that stands for itself."""
 _COMMA: Final = regex.compile(r",[ ]?\p{L}$")
@@ -116,9 +121,12 @@ def pieces(scene: Scene, span: Span) -> list[Span]:
 
 def _may_part(text: str, start: int, end: int) -> bool:
     """Tell whether a stretch has what all matches of `_BOUND` have: few have it."""
-    last = 0
-    for at in range(start, end):
-        sign = ord(text[at])
+    at: i64 = start
+    stop: i64 = end
+    last: i64 = 0
+    while at < stop:
+        sign: i64 = ord(text[at])
+        at += 1
         if sign == _BLANK:
             if last in (_BLANK, _STOP_SIGN):
                 return True
@@ -150,6 +158,8 @@ def _parts(scene: Scene, start: int, end: int, person: bool) -> bool:
 
 def called_apart(text: str, span: Span) -> list[Span]:
     """Return the telephone numbers that a model took for one: *541-555-0110 / 541-555-0192*."""
+    if not _APART.intersection(text[span.start : span.end]):
+        return [span]
     parts = []
     start = span.start
     for gap in _OR.finditer(text, span.start, span.end):

@@ -84,7 +84,7 @@ from deid.detection.whose import (
     words_of_name,
 )
 from deid.document import Document, Span
-from deid.phi import CANONICAL, GROUP, canonical
+from deid.phi import CANONICAL, canonical
 from deid.reading.lexicon import load_lexicon
 from deid.reading.normalize import Normalized, normalize
 from deid.reading.passages import Passage, second_readings, windows
@@ -303,7 +303,7 @@ class Ensemble:
         sure = max(self.strong, self.threshold)
         # what is below the threshold is out anyhow: why matters to a trace alone
         least = self.threshold if candidates is None else -1.0
-        passed = bytearray(len(weighed))
+        passed = [False] * len(weighed)
         fates: dict[int, str] = {}
         unsure: dict[int, str] = {}
         possible = min(least, _POSSIBLE) if self.joining else least
@@ -326,10 +326,11 @@ class Ensemble:
         guessed = any(told.kind == POSSIBLE for told in judged.values())
         taken = bytearray(len(document.text)) if guessed else bytearray()
         first = last = 0  # what was marked last: most spans have the place of the one before
-        for (_, span), out in zip(weighed, passed, strict=True) if guessed else ():
-            if not out and (span.start != first or span.end != last):
-                first, last = span.start, span.end
-                taken[first:last] = b"\1" * (last - first)
+        if guessed:
+            for number, (_, span) in enumerate(weighed):
+                if not passed[number] and (span.start != first or span.end != last):
+                    first, last = span.start, span.end
+                    taken[first:last] = b"\1" * (last - first)
         for number, told in judged.items():
             span = weighed[number][1]
             if told.kind == POSSIBLE and any(taken[span.start : span.end]):
@@ -347,13 +348,13 @@ class Ensemble:
                 candidates.append(Candidate(rank, name, span, certainty, fate, judged.get(number)))
             for rank, span, fate in left_out or ():
                 candidates.append(Candidate(rank, self.recognizers[rank].name, span, score_of(span), fate))
-        counted = [span for (_, span), out in zip(weighed, passed, strict=True) if not out]
+        counted = [span for number, (_, span) in enumerate(weighed) if not passed[number]]
         labelled = [*self._labelled(counted), *known_over_dates(document.text, counted), *known_over_guesses(counted)]
-        accepted = drop_redundant(weighed, scores, passed, traits)
+        accepted = drop_redundant(weighed, scores, bytearray(passed), traits)
         doubts = [
             span
-            for (_, span), score, out in zip(weighed, scores, passed, strict=True)
-            if out and GROUP[span.category] == "NAME" and (score or 0.0) >= _DOUBTS
+            for number, (_, span) in enumerate(weighed)
+            if passed[number] and (scores[number] or 0.0) >= _DOUBTS and kind_of(span.category).named
         ]
         accepted = may_be_names(whose(scene, accepted, self._trusted.__contains__), doubts)
         alike = [*columns(scene, accepted), *explained(scene, accepted)] if self.consistency else []

@@ -12,7 +12,7 @@ import re
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from deid.rules.certainties import certainties
 from deid.rules.person_words import clear
 from deid.rules.scene import Scene
 from deid.rules.word_classes import EPONYM_HEAD, RELATION, STREET_SUFFIX, STRONG_HOSPITAL_HEAD, cues_of
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
 
 _W: Final[dict[str, float]] = certainties("find_again")
 
@@ -52,9 +55,9 @@ _MOST_WORDS: Final = 1_000
 _LABELLED: Final = _W["labelled_name"]
 """Certainty from which a name behind a label is looked for everywhere, as the HMS Scrubber does with header fields."""
 _SPELT_OUT: Final = re.compile(r"(?<![\w'\u2019])[^\W\d_]([-. ]{1,2})[^\W\d_](?:\1[^\W\d_]){1,20}\b")
-_BLANK: Final = ord(" ")
-_HYPHEN: Final = ord("-")
-_STOP: Final = ord(".")
+_BLANK: Final = 0x20
+_HYPHEN: Final = 0x2D
+_STOP: Final = 0x2E
 _NOT_AGAIN: Final = frozenset(("AGE", "DATE", "STATE", "COUNTRY", "ROOM", "PROFESSION", "OTHER"))
 
 
@@ -253,11 +256,11 @@ def _repeated(view: View, taken: bytearray, seeds: Seeds) -> list[tuple[int, _Se
         held = words.get(word)
         if held is None:  # as nearly always
             continue
-        end = index
+        end, free = index, taken.find(0, starts[index])
         # word by word: seeds that begin alike, as telephones of one town, are thousands
         while held is not None:
             seed = held.get(None)
-            if seed is not None and taken.find(0, starts[index], ends[end]) >= 0:
+            if seed is not None and 0 <= free < ends[end]:
                 found.append((index, seed))
             end += 1
             held = held.get(folded[end]) if end < len(folded) and breaks[end] < 2 else None
@@ -398,10 +401,15 @@ def _spelt(text: str, starts: list[int], ends: list[int]) -> list[re.Match[str]]
     The second of them is a word of its own, or stands between two hyphens: there are few of these.
     """
     last = len(text) - 2
-    for index, at in enumerate(starts):
-        if ends[index] != at + 1 or not 2 <= at < last or not (_parts(text, at + 1) and _parts(text, at - 1)):
+    index: i64 = 0
+    count: i64 = len(starts)
+    while index < count:
+        start: i64 = starts[index]
+        end: i64 = ends[index]
+        index += 1
+        if end != start + 1 or not 2 <= start < last or not (_parts(text, start + 1) and _parts(text, start - 1)):
             continue
-        if _is_spelt(text, at, 1) or _is_spelt(text, at, 2):
+        if _is_spelt(text, start, 1) or _is_spelt(text, start, 2):
             return [*_SPELT_OUT.finditer(text)]
     at = text.find("-", 1)
     while 0 < at < last - 1:
@@ -411,9 +419,9 @@ def _spelt(text: str, starts: list[int], ends: list[int]) -> list[re.Match[str]]
     return []
 
 
-def _parts(text: str, at: int) -> bool:
+def _parts(text: str, at: i64) -> bool:
     """Tell whether a character may part letters."""
-    sign = ord(text[at])
+    sign: i64 = ord(text[at])
     return sign in (_BLANK, _HYPHEN, _STOP)
 
 

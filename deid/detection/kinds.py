@@ -71,7 +71,8 @@ class Origin:
         """Whether it does against a model."""
         self.settled: bool = source.startswith(_PLACED) or source.endswith(_LABELS)
         """Whether it knows whose a name is, and where a place is."""
-        self.traits: tuple[bool, bool, bool] = self.tells, source.endswith(HEADER_FIELDS), self.decides
+        self.traits: object = (self.tells, source.endswith(HEADER_FIELDS), self.decides)
+        """What matters of spans that say the same of a place: of each source one object, compared soon."""
 
 
 _KINDS: Final[dict[str, Kind]] = {}

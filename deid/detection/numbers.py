@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from deid.detection.overlaps import score_of
 from deid.document import Span
@@ -23,6 +23,9 @@ from deid.reading.vocabulary import Vocabulary
 from deid.rules import checks
 from deid.rules.fields import Scan
 from deid.rules.scene import Scene, scene_of
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
 
 _CALENDAR: Final = classes_of("month", "weekday", "season", "holiday")
 _STATE_CODE: Final = classes_of("state_code")
@@ -78,10 +81,10 @@ _OWN_FORM: Final = {
 """Forms that no row of values has."""
 _FIRST: Final = frozenset("0123456789(+")
 """Signs that they begin with."""
-_ZERO: Final = ord("0")
-_NINE: Final = ord("9")
-_A: Final = ord("a")
-_Z: Final = ord("z")
+_ZERO: Final = 0x30
+_NINE: Final = 0x39
+_A: Final = 0x61
+_Z: Final = 0x7A
 _SMALL: Final = 0x20
 """What makes a letter small."""
 _STRETCH: Final = re.compile(
@@ -239,19 +242,25 @@ class Numbers:
 
 def _has_figure(text: str, start: int, end: int) -> bool:
     """Tell whether one of the digits 0 to 9 stands somewhere."""
-    for at in range(start, end):
-        sign = ord(text[at])
+    at: i64 = start
+    stop: i64 = end
+    while at < stop:
+        sign: i64 = ord(text[at])
         if _ZERO <= sign <= _NINE:
             return True
+        at += 1
     return False
 
 
 def _has_letter(text: str, start: int, end: int) -> bool:
     """Tell whether one of the letters A to Z, of either case, stands somewhere."""
-    for at in range(start, end):
-        sign = ord(text[at]) | _SMALL
-        if _A <= sign <= _Z:
+    at: i64 = start
+    stop: i64 = end
+    while at < stop:
+        sign: i64 = ord(text[at])
+        if _A <= sign | _SMALL <= _Z:
             return True
+        at += 1
     return False
 
 

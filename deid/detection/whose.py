@@ -249,7 +249,7 @@ def _decides(span: Span, words: int) -> bool:
     return words > 1 or span.category != "PATIENT" or span.source != "rule:name.title"
 
 
-def traits(source: str) -> tuple[bool, bool, bool]:
+def traits(source: str) -> object:
     """Return what matters of a source: whether it tells whose name it found, is a header's label, beats a model."""
     return origin_of(source).traits
 

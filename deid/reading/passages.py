@@ -71,11 +71,11 @@ def windows(text: str, size: int | None = None, margin: int | None = None) -> li
         Most characters that count in a window, and how many it reads beyond each end; by default `WINDOW` (a quarter
         of it in a longer text that is nearly all table) and `MARGIN`.
     """
-    dense = size is None and (text.count("\t") + text.count("|")) * _CELLS > len(text)
-    size, margin = size or WINDOW, MARGIN if margin is None else margin
-    if len(text) <= size:
+    whole, margin = size or WINDOW, MARGIN if margin is None else margin
+    if len(text) <= whole:
         return [Passage(0, len(text), ((0, len(text)),))]
-    size = size // _PARTS if dense else size
+    dense = size is None and (text.count("\t") + text.count("|")) * _CELLS > len(text)
+    size = whole // _PARTS if dense else whole
     borders = [0]
     while borders[-1] + size < len(text):
         borders.append(_border(text, borders[-1] + size // 2, borders[-1] + size))

@@ -55,6 +55,7 @@ _CUES: Final = [
     (cues_of("doctor"), _W["cue_doctor"], "name.doctor"),
     (cues_of("contact"), _W["cue_contact"], "name.contact"),
 ]
+_ANY_CUE: Final = cues_of("naming", "greeting", "doctor", "contact")
 _CLOSING: Final = cues_of("closing")
 _ARTICLE: Final = cues_of("article")
 _LIVES: Final = cues_of("lives")
@@ -190,9 +191,10 @@ def _cues(scene: Scene, run: Run) -> tuple[float, str]:
         )
     if near and scene.has(before, ROLE):
         found.append((_W["role_direct" if direct else "role_before"], "name.role"))
-    for cue, value, source in _CUES:
-        if near and (scene.cued(run.first, cue) or scene.cued(before + 1, cue)):
-            found.append((value, source))
+    if near and (scene.cued(run.first, _ANY_CUE) or scene.cued(before + 1, _ANY_CUE)):
+        for cue, value, source in _CUES:
+            if scene.cued(run.first, cue) or scene.cued(before + 1, cue):
+                found.append((value, source))
     if _closes(scene, run):
         found.append((_W["signature"], "name.signature"))
     elif _alone(scene, run) and len(run.names) > 1:
@@ -304,9 +306,10 @@ def _against(scene: Scene, run: Run) -> float:
 
 def _among_eponyms(scene: Scene, run: Run) -> bool:
     """Tell whether a run stands in a list of instruments or signs: *Weitlaner, Kelly, Balfour*."""
-    before = _lists(scene, run.first - 1) and scene.has(run.first - 2, EPONYM)
-    behind = _lists(scene, run.end) and scene.has(run.end + 1, EPONYM)
-    return len(run.names) == 1 and (before or behind)
+    if len(run.names) > 1:
+        return False
+    before = scene.has(run.first - 2, EPONYM) and _lists(scene, run.first - 1)
+    return before or (scene.has(run.end + 1, EPONYM) and _lists(scene, run.end))
 
 
 def _lists(scene: Scene, index: int) -> bool:

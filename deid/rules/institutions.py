@@ -132,10 +132,14 @@ def _institution(scene: Scene, first: int, end: int, classes: int) -> Span | Non
 def is_general(scene: Scene, words: Sequence[int]) -> bool:
     """Tell whether words say what kind of an institution something is, and no name: *Pre-Admission Clinic*."""
     listed = scene.words["general_institution"]
-    general = [listed.issuperset(scene.folded[i].split("-")) for i in words]
-    return any(general) and all(
-        known or scene.has(i, INSTITUTION_HEAD | FUNCTION) for i, known in zip(words, general, strict=True)
-    )
+    general = False
+    for i in words:
+        word = scene.folded[i]
+        if word in listed or ("-" in word and listed.issuperset(word.split("-"))):
+            general = True
+        elif not scene.has(i, INSTITUTION_HEAD | FUNCTION):
+            return False
+    return general
 
 
 def _title_before(scene: Scene, index: int) -> bool:
