@@ -15,10 +15,12 @@ from deid.base.keys import Key
 from deid.disclosure.expert_report import sign_report
 from deid.document import Document, Span
 from deid.io import scan, write
+from deid.labeling.tagger import available_models
 from deid.pipeline import Pipeline, PipelineOptions, Scrubbed, Settings, build_pipeline, scrub_files
 from deid.pipeline.batch import risk_report_beside
-from deid.pipeline.facts import facts_of, policy_facts
+from deid.pipeline.facts import facts_of, models_of, policy_facts
 from deid.pipeline.known_people import KnownPeople
+from deid.pipeline.options import ScrubTarget
 from deid.replacement.operators import OPERATORS
 from deid.replacement.policy import load_policy
 from deid.streaming.work import PipelineRecipe
@@ -167,3 +169,18 @@ def test_a_manifest_says_what_a_policy_needs_beside_text_and_nothing_of_what_a_s
     own = policy_facts(replace(load_policy("hro-coded"), name="Dr. Quill's"))
     assert (own["name"], own["needs"]) == ("own", [])
     assert set(own["categories"].values()) <= OPERATORS.keys()
+
+
+def test_a_service_says_which_of_the_shipped_models_it_uses() -> None:
+    shipped = available_models()
+    assert models_of(None) == [{"name": name, "used": False} for name in shipped]
+    used = models_of(build_pipeline(KEY, PipelineOptions(model=shipped[0])).recognizer)
+    assert [told["name"] for told in used if told["used"]] == [shipped[0]]
+    assert all(("fingerprint" in told) is told["used"] for told in used)
+    assert not any(told["used"] for told in models_of(build_pipeline(KEY, PipelineOptions(model="none")).recognizer))
+
+
+def test_a_preview_which_writes_nothing_needs_no_report() -> None:
+    with pytest.raises(ConfigError, match="preview writes nothing"):
+        ScrubTarget(preview=True, risk_report=Path("r.json"))
+    assert ScrubTarget(preview=True).preview

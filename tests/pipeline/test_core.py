@@ -181,3 +181,6 @@ def test_a_bundle_of_several_patients_needs_no_table_of_people(tmp_path: Path) -
     scrubbed = pipeline("redact")(bundle)
     assert "Zebulon" not in scrubbed.document.text
     assert len(set(scrubbed.person_scopes)) == 2
+    # unless the user says whose it is
+    said = pipeline("redact", patients=Patients(field_name="id", table={bundle.id: "p9"}))(bundle)
+    assert (said.person_scopes, said.person_scope) == ((), "patient:p9")

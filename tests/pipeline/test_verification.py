@@ -92,6 +92,14 @@ def test_a_scrubbed_note_that_cannot_be_read_is_told_with_the_reason(notes: Path
     assert "utf-8" in str(failure.error)
 
 
+def test_a_note_that_was_read_in_another_encoding_does_not_pass() -> None:
+    """Its names are not found: those of JosÃ© MuÃ±oz stand in it as they were."""
+    misread = "Visto por el doctor José Muñoz Núñez, de Cádiz, por su hipertensión.".encode().decode("cp1252")
+    assert verify_document(Document("n", TEXT), Document("n", TEXT))[0] == []
+    with pytest.raises(OutputError, match="read as another encoding"):
+        verify_document(Document("n", misread), Document("n", misread))
+
+
 def test_another_key_finds_no_counterparts(notes: Path) -> None:
     out, _ = scrub(notes)
     result = verify_files(scan(notes), scan(out), key=Key(b"o" * 32))
