@@ -24,6 +24,7 @@ GRAMMAR = (
     *("deid.replacement.places", "deid.replacement.institutions"),
     *("deid.records.readings", "deid.records.record", "deid.records.sweeping", "deid.records.hl7v2_codec"),
     *("deid.records.hl7v2_lists", "deid.records.hl7v2_fields", "deid.records.hl7v2", "deid.detection.known"),
+    *("deid.records.xml_positions", "deid.records.ccda"),
 )
 SOURCES = {name: Path(*name.split(".")).with_suffix(".py") for name in GRAMMAR}
 

@@ -198,14 +198,14 @@ class KnownRecognizer:
         if sought.coarse == "CONTACT" and not sought.told:
             return []  # "unknown", "same": no telephone; a number of somebody may be a word
         if sought.number:
-            if not _may_hold(view.text, characters[-4:], _SEPARATORS):
+            if not _may_hold(words.closed, characters[-4:]):
                 return []
             ending = _ending(view.text, characters, category, vocabulary)
-            if len(characters) < 4 or not _may_hold(view.text, characters.lstrip("0"), _SEPARATORS):
+            if len(characters) < 4 or not _may_hold(words.closed, characters.lstrip("0")):
                 return ending
             expression = _number_expression(characters, r"\(?" if sought.coarse == "CONTACT" else "")
             return [*_matches(view.text, expression, category, _W["number"]), *ending]
-        if not all(_may_hold(view.text, word) for word in value.split()):
+        if not all(_may_hold(words.plain, word) for word in value.split()):
             return []
         parts = [regex.escape(word, special_only=True) for word in value.split()]
         body = r"\W{1,3}".join(parts)
@@ -244,14 +244,15 @@ def _sought(category: str, value: str) -> _Sought:
     return _Sought(coarse, date, characters, number or coarse in ("ID", "CONTACT"), told)
 
 
-def _may_hold(text: str, value: str, without: str = "") -> bool:
-    """Tell whether a value can stand in a text, in capitals or small letters; some characters of the text apart."""
-    return not value.isascii() or value.lower() in _plain(text, without)
+def _may_hold(plain: str, value: str) -> bool:
+    """Tell whether a value can stand in a text of which this is the plain form."""
+    return not value.isascii() or value.lower() in plain
 
 
-@functools.lru_cache(maxsize=4)
-def _plain(text: str, without: str) -> str:
-    """Return a text in small letters, those that are no other case of ASCII's in every sense included."""
+def _plain(text: str, without: str = "") -> str:
+    """Return a text in small letters, those that are no other case of ASCII's in every sense included; without some
+    characters.
+    """
     return (text.translate(_table(without)) if without or not text.isascii() else text).lower()
 
 
@@ -321,6 +322,9 @@ class _Words:
     def __init__(self, view: View, lexicon: Lexicon) -> None:
         self.view = view
         self.lexicon = lexicon
+        self.plain = _plain(view.text)
+        """The text in small letters."""
+        self._closed: str | None = None
         self.keys: list[str] = []
         self._small: set[str] = set()
         self._cased: dict[str, list[int]] = {}
@@ -349,6 +353,13 @@ class _Words:
                     self._whole.append(index)
                 if code is not None:
                     self._codes.setdefault(code, []).append(index)
+
+    @property
+    def closed(self) -> str:
+        """The text in small letters, without what may stand between digits."""
+        if self._closed is None:
+            self._closed = _plain(self.view.text, _SEPARATORS)
+        return self._closed
 
     def small(self, keys: Collection[str]) -> list[int]:
         """Return the words in small letters that have one of some keys: only the name itself counts there."""
@@ -436,7 +447,7 @@ def _user_names(words: _Words, name: _Name) -> list[Span]:
     text = words.view.text
     found: list[Span] = []
     for key in name.inside:
-        if (count := _plain(text, "").count(key)) and count > words.keys.count(key):
+        if (count := words.plain.count(key)) and count > words.keys.count(key):
             initial = f"[{''.join(sorted(name.initials))}]" if name.initials else "[a-z]"
             more = r"[0-9]+|[._-][a-z]{0,2}[0-9]+"
             expression = rf"(?<![\w@.-])(?:{initial}[._]?{key}(?:{more})?|{key}(?:{more}))(?![\w@])"

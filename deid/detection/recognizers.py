@@ -209,7 +209,8 @@ class LazyRecognizer:
         if record is None:
             return self._find(document)
         found, effect = self._of_records._find(document.with_text(document.text[: record.free]))
-        own = [span.named(self._labels.of(span.category)) for span in record.spans()]
+        label_of = self._labels.of
+        own = [span.named(label_of(span.category)) for span in record.spans()]
         return [*record.inside(found), *own], effect
 
     def _find(self, document: Document) -> tuple[list[Span], Effect]:

@@ -505,8 +505,8 @@ class _Document:
             birth = tuple(self.table.facts["known_dates"])
             births = {p.text for p in self.places if start <= p.start < end and p.path.endswith(birth)}
             key = numbers[0][1] if numbers else None
-            again = (one for *_, those, days, one in found if names and (names, births) == (those, days))
-            found.append(_Patient(start, end, names, births, next(again, key)))
+            again = [one.key for one in found if names and (names, births) == (one.names, one.births)]
+            found.append(_Patient(start, end, names, births, again[0] if again else key))
         return found
 
     def _words(self, start: int, end: int, path: str = "") -> frozenset[str]:

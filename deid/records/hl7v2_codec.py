@@ -196,7 +196,7 @@ class Codec:
         """Return text as a field writes it."""
         if not text.isascii():
             text = fit(text, self.charset)
-        if text.isalnum():
+        if text.isalnum() or self._to_escape.search(text) is None:
             return text
         return self._to_escape.sub(self._escape, text)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from deid.phi import CATEGORIES
 from deid.records.embedded import unpacked
@@ -45,20 +46,24 @@ ENDS = "\r\n\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 """What may end a segment, as it ends a line of a note: else all behind the first one would be fields of MSH."""
 _is_broken = re.compile(f"[{ENDS}]").search
 """Tells whether a kept code goes over the end of a line: what stands behind it is no code."""
-NULL = '""'
-_NOBODY = ("", 0, 0)
-_DAY = len("20240312")
-_KIND_OF_NUMBER = 5
+NULL: Final = '""'
+_NOBODY: Final = ("", 0, 0)
+_DAY: Final = len("20240312")
+_KIND_OF_NUMBER: Final = 5
 """The component of a number that says of what kind it is."""
-_LONGEST_KIND = 2
+_LONGEST_KIND: Final = 2
 """Letters of a code that says of what kind a name is."""
 _WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|['. -])*\Z")
-_LONGEST_LOGIN = 3
+_LONGEST_LOGIN: Final = 3
 """Letters of a word before a name that may be somebody's number, or a place's."""
-_CHECK, _SHAPE, _AMOUNT, _OID = "check", "shape", "amount", "oid"
-LINK = "link"
+_CHECK: Final = "check"
+_SHAPE: Final = "shape"
+_AMOUNT: Final = "amount"
+_OID: Final = "oid"
+LINK: Final = "link"
 """Kind of a place that gets the same new id in all records of a key, whatever the policy writes."""
-_REMEMBERED, _LONGEST_REMEMBERED = 1 << 12, 128
+_REMEMBERED: Final = 1 << 12
+_LONGEST_REMEMBERED: Final = 128
 """How many fields are remembered, and of how many characters: a sender, a doctor, a code come again and again."""
 
 Found = tuple[tuple[Place, ...], dict[tuple[str, str], None]]

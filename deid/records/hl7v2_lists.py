@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
+from typing import Final
 
 from deid.base.resources import resource_folder
 from deid.phi import CATEGORIES
@@ -13,7 +14,7 @@ from deid.records.record import OID, TEXT
 from deid.records.tables import CODE, KEEP, Table, kept_as, kept_words, words_of
 
 HL7_TABLE = re.compile(r"HL7[0-9]{4,5}\Z")
-LONGEST_CODE = 6
+LONGEST_CODE: Final = 6
 """What is kept and no longer holds no identifier: ``M``, ``2.5.1``, ``OBX``."""
 NUMBER_OF_PERSON = 6
 """Digits that no code beside a name has."""

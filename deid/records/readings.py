@@ -121,7 +121,10 @@ def says_nothing(text: str) -> bool:
     >>> [says_nothing(text) for text in ("UNKNOWN", "Patient^Test", "N/A", "-", "Test, Eleanor")]
     [True, True, True, True, False]
     """
-    small, unsaid = text.lower(), _unsaid()
+    unsaid, initials = _unsaid()
+    if text[:1].isascii() and text[:1].isalnum() and text[0].lower() not in initials:
+        return False
+    small = text.lower()
     if text.isascii() and text.isalnum():
         return small in unsaid
     first = _SAID.search(small)  # most fields are told by their first word
@@ -143,9 +146,11 @@ def is_unsaid(text: str) -> bool:
 
 
 @functools.cache
-def _unsaid() -> frozenset[str]:
+def _unsaid() -> tuple[frozenset[str], frozenset[str]]:
+    """Return the words that say nothing, and the letters that they begin with."""
     lines = (resource_folder("dictionaries") / "records" / "unsaid.txt").read_text("utf-8").splitlines()
-    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+    words = frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+    return words, frozenset(word[0] for word in words)
 
 
 @functools.cache

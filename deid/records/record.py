@@ -27,7 +27,8 @@ from deid.base.plain_letters import without_accents
 from deid.document import Edit, Span
 from deid.records.readings import doubts, is_unsaid, says_nothing
 
-TEXT, BLOCKED = "text", "blocked"
+TEXT: Final = "text"
+BLOCKED: Final = "blocked"
 """Kinds of places beside the categories of identifiers."""
 
 Change = tuple[int, int, str]
@@ -37,15 +38,15 @@ Encode = Callable[[str, "Place", Sequence[Change]], str | Sequence[str]]
 stretches those of each."""
 Pack = Callable[[bytes, str, str], bytes]
 """Gets a record's bytes, its characters and the new ones, and returns the new bytes."""
-NAMES = ("PATIENT", "DOCTOR")
-_TOWNS = ("CITY", "STATE", "COUNTRY")
-_DOUBTED = frozenset((*_TOWNS, "ZIP"))
+NAMES: Final = ("PATIENT", "DOCTOR")
+_TOWNS: Final = ("CITY", "STATE", "COUNTRY")
+_DOUBTED: Final = frozenset((*_TOWNS, "ZIP"))
 """Kinds of places that may hold something else than their field says."""
 SEXES = ("M", "F")
 LEAST = {"PATIENT": 3, "DOCTOR": 3, "CITY": 4, "ZIP": 5}
 """Letters and digits that an identifier must have to be looked for in the rest of its record."""
-LEAST_NUMBER = 5
-LEAST_INSIDE = 6
+LEAST_NUMBER: Final = 5
+LEAST_INSIDE: Final = 6
 """Digits of a number that is looked for inside of longer words, too."""
 OID = re.compile(r"[0-2](?:\.[0-9]+)+\Z")
 UUID = re.compile(r"(?:urn:uuid:)?([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\Z")
@@ -208,8 +209,9 @@ class Record:
         """Return the identifiers behind the free text, as spans of the text."""
         found = []
         whole, places, offsets = self.text, self.places, self.offsets
+        named: dict[str, str] | None = None
         first = -1
-        path = ""
+        path = text = ""
         for number, place in enumerate(places):
             kind = place.kind
             if kind == TEXT:
@@ -222,21 +224,23 @@ class Record:
             end = offsets[number] + len(place.text)
             if offsets[number] != first:
                 text = whole[first:end]
-            if not is_unsaid(text):
-                span = Span(first, end, kind, "", f"field:{path}", 1.0)
-                found.append(span.read_as(self._doubts(kind, text)) if kind in _DOUBTED else span)
             first = -1
+            if is_unsaid(text):
+                continue
+            span = Span(end - len(text), end, kind, "", f"field:{path}", 1.0)
+            if kind in _DOUBTED:
+                also = [*doubts(kind, text)]
+                if kind in _TOWNS and (words := _words(text)):
+                    # where the patient's own name stands, a town's field may hold it and no town
+                    named = self._named() if named is None else named
+                    also += [named[word] for word in words if word in named]
+                span = span.read_as(also) if also else span
+            found.append(span)
         return found
 
-    def _doubts(self, kind: str, text: str) -> list[str]:
-        """Return what else the text of a field may be: where the patient's own name stands, a town's field may hold it
-        and no town.
-        """
-        also = [*doubts(kind, text)]
-        if kind in _TOWNS and (words := _words(text)):
-            named = {small(word): k for k, value in self.known if k in NAMES for word in forms(k, value)}
-            also += [named[word] for word in words if word in named]
-        return also
+    def _named(self) -> dict[str, str]:
+        """Return words of the known names in small letters -> category."""
+        return {small(word): kind for kind, value in self.known if kind in NAMES for word in forms(kind, value)}
 
     def inside(self, spans: Iterable[Span]) -> list[Span]:
         """Return spans of the free text, cut where a place ends; none in what stays."""
