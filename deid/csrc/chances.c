@@ -15,13 +15,14 @@ enum { REACH = 8 };
 /* Differences of scores up to which a product of two scaled messages is a normal double: e^-680 is, e^-709 is not. */
 static const double MOST_APART = 340.0;
 
-/* exp(transition), once a labeller; and the widest transition. */
+/* exp(transition), once a labeller, from source to target and from target to source; and the widest transition. What
+ * pads labels is never moved to. */
 static int make_moves(Labeller *self)
 {
-    const Py_ssize_t l = self->labels;
+    const Py_ssize_t l = self->labels, stride = self->stride;
     if (self->moves)
         return 0;
-    self->moves = malloc((size_t)(l * l) * sizeof(double));
+    self->moves = calloc((size_t)(2 * stride * stride), sizeof(double));
     if (!self->moves) {
         PyErr_NoMemory();
         return -1;
@@ -30,9 +31,10 @@ static int make_moves(Labeller *self)
     for (Py_ssize_t i = 0; i < l; i++)
         for (Py_ssize_t j = 0; j < l; j++) {
             const double move = ((const int32_t *)self->transition.at)[i * self->stride + j] / self->scale;
-            self->moves[i * l + j] = exp(move);
+            self->moves[i * stride + j] = exp(move);
             self->widest_move = fabs(move) > self->widest_move ? fabs(move) : self->widest_move;
         }
+    turn(self->moves, stride, self->moves + stride * stride);
     return 0;
 }
 
@@ -55,7 +57,7 @@ static int write_scores(Labeller *self, Py_ssize_t first, Py_ssize_t stop, int o
 {
     const Py_ssize_t l = self->labels;
     int32_t sum[LARGEST_LABELS + BLOCK];
-    for (Py_ssize_t t = first; t < stop; t++, score += l) {
+    for (Py_ssize_t t = first; t < stop; t++, score += self->stride) {
         if ((t - first) % AT_ONCE == 0 && labeller_ready(self, t, t + AT_ONCE < stop ? t + AT_ONCE : stop))
             return -1;
         labeller_sum(self, t, sum);
@@ -65,6 +67,8 @@ static int write_scores(Labeller *self, Py_ssize_t first, Py_ssize_t stop, int o
             low = score[j] < low ? score[j] : low;
             high = score[j] > high ? score[j] : high;
         }
+        for (Py_ssize_t j = l; j < self->stride; j++)
+            score[j] = -INFINITY;
         if (!(high - low + 2.0 * self->widest_move < MOST_APART))
             return 1;
     }
@@ -77,16 +81,16 @@ static double chance(Labeller *self, Py_ssize_t first, Py_ssize_t stop, int outs
 {
     if (first >= stop)
         return 1.0;
-    const Py_ssize_t l = self->labels, from = first < REACH ? 0 : first - REACH,
+    const Py_ssize_t l = self->stride, from = first < REACH ? 0 : first - REACH,
                      to = self->items - stop < REACH ? self->items : stop + REACH, n = to - from;
-    if (grow(&self->chances, &self->chances_room, 5 * n * l + l * l, sizeof(double)))
+    if (grow(&self->chances, &self->chances_room, 5 * n * l, sizeof(double)))
         return -1.0;
     double *score = self->chances, *marginal = score + n * l, *rest = marginal + n * l, least = 1.0;
     if (write_scores(self, from, to, outside, bias, score))
         return -1.0;
     forward_backward(score, self->moves, n, l, from > 0 ? self->path[from - 1] : -1,
                      to < self->items ? self->path[to] : -1, first - from, stop - from, rest, rest + n * l,
-                     rest + 2 * n * l, marginal, rest + 3 * n * l);
+                     rest + 2 * n * l, marginal, self->moves + l * l);
     for (Py_ssize_t t = first; t < stop; t++) {
         const double best = marginal[(t - from) * l + self->path[t]], one = self->path[t] == outside ? 1.0 - best : best;
         least = one < least ? one : least;

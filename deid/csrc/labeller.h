@@ -120,7 +120,7 @@ typedef struct {
     PyObject *walked; /* the text whose best labels `path` holds, NULL: none */
     int walked_outside;
     double walked_bias;
-    double *moves, widest_move; /* exp(transition) */
+    double *moves, widest_move; /* exp(transition), to and fro */
     double *chances;
     Py_ssize_t chances_room;
 } Labeller;
@@ -162,7 +162,8 @@ PyObject *labeller_chances(PyObject *object, PyObject *args);
 /* native.c */
 double forward_backward(const double *emissions, const double *moves, Py_ssize_t n, Py_ssize_t l, Py_ssize_t left,
                         Py_ssize_t right, Py_ssize_t first, Py_ssize_t stop, double *weight, double *alpha,
-                        double *beta, double *marginal, double *onto);
+                        double *beta, double *marginal, const double *onto);
+void turn(const double *moves, Py_ssize_t l, double *onto);
 
 /* context.c */
 int labeller_places(Labeller *self, const uint32_t *text);

@@ -57,21 +57,41 @@ WIDE static void viterbi_path(const double *emissions, const double *transition,
 
 /* ---- forward-backward ---------------------------------------------------------------------------------------- */
 
+/* to = from times moves, four sources at a time; each sum is made in the order of the labels. */
+INLINE void carry(const double *restrict from, const double *restrict moves, double *restrict to, Py_ssize_t l)
+{
+    Py_ssize_t i = 0;
+    memset(to, 0, (size_t)l * sizeof(double));
+    for (; i + 4 <= l; i += 4) {
+        const double *a = moves + i * l, *b = a + l, *c = b + l, *d = c + l;
+        for (Py_ssize_t j = 0; j < l; j++)
+            to[j] = to[j] + from[i] * a[j] + from[i + 1] * b[j] + from[i + 2] * c[j] + from[i + 3] * d[j];
+    }
+    for (; i < l; i++)
+        for (Py_ssize_t j = 0; j < l; j++)
+            to[j] += from[i] * moves[i * l + j];
+}
+
+/* Write moves from source to target as those from target to source. */
+void turn(const double *moves, Py_ssize_t l, double *onto)
+{
+    for (Py_ssize_t i = 0; i < l; i++)
+        for (Py_ssize_t j = 0; j < l; j++)
+            onto[j * l + i] = moves[i * l + j];
+}
+
 /* Scaled forward-backward of one stretch of a sequence.
  *
  * left and right are the labels before and behind the stretch, or -1 at an end of the sequence. weight receives
  * exp(emission - its largest), alpha and beta the scaled messages, marginal p(label) of the items first..stop, which
- * alone the messages reach; returns log Z where these are all. onto is scratch of l*l: moves from target to source, so
- * that both passes run along memory. */
+ * alone the messages reach; returns log Z where these are all. onto has the moves from target to source, so that both
+ * passes run along memory. */
 WIDE double forward_backward(const double *emissions, const double *moves, Py_ssize_t n, Py_ssize_t l, Py_ssize_t left,
                              Py_ssize_t right, Py_ssize_t first, Py_ssize_t stop, double *restrict weight,
                              double *restrict alpha, double *restrict beta, double *restrict marginal,
-                             double *restrict onto)
+                             const double *restrict onto)
 {
     double log_z = 0.0;
-    for (Py_ssize_t i = 0; i < l; i++)
-        for (Py_ssize_t j = 0; j < l; j++)
-            onto[j * l + i] = moves[i * l + j];
     for (Py_ssize_t t = 0; t < n; t++) {
         const double *e = emissions + t * l;
         double *w = weight + t * l, *a = alpha + t * l;
@@ -85,17 +105,8 @@ WIDE double forward_backward(const double *emissions, const double *moves, Py_ss
         if (t == 0) {
             for (Py_ssize_t j = 0; j < l; j++)
                 a[j] = left >= 0 ? moves[left * l + j] : 1.0;
-        } else {
-            const double *before = a - l;
-            for (Py_ssize_t j = 0; j < l; j++)
-                a[j] = 0.0;
-            for (Py_ssize_t i = 0; i < l; i++) {
-                const double from = before[i];
-                const double *row = moves + i * l;
-                for (Py_ssize_t j = 0; j < l; j++)
-                    a[j] += from * row[j];
-            }
-        }
+        } else
+            carry(a - l, moves, a, l);
         double sum = 0.0;
         for (Py_ssize_t j = 0; j < l; j++)
             a[j] *= w[j];
@@ -111,16 +122,10 @@ WIDE double forward_backward(const double *emissions, const double *moves, Py_ss
     for (Py_ssize_t t = n - 1; t >= first; t--) {
         double *b = beta + t * l;
         if (t < n - 1) {
-            const double *after = b + l, *w = weight + (t + 1) * l;
-            double sum = 0.0;
-            for (Py_ssize_t i = 0; i < l; i++)
-                b[i] = 0.0;
-            for (Py_ssize_t j = 0; j < l; j++) {
-                const double through = w[j] * after[j];
-                const double *row = onto + j * l;
-                for (Py_ssize_t i = 0; i < l; i++)
-                    b[i] += row[i] * through;
-            }
+            double *w = weight + (t + 1) * l, *through = marginal + t * l, sum = 0.0; /* no marginal is there yet */
+            for (Py_ssize_t j = 0; j < l; j++)
+                through[j] = w[j] * b[l + j];
+            carry(through, onto, b, l);
             for (Py_ssize_t i = 0; i < l; i++)
                 sum += b[i];
             const double scale = 1.0 / sum;
@@ -207,6 +212,7 @@ WIDE static double step(Model *m, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t l
         emissions[t * l + m->label[begin + t]] -= m->margin[m->label[begin + t]];
     for (Py_ssize_t k = 0; k < l * l; k++)
         moves[k] = exp(m->move[k]);
+    turn(moves, l, onto);
     double loss = forward_backward(emissions, moves, n, l, left, right, 0, n, weight, alpha, beta, marginal, onto);
 
     /* expected minus observed transitions; labels that nothing speaks for are passed over */
@@ -361,6 +367,7 @@ static PyObject *py_marginals(PyObject *self, PyObject *args)
     const double *t = transition.buf;
     for (Py_ssize_t k = 0; k < l * l; k++)
         moves[k] = exp(t[k]);
+    turn(moves, l, moves + l * l);
     log_z = forward_backward(emissions.buf, moves, n, l, -1, -1, 0, n, scratch, scratch + n * l, scratch + 2 * n * l, out.buf,
                              moves + l * l);
     Py_END_ALLOW_THREADS

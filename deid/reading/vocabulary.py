@@ -69,6 +69,11 @@ class Vocabulary:
     """Name -> compiled expression."""
     labels: str = "i2b2-2014"
     """Label set of what rules alone find."""
+    told: frozenset[str] = field(init=False, repr=False)
+    """The words of all lists: of most words it is soon told that none has them."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "told", frozenset().union(*self.words.values()))
 
 
 def languages() -> tuple[str, ...]:

@@ -67,6 +67,7 @@ class Scene:
         """Name of a cue -> the words that it starts with."""
         self.vocabulary: Vocabulary = vocabulary
         self.words: dict[str, frozenset[str]] = vocabulary.words
+        self.told: frozenset[str] = vocabulary.told
         self.letters: frozenset[str] = letters
         self.count: int = len(self.classes)
         self._leading: list[int] = [index for index, held in enumerate(self.classes) if held & LEADING]
@@ -136,7 +137,10 @@ class Scene:
 
     def says(self, index: int, name: str) -> bool:
         """Tell whether a word does what a list of the vocabulary is named for: *definite*, *and*; False outside."""
-        return 0 <= index < self.count and self.folded[index] in self.words[name]
+        if not 0 <= index < self.count:
+            return False
+        word = self.folded[index]
+        return word in self.told and word in self.words[name]
 
     def of_class(self, classes: int) -> list[int]:
         """Return the words that have one of some classes."""
