@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -140,6 +140,34 @@ def check_manifests(
         from deid.table.table_writing import shown_place
 
         out = shown_place(out)
+    log = _log(out, first)
+    keys = frozenset(trusted) or frozenset(_own())
+    require(keys, "there is no public key to check with", "name the one that the site gave you: --public-key FILE")
+    manifests, faults = [], []
+    for number, path in log:
+        try:
+            manifests.append(read_manifest(path))
+        except FormatError as error:
+            faults.append(Fault("chain", f"manifest {number}", error.what))
+    if not manifests:
+        return Check((), tuple(faults), 0)
+    faults += _chain(log, manifests, keys, head) if not faults else []
+    faults += gaps(manifests) if not faults else []  # of a chain that was cut, nobody can tell
+    written, told = _Written(out, table, manifests, key), stretches(manifests)
+    faults += [*written.output(), *written.beside(beside or {}), *written.inputs(inputs)]
+    return Check(
+        tuple(manifests),
+        tuple(faults),
+        written.files,
+        tuple(dict.fromkeys(fingerprint_of(m.public_key) for m in manifests if m.public_key in keys)),
+        manifests[-1].digest(),
+        bool(told) and told[-1][1].goes_on,
+        tuple(written.left),
+    )
+
+
+def _log(out: Path | None, first: Path | None) -> list[tuple[int, Path]]:
+    """Return the manifests beside an output, or from the first one on."""
     if out is None and first is None:
         raise ConfigError("there is nothing to check", "name the output; of a service, its first manifest (--first)")
     log = log_of(first or manifest_path(out or Path()))
@@ -150,39 +178,7 @@ def check_manifests(
             if first or os.path.lexists(out or "")
             else "there is no such output: check the path",
         )
-    keys = frozenset(trusted) or frozenset(_own())
-    require(keys, "there is no public key to check with", "name the one that the site gave you: --public-key FILE")
-    manifests = []
-    faults: list[Fault] = []
-    for number, path in log:
-        try:
-            manifests.append(read_manifest(path))
-        except FormatError as error:
-            faults.append(Fault("chain", f"manifest {number}", error.what))
-    faults += _chain(log, manifests, keys, head) if not faults else []
-    compared = 0
-    left: list[str] = []
-    if manifests:
-        listing = listing_manifest(manifests) or manifests[-1]
-        site = manifest_key(key) if key is not None and listing.run.get("key") == key.fingerprint() else None
-        faults += gaps(manifests) if not faults else []  # of a chain that was cut, nobody can tell
-        said, compared = _output(out, manifests, listing, site, table)
-        faults += said
-        said, left = _beside(out, written_beside(manifests), beside or {}, site)
-        faults += said
-        if inputs is not None:
-            faults += _inputs(inputs, listing, site)
-    used = dict.fromkeys(fingerprint_of(m.public_key) for m in manifests if m.public_key in keys)
-    told = stretches(manifests)
-    return Check(
-        tuple(manifests),
-        tuple(faults),
-        compared,
-        tuple(used),
-        manifests[-1].digest() if manifests else "",
-        bool(told) and told[-1][1].goes_on,
-        tuple(left),
-    )
+    return log
 
 
 def _own() -> list[str]:
@@ -215,103 +211,148 @@ def _chain(log: list[tuple[int, Path]], manifests: list[Manifest], keys: frozens
         yield Fault("chain", "last manifest", "none of them is the one that was named: the chain was cut")
 
 
-def _output(
-    out: Path | None, manifests: list[Manifest], listing: Manifest, key: Key | None, table: str | None
-) -> tuple[list[Fault], int]:
-    left = listed_files(manifests)
-    if out is None:
-        return [Fault("unchecked", "OUT", "the manifests list files: name the output")] if left else [], 0
-    if not left and stretches(manifests) and not out.is_dir():
-        return list(check_stream(out, manifests)), 1
-    private = bool(listing.run.get("private"))
-    faults: list[Fault] = []
-    if table is None and left.pop(TABLE, ""):
-        faults.append(Fault("unchecked", TABLE, "name the table by its URL, such as sqlite:///FILE.db/NAME"))
-    elif table is None and not left and listing.run.get("documents") and not os.path.lexists(out):
-        faults.append(Fault("unchecked", "OUT", "the manifest lists no file: a database is not compared"))
-    found: dict[str, Digest] = {}
-    for name, read in _there(out, left, key, table, grows=bool(listing.run.get("grows"))):
-        where = name if public_name(name) else safe_name(name)
-        try:
-            digest = found[name] = read()
-        except DeidError as error:
-            faults.append(Fault("changed" if name in left or table is None else "unchecked", where, error.what))
-            left.pop(name, None)
-            continue
-        told = _known_as(name, digest, left, key)
-        if told is None:
-            faults.append(Fault("added", where, "the manifest does not name this file"))
+def _same(where: str, same: bool | None) -> list[Fault]:
+    """Return what is wrong with a file whose content is what the manifest says, is not, or cannot be compared."""
+    if same is None:
+        return [Fault("unchecked", where, "only the site's key can check it (--key-file)")]
+    return [] if same else [Fault("changed", where, "its content is not what the manifest says")]
+
+
+class _Written:
+    """What runs wrote, beside what their manifests say of it.
+
+    Parameters
+    ----------
+    out : Path or None
+        Where it lies, or what is told of a table of a database lies beside.
+    table : str or None
+        URL of that table.
+    manifests : list of Manifest
+        Those that could be read.
+    key : Key or None
+        The site's; no use where another site's made what is listed.
+    """
+
+    def __init__(self, out: Path | None, table: str | None, manifests: list[Manifest], key: Key | None) -> None:
+        self._out, self._table, self._manifests = out, table, manifests
+        self._listing = listing_manifest(manifests) or manifests[-1]
+        self._run = self._listing.run
+        self._key = manifest_key(key) if key is not None and self._run.get("key") == key.fingerprint() else None
+        self.files = 0
+        """Files of the output that were compared."""
+        self._found: dict[str, Digest] = {}
+        self.left: list[str] = []
+        """Further files that were not compared, since nobody named them."""
+
+    def output(self) -> list[Fault]:
+        """Compare the files of the output."""
+        out, left = self._out, listed_files(self._manifests)
+        if out is None:
+            return [Fault("unchecked", "OUT", "the manifests list files: name the output")] if left else []
+        if not left and stretches(self._manifests) and not out.is_dir():
+            self.files = 1
+            return list(check_stream(out, self._manifests))
+        faults: list[Fault] = []
+        if self._table is None and left.pop(TABLE, ""):
+            faults.append(Fault("unchecked", TABLE, "name the table by its URL, such as sqlite:///FILE.db/NAME"))
+        elif self._table is None and not left and self._run.get("documents") and not os.path.lexists(out):
+            faults.append(Fault("unchecked", "OUT", "the manifest lists no file: a database is not compared"))
+        faults += self._files(out, left)
+        self.files = len(self._found)
+        return faults or list(self._states())
+
+    def _files(self, out: Path, left: dict[str, str]) -> Iterator[Fault]:
+        for name, read in self._there(out, left):
+            where = name if public_name(name) else safe_name(name)
+            try:
+                digest = self._found[name] = read()
+            except DeidError as error:
+                yield Fault("changed" if name in left or self._table is None else "unchecked", where, error.what)
+                left.pop(name, None)
+                continue
+            told = _known_as(name, digest, left, self._key)
+            if told is None:
+                yield Fault("added", where, "the manifest does not name this file")
+                continue
+            expected = left.pop(told)
+            keyed = [digest.keyed] if self._key is not None else []
+            hidden = expected.startswith("keyed:") and not keyed
+            yield from _same(where, None if hidden else expected in (digest.sha256, digest.named, *keyed))
+        for name in left:
+            yield Fault("missing", name, "the manifest names this file, and it is not there")
+
+    def _states(self) -> Iterator[Fault]:
+        """Yield the later manifests that speak of another state of the output."""
+        private = bool(self._run.get("private"))
+        if private and self._key is None:
+            return
+        now = tree_digest(self._key, self._found.items(), private=private)
+        for manifest in self._manifests:
+            if manifest.run.get("tree") and manifest.number > self._listing.number and manifest.run["tree"] != now:
+                yield Fault("changed", f"manifest {manifest.number}", "it speaks of another state of the output")
+
+    def _there(self, out: Path, left: Mapping[str, str]) -> Iterator[tuple[str, Callable[[], Digest]]]:
+        """Yield what there is of an output under the names of listings, each with what takes its checksums."""
+        key, grows = self._key, bool(self._run.get("grows"))
+        if self._table is not None:
+            yield TABLE, partial(digest_table, key, self._table)
+        elif out.is_dir():
+            for name in files_below(out):
+                if not (grows and name.startswith(".")):  # of an output that grows, that is being written
+                    yield name, partial(_own_file, key, name, out / name)
         else:
-            faults += _compared(where, left.pop(told), digest, key)
-    faults += [Fault("missing", name, "the manifest names this file, and it is not there") for name in left]
-    if not faults:
-        now = tree_digest(key, found.items(), private=private) if key is not None or not private else ""
-        for manifest in manifests:
-            if now and manifest.run.get("tree") and manifest.number > listing.number and manifest.run["tree"] != now:
-                faults.append(
-                    Fault("changed", f"manifest {manifest.number}", "it speaks of another state of the output")
-                )
-    return faults, len(found)
+            for name in (OUT, *(n for n in left if n.startswith(f"{OUT}.") and "/" not in n)):
+                path = out.with_name(f"{out.name}{name.removeprefix(OUT)}")
+                if os.path.lexists(path):
+                    yield name, partial(_own_file, key, name, path)
 
+    def beside(self, named: Mapping[str, Path]) -> Iterator[Fault]:
+        """Compare further files, and note which of them nobody named.
 
-def _there(
-    out: Path, left: Mapping[str, str], key: Key | None, table: str | None, *, grows: bool
-) -> Iterable[tuple[str, Callable[[], Digest]]]:
-    """Yield what there is of an output under the names of listings, each with what takes its checksums."""
-    if table is not None:
-        yield TABLE, partial(digest_table, key, table)
-    elif out.is_dir():
-        for name in files_below(out):
-            if not (grows and name.startswith(".")):  # of an output that grows, that is being written
-                yield name, partial(_own_file, key, name, out / name)
-    else:
-        for name in (OUT, *(n for n in left if n.startswith(f"{OUT}.") and "/" not in n)):
-            path = out.with_name(f"{out.name}{name.removeprefix(OUT)}")
-            if os.path.lexists(path):
-                yield name, partial(_own_file, key, name, path)
+        What lies beside the output under its name and an ending, as a table of rejects does, need not be named.
+        """
+        written, key = written_beside(self._manifests), self._key
+        for what in named:
+            if what not in written:
+                hint = nearest(what, written, "there are")
+                raise ConfigError("the manifests name no such file beside the output", hint)
+        for what, told in written.items():
+            path, ending = named.get(what), what.startswith(".")
+            if path is None and ending and "/" not in what and self._out is not None and key is not None:
+                path = self._out.with_name(f"{self._out.name}{what}")
+            where = f"OUT{safe_name(what)}" if ending else what if _OPTION.fullmatch(what) else safe_name(what)
+            if path is None:
+                self.left.append(where)
+            elif key is not None and not path.exists():
+                yield Fault("missing", where, "the run wrote it, and it is not there")
+            else:
+                yield from _same(where, None if key is None else told == keyed_digest(key, path))
+
+    def inputs(self, inputs: Mapping[str, Path] | None) -> Iterator[Fault]:
+        """Compare the originals, where they are named."""
+        told, key = self._run.get("inputs"), self._key
+        if inputs is None:
+            return
+        if key is None:
+            yield Fault("unchecked", "inputs", "only the site's key of the run can check them (--key-file)")
+        elif not isinstance(told, Mapping) or not told:
+            yield Fault("unchecked", "inputs", "the manifest holds no checksums of inputs")
+        else:
+            left = dict(told)
+            for name, path in inputs.items():
+                expected = left.pop(path_pseudonym(key, name), None)
+                if expected is None:
+                    yield Fault("added", safe_name(name), "the run did not read this input")
+                elif expected.partition(" ")[0] != input_digest(key, name, path):
+                    yield Fault("changed", safe_name(name), "this input is not what the run read")
+            for name in left:
+                yield Fault("missing", name, "the run read an input that is not there")
 
 
 def _own_file(key: Key | None, name: str, path: Path) -> Digest:
     if path.is_symlink():
         raise InputError("it is a link, not a file", "put the file itself there", safe_name(name))
     return digest_file(key, name, path)
-
-
-def _compared(where: str, expected: str, digest: Digest, key: Key | None) -> Iterable[Fault]:
-    if expected.startswith("keyed:") and key is None:
-        yield Fault("unchecked", where, "only the site's key can check it (--key-file)")
-    elif expected not in (digest.sha256, digest.named, *([digest.keyed] if key is not None else [])):
-        yield Fault("changed", where, "its content is not what the manifest says")
-
-
-def _beside(
-    out: Path | None, written: Mapping[str, str], named: Mapping[str, Path], key: Key | None
-) -> tuple[list[Fault], list[str]]:
-    """Return what is wrong with further files, and which of them nobody named.
-
-    What lies beside the output under its name and an ending, as a table of rejects does, need not be named.
-    """
-    for what in named:
-        if what not in written:
-            raise ConfigError("the manifests name no such file beside the output", nearest(what, written, "there are"))
-    faults: list[Fault] = []
-    left = []
-    for what, told in written.items():
-        path = named.get(what)
-        if path is None and what.startswith(".") and "/" not in what and out is not None and key is not None:
-            path = out.with_name(f"{out.name}{what}")
-        where = (
-            f"OUT{safe_name(what)}" if what.startswith(".") else what if _OPTION.fullmatch(what) else safe_name(what)
-        )
-        if path is None:
-            left.append(where)
-        elif key is None:
-            faults.append(Fault("unchecked", where, "only the site's key can check it (--key-file)"))
-        elif not path.exists():
-            faults.append(Fault("missing", where, "the run wrote it, and it is not there"))
-        elif told != keyed_digest(key, path):
-            faults.append(Fault("changed", where, "its content is not what the manifest says"))
-    return faults, left
 
 
 def _known_as(name: str, digest: Digest, left: Mapping[str, str], key: Key | None) -> str | None:
@@ -326,22 +367,3 @@ def _known_as(name: str, digest: Digest, left: Mapping[str, str], key: Key | Non
         (other for other, told in left.items() if told == digest.named),
         next((other for other, told in left.items() if told.startswith("keyed:") and other.startswith("file-")), None),
     )
-
-
-def _inputs(inputs: Mapping[str, Path], listing: Manifest, key: Key | None) -> Iterable[Fault]:
-    if key is None:
-        yield Fault("unchecked", "inputs", "only the site's key of the run can check them (--key-file)")
-        return
-    told = listing.run.get("inputs")
-    if not isinstance(told, Mapping) or not told:
-        yield Fault("unchecked", "inputs", "the manifest holds no checksums of inputs")
-        return
-    left = dict(told)
-    for name, path in inputs.items():
-        expected = left.pop(path_pseudonym(key, name), None)
-        if expected is None:
-            yield Fault("added", safe_name(name), "the run did not read this input")
-        elif expected.partition(" ")[0] != input_digest(key, name, path):
-            yield Fault("changed", safe_name(name), "this input is not what the run read")
-    for name in left:
-        yield Fault("missing", name, "the run read an input that is not there")

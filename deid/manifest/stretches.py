@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -41,13 +41,7 @@ class ProvedStretch:
 
     def told(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        return {
-            "read": list(self.read),
-            "written": list(self.written),
-            "stream": self.stream,
-            "begins": self.begins,
-            "goes_on": self.goes_on,
-        }
+        return asdict(self) | {"read": list(self.read), "written": list(self.written)}
 
     @classmethod
     def of(cls, manifest: Manifest) -> ProvedStretch | None:
