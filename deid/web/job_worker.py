@@ -203,31 +203,13 @@ class JobWorker:
                 self._store.wrote(job.id, written)
             output.settle()
         run.began = datetime.datetime.fromisoformat(written["began"])
-        return self._end(run, out, found.root, failures, written["told"], written["inputs"], None if file else place)
+        facts = {"inputs": written["inputs"], "table": None if file else place}
+        return self._end(run, out, written["told"], root=found.root, failures=failures, **facts)
 
-    def _end(
-        self,
-        run: ManifestRun,
-        out: Path,
-        root: Path,
-        failures: Sequence[Failure],
-        told: dict[str, Any],
-        inputs: Mapping[str, str] | None = None,
-        table: str | None = None,
-    ) -> dict[str, Any]:
+    def _end(self, run: ManifestRun, out: Path, told: dict[str, Any], **facts: Any) -> dict[str, Any]:
         """Write the manifest; return what whoever asked for the job is told."""
-        run.finish(
-            out,
-            inputs=inputs,
-            table=table,
-            failures=failures,
-            root=root,
-            documents=told["documents"],
-            failed=told["failed"],
-            categories=told["categories"],
-            results=told,
-            **self._said.facts,
-        )
+        counts = {name: told[name] for name in ("documents", "failed", "categories")}
+        run.finish(out, results=told, **counts, **facts, **self._said.facts)
         return told
 
     def _files(self, job: Job, vault: Vault | None) -> dict[str, Any]:
@@ -235,14 +217,13 @@ class JobWorker:
         from deid.io import check_output, check_suffix, scan
         from deid.io.formats import CollectionFormat, Options
         from deid.pipeline import scrub_files
+        from deid.pipeline.facts import inputs_of
         from deid.pipeline.resuming import RunNote, interrupted
 
         asked, recipe = job.asked, self._recipe(vault)
         source, target = below(self._said.places.folders, asked.source), below(self._said.places.folders, asked.target)
         found = scan(source, asked.format, Options(text_field=asked.text_field, id_field=asked.id_field))
-        inputs = [
-            (path.relative_to(found.root).as_posix(), path) for name in found.names for _, path in found.paths(name)
-        ]
+        inputs = inputs_of(found)
         for _, path in inputs:  # a link can lead anywhere
             below(self._said.places.folders, str(path))
         if job.state == RUNNING and not interrupted(target):
@@ -268,7 +249,7 @@ class JobWorker:
         except _Cancelled:
             _cleared(target)
             raise
-        return self._end(run, target, found.root, report.failures, _told(report))
+        return self._end(run, target, _told(report), root=found.root, failures=report.failures)
 
     def _watched(self, id: str, items: Iterator[Any], total: int | None) -> Iterator[Any]:
         looked, count = 0.0, 0
