@@ -6,6 +6,7 @@ from pathlib import Path
 
 from deid.cli import Summary, again, argument, command, job_count, option, print_rows, working
 from deid.cli.option_groups import TableOutputOptions, WorkOptions
+from deid.linkage.linked_files import LinkFiles
 from deid.linkage.linking import AppliedOptions
 from deid.table.options import TableOptions
 
@@ -18,29 +19,13 @@ def link(
     other: str | None = argument("Another table, whose rows are linked to TABLE's.", metavar="[TABLE2]", default=None),
     place: TableOutputOptions,
     asked: AppliedOptions,
-    save_model: Path | None = option(
-        None, "Write the model that was learnt (JSON with a checksum; no cell of TABLE).", panel="Further files"
-    ),
+    files: LinkFiles,
     jobs: int = again(WorkOptions, "jobs", panel="Pairs"),
     master: str | None = option(
         None,
         "Compare the pairs on Spark, which runs there: local[4], spark://... (extra spark).",
         metavar="URL",
         panel="Pairs",
-    ),
-    review: Path | None = option(None, "Write the pairs that a person should look at (CSV).", panel="Further files"),
-    decided: Path | None = option(
-        None,
-        "That list with a column decision (same, different), or what deid annotate decisions wrote: rows that are of "
-        "one person, or of two.",
-        metavar="F",
-        panel="Further files",
-    ),
-    report: Path | None = option(
-        None, "Write a report as a web page: weights, threshold, a pair step by step.", panel="Further files"
-    ),
-    studio: Path | None = option(
-        None, "Write a web page of the persons, the least sure first, with their rows (PHI).", panel="Further files"
     ),
 ) -> None:
     """Find which rows are of one person, and give each person an id: the column person of OUT.
@@ -53,52 +38,41 @@ def link(
     Example: deid link view.csv -o linked.csv --review review.csv
     """
     from deid.base.errors import ConfigError
-    from deid.base.files import together, write_bytes
-    from deid.extraction.view import confidences, provenance_path, view_beside
-    from deid.linkage.decisions import read_decisions
-    from deid.linkage.linking import PERSON, link_table
+    from deid.base.files import together
+    from deid.extraction.view import provenance_path, sure_beside
+    from deid.linkage.linking import link_table
     from deid.linkage.report import nearest_pair, write_linkage_report
-    from deid.linkage.studio import write_studio
     from deid.manifest.page import made_section
     from deid.table.table_writing import check_new_table, write_table
 
-    if asked.method == "exact" and (save_model or report or studio):
-        raise ConfigError(
-            "exact rules learn no model", "leave out --save-model, --report and --studio, or say --method model"
-        )
-    if asked.method == "exact" and master is not None:
-        raise ConfigError("exact rules need no Spark", "leave out --master, or say --method model")
-    inputs = source.files(other, *asked.earlier, asked.model, decided)
-    out = place.begin(told, source.table, review, save_model, report, studio, inputs=inputs)
+    files.check(asked, master)
+    inputs = source.files(other, *asked.earlier, asked.model, files.decided)
+    out = place.begin(told, source.table, *files.new, inputs=inputs)
     applied, (tables, known) = asked.applied(), asked.tables(source, other)
-    settled = None if decided is None else read_decisions(decided, [*tables, *known], without=PERSON)
-    view = view_beside(source.table, tables[0])
+    settled = files.settled([*tables, *known])
+    view, sure = sure_beside(source.table, tables[0])
     beside_out = None
     if view is not None:
         if not isinstance(place.output, Path):
             raise ConfigError("the provenance of a view lies beside a file", "write a file: -o linked.csv")
         beside_out = provenance_path(place.output)
         check_new_table(beside_out)
-    sure = None if view is None else confidences(view)
     with working("linking"):
         linked = link_table(
             tables, asked, known=known, model=applied, threads=job_count(jobs), confidence=sure, decided=settled,
             master=master,
         )  # fmt: skip
     rest = linked.table(tables, asked, [source.table, other] if other is not None else [])
+
+    def report(path: Path) -> None:
+        doubtful = nearest_pair(tables, linked, asked, known=known, confidence=sure)
+        write_linkage_report(path, linked, asked.threshold, doubtful, made_section(told.run))
+
     with together():
         place.write(rest)
         if view is not None and beside_out is not None:
             write_table(linked.noted(view.provenance), beside_out)
-        if review is not None:
-            write_table(linked.review, review)
-        if save_model is not None and linked.model is not None:
-            write_bytes(save_model, linked.model.to_bytes(), private=False)
-        if report is not None:
-            doubtful = nearest_pair(tables, linked, asked, known=known, confidence=sure)
-            write_linkage_report(report, linked, asked.threshold, doubtful, made_section(told.run))
-        if studio is not None:
-            write_studio(studio, rest.drop(columns=PERSON), linked)
+        files.write(linked, rest, report)
     told.extra = {"linked": True, **linked.as_dict()}
     print_rows(("linked", "rows"), linked.lines())
     told.notes += [*([str(settled)] if settled is not None else []), *linked.remarks(rest.columns)]
@@ -124,12 +98,11 @@ def explain(
 
     Example: deid link explain view.csv 4 5 --model model.json
     """
-    from deid.extraction.view import confidences, view_beside
+    from deid.extraction.view import sure_beside
     from deid.linkage.explaining import explain_pair
 
     applied, (tables, known) = asked.applied(), asked.tables(source, second)
-    view = view_beside(source.table, tables[0])
-    sure = None if view is None else confidences(view)
+    _, sure = sure_beside(source.table, tables[0])
     with working("comparing"):
         found = explain_pair(tables, a, b, asked, known=known, model=applied, confidence=sure)
     print_rows(("field", "level", "weight", *(("row A", "row B") if show_phi else ())), found.rows(show=show_phi))

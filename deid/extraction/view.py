@@ -108,10 +108,11 @@ def read_view(path: Path) -> IdentifierView:
     return IdentifierView(read_table(path), places)
 
 
-def view_beside(path: str, frame: pd.DataFrame) -> IdentifierView | None:
-    """Return the view that a table is, where its provenance lies beside its file; else None."""
+def sure_beside(path: str, frame: pd.DataFrame) -> tuple[IdentifierView | None, pd.DataFrame | None]:
+    """Return the view that a table is, and its `confidences`, where its provenance lies beside its file; else None."""
     file = Path(path)
-    return IdentifierView(frame, read_view(file).provenance) if provenance_path(file).is_file() else None
+    view = IdentifierView(frame, read_view(file).provenance) if provenance_path(file).is_file() else None
+    return view, None if view is None else confidences(view)
 
 
 def build_view(notes: Iterable[NoteFacts], *, by: str = "person") -> IdentifierView:

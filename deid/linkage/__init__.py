@@ -7,6 +7,7 @@ comparisons  how alike two values are, level by level
 blocking     which pairs are compared at all
 model        what each level says: learnt and applied by Splink
 linking      a table in, the id of each row's person out
+linked_files what is read and written beside a linked table
 explaining   why two rows are one person, or two
 report       a linkage on one page
 studio       its persons one by one, on another
