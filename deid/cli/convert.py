@@ -31,11 +31,9 @@ def convert(
     run = NotesRun(told, source, reading)
     run.begin(target)
     done = conversion.convert(source, target, asked, reading, watch=run.watch("converting"))
-    told.take(done)
-    told.notes = done.remarks
-    told.extra = {"from": done.source, "to": done.target, "dropped": dict(sorted(done.dropped.items()))}
-    run.finish(private=True)
-    return run.status
+    told.notes = []  # what the reading said stands among what was done
+    figures = {"from": done.source, "to": done.target, "dropped": dict(sorted(done.dropped.items()))}
+    return run.finish(done, figures, remarks=done.remarks, private=True)
 
 
 @command
@@ -64,9 +62,7 @@ def generalize(
     run.into(target)
     ontologies = [own.name for own in asked.generalizer().ontologies]  # refused before anything is made
     key = told.key(work.key_file)
-    run.begin(target, key)
+    run.begin(key=key)
     report = generalize_files(run.found, target, asked, key, jobs=work.processes, watch=run.watch("generalizing"))
-    told.take(report)
-    told.notes += report.remarks()
-    told.extra = {"t": asked.t, "objective": asked.objective, "ontologies": ontologies, **report.counts()}
-    run.finish([name for name in told.extra if name not in ("plausible", "ontologies")])
+    figures = {"t": asked.t, "objective": asked.objective, "ontologies": ontologies, **report.counts()}
+    run.finish(report, figures, "plausible", "ontologies", remarks=report.remarks())

@@ -7,6 +7,7 @@ from pathlib import Path
 from deid.base.files import check_new_file
 from deid.cli import IN, JOBS, Summary, argument, command, job_count, option
 from deid.cli.notes import ListOptions, NotesRun
+from deid.document import Tally
 from deid.io.formats import ReadingOptions
 from deid.pipeline.options import ViewOptions
 
@@ -41,13 +42,10 @@ def extract(
     run.begin(target)
     result = extract_files(run.found, asked, jobs=job_count(jobs), watch=run.watch("extracting"))
     written = result.write(target)
-    told.documents, told.failures = result.documents, result.failures
     rows, persons = result.rows.rows, result.rows.persons
     told.places.append(f"{rows} rows, {persons} persons, {len(result.rounds)} rounds; {target} holds PHI")
-    told.notes += written.remarks()
-    told.extra = written.as_dict()
-    run.finish(beside={"provenance": provenance_path(target)}, private=True)
-    return run.status
+    done, beside = Tally(result.documents, result.failures), {"provenance": provenance_path(target)}
+    return run.finish(done, written.as_dict(), remarks=written.remarks(), beside=beside, private=True)
 
 
 @command

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from deid.base.errors import ConfigError, OutputError, require
 from deid.base.keys import Key
 from deid.cli import EXIT_LEFT_OUT, Summary, argument, option, progress
+from deid.document import Tally
 from deid.io.formats import CollectionFormat, Format, ReadingOptions
 from deid.pipeline.facts import inputs_of
 
@@ -79,17 +80,24 @@ class NotesRun:
             self.found = select_files(self.found, self.again.files_from)
         self._place = source
         self._target: Path | None = None
+        self._table: TableOutput | None = None
+
+    @property
+    def place(self) -> Path:
+        """Where is written, as it is shown."""
+        assert self._target is not None
+        return self._target
+
+    @property
+    def output(self) -> Path | TableOutput:
+        """What is written: the new table of a database, or a file or folder."""
+        return self._table or self.place
 
     def _columns(self, reading: ReadingOptions) -> ReadingOptions:
         """Return how a table of a database is read: options on the fields of documents say what its columns are."""
         said = self.told.context.params
         kept = frozenset(said.get("keep") or ())
         return replace(reading, patient=said.get("patient_field"), date=said.get("date_field"), kept=kept)
-
-    @property
-    def status(self) -> int | None:
-        """The exit status where records of files, or rows of a database, were left out; None where documents were."""
-        return EXIT_LEFT_OUT if self.found.format.of_records and self.told.failures else None
 
     def into(self, target: Path, format: Format | None = None) -> None:
         """Refuse an OUT that cannot be used.
@@ -138,20 +146,21 @@ class NotesRun:
         if self.rows is None:
             raise ConfigError("OUT is a database, and IN is none", "name a file or folder")
         kind = TableOutput if not spans else NotesAndSpans if notes else NoteNlp
-        output = kind(self.rows, str(place), key, self.decides(key), resume=self.resume)
+        self._table = output = kind(self.rows, str(place), key, self.decides(key), resume=self.resume)
         if output.source.before and self.told.context.params.get("edits") is not None:
             raise ConfigError("the edit log of the interrupted run is lost", "leave out --edits, or name a new table")
         self._target = output.shown
         return output
 
-    def begin(self, out: Path, key: Key | None = None) -> None:
-        """Begin the manifest."""
-        self.told.begin(out, key, inputs=inputs_of(self.found))
-        self._out = out
+    def begin(self, out: Path | None = None, key: Key | None = None) -> None:
+        """Begin the manifest of what is written, or of a file beside which it lies."""
+        self._out = out or self.place
+        self.told.begin(self._out, key, inputs=inputs_of(self.found))
         self.told.notes += self.found.remarks()
 
     def note(self, key: Key | None = None, *, single: bool | None = None) -> RunNote | None:
-        """Return the note of a run into a folder; None where one file is written, which appears whole or not at all.
+        """Return the note of a run into a folder; None where one file is written, which appears whole or not at all,
+        and where rows are, which keep a note of their own.
 
         Parameters
         ----------
@@ -168,6 +177,8 @@ class NotesRun:
         from deid.pipeline.resuming import RunNote
 
         said, resume = self.told.context.params, self.resume
+        if self._table is not None:
+            return None
         if self.found.single if single is None else single:
             require(not resume, "--resume is for folders", "the result of one file is there whole, or run anew")
             return None
@@ -176,9 +187,8 @@ class NotesRun:
                 "the edit log of the interrupted run is lost, and --resume cannot make it",
                 "leave out --edits, or name a new folder",
             )
-        assert self._target is not None
-        self.told.begun = self._target
-        return RunNote(self._target, self.decides(key), resume)
+        self.told.begun = self.place
+        return RunNote(self.place, self.decides(key), resume)
 
     def decides(self, key: Key | None) -> str:
         """Return what decides what is written: the options, the content of the files that they name, key, version."""
@@ -203,22 +213,38 @@ class NotesRun:
 
     def finish(
         self,
-        results: Iterable[str] | None = None,
-        beside: dict[str, Path | None] | None = None,
+        report: Tally,
+        figures: dict[str, Any],
+        *besides: str,
+        remarks: Iterable[str] = (),
+        beside: Mapping[str, Path | None] | None = None,
         **facts: Any,
-    ) -> None:
-        """List what failed, and write the manifest.
+    ) -> int | None:
+        """Tell what was done, list what failed, and write the manifest.
 
         Parameters
         ----------
-        results : iterable of str, optional
-            Names of the values of the summary that the manifest holds; by default all of these.
+        report : Tally
+        figures : dict
+            Further values of the summary; the manifest holds them but for ``besides``.
+        remarks : iterable of str
+            What the user must know of it.
         beside, facts
             See `deid.manifest.Run.finish`.
+
+        Returns
+        -------
+        int or None
+            The exit status where records of files, or rows of a database, were left out; None where documents were.
         """
+        told = self.told
+        told.take(report)
+        told.notes += remarks
+        told.extra = figures
         self._list_failed()
-        kept = {name: self.told.extra[name] for name in (self.told.extra if results is None else results)}
-        self.told.sign(self._out, beside=beside, root=self.found.root, results=kept, **facts)
+        kept = {name: value for name, value in figures.items() if name not in besides}
+        told.sign(self._out, beside=beside, root=self.found.root, results=kept, **facts)
+        return EXIT_LEFT_OUT if self.found.format.of_records and told.failures else None
 
     def _list_failed(self) -> None:
         """List the documents that failed, for another run."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from deid.base.errors import ConfigError, require
 from deid.base.keys import WorkOptions
 from deid.cli import Summary, argument, command, option, place_of
 from deid.cli.notes import AgainOptions, NotesRun
@@ -48,63 +47,48 @@ def scrub(
     from deid.pipeline.batch import risk_report_beside
 
     if str(source) == "-":
-        if target or into != ScrubTarget() or keeping.vault or again != AgainOptions():
-            raise ConfigError("a note of standard input goes to standard output", "name IN to write anything else")
+        into.check_alone(target, keeping.vault, again != AgainOptions())
         _scrub_stdin(told, build_pipeline(told.key(work.key_file), said), reading)
         return None
-    target = into.place(target)
-    if target is None and not into.preview:
-        raise ConfigError("OUT is missing", "name a new file or folder, or look first with --preview")
-    require(not into.note_nlp or reading.omop, "--note-nlp is for tables of the OMOP CDM", "add --omop")
+    target = into.checked(target, omop=reading.omop)
     run = NotesRun(told, source, reading, again)
     if isinstance(target, Path) and run.rows is None:
         run.into(target)
     jobs = work.processes
     key = into.key(work.key_file) or told.key(work.key_file)
     pipeline = build_pipeline(key, said, originals=keeping.vault is not None)
-    if into.preview:
+    if target is None or into.preview:
         from deid.cli.preview import show
 
         return show(pipeline.of_format(run.found.format), run.found, into.preview_count)
-    assert target is not None
     rows = run.into_rows(target, key, spans=into.note_nlp) if run.rows or isinstance(target, str) else None
-    place = Path(target) if rows is None else rows.shown
-    run.begin(place, key)
+    run.begin(key=key)
     with keeping.opened(key) as opened:
         report = scrub_files(
             run.found,
-            rows or place,
+            run.output,
             pipeline,
             jobs=jobs,
             edit_log=into.edits,
             vault=opened,
-            run=None if rows else run.note(key.of_map(opened.map_version) if opened else key),
+            run=run.note(key.of_map(opened.map_version) if opened else key),
             risk_report=into.risk_report,
             watch=run.watch("scrubbing"),
         )
-    site = getattr(pipeline.recognizer, "site", None)
-    policy = pipeline.applied
-    told.take(report)
-    told.notes += [*report.remarks(site, per_person=policy is not None and policy.per_person), *pipeline.notes]
-    told.extra = {
-        "policy": "" if policy is None else policy.name,
-        "method": said.method,
-        "format": run.found.format.name,
-    }
-    told.extra |= report.counts(site)
+    site, policy = getattr(pipeline.recognizer, "site", None), pipeline.applied
+    remarks = [*report.remarks(site, per_person=policy is not None and policy.per_person), *pipeline.notes]
+    figures: dict[str, Any] = {"policy": policy.name if policy else "", "method": said.method}
+    figures |= {"format": run.found.format.name, **report.counts(site)}
     if rows is not None:
-        told.notes += rows.remarks()
-        told.extra |= {"columns": rows.source.plan.told(), "emptied": dict(sorted(rows.emptied.items()))}
-    beside = risk_report_beside(place) if into.risk_report is not None else None
+        remarks += rows.remarks()
+        figures |= {"columns": rows.source.plan.told(), "emptied": dict(sorted(rows.emptied.items()))}
+    beside = risk_report_beside(run.place) if into.risk_report is not None else None
     if beside is not None:
         told.places.append(f"{beside} goes with the notes: it says under which assumptions the risk is how great")
-    run.finish(
-        [name for name in told.extra if name != "policy"],
-        {"risk report": beside},
-        notes=[note for note in told.notes if note not in pipeline.policy.notes()],
-        **facts_of(pipeline),
+    kept = [note for note in (*told.notes, *remarks) if note not in pipeline.policy.notes()]
+    return run.finish(
+        report, figures, "policy", remarks=remarks, beside={"risk report": beside}, notes=kept, **facts_of(pipeline)
     )
-    return run.status
 
 
 def _scrub_stdin(told: Summary, pipeline: Pipeline, reading: ReadingOptions) -> None:
@@ -157,31 +141,24 @@ def tag(
     recognizer = recognizer_of(said, people)
     chosen = tagged_format(to, recognizer.categories)
     place = into.place(target)
-    if place is None:
-        raise ConfigError("OUT is missing", "name a new file or folder, or of rows of a database a table (--output)")
-    rows = None
-    if target is None:
-        rows = run.into_rows(place, told.key(work.key_file), notes=False, spans=True)
-        target = rows.shown
-    else:
+    if target is not None:
         run.into(target, chosen)
-    run.begin(target)
+    elif place is not None:
+        run.into_rows(place, told.key(work.key_file), notes=False, spans=True)
+    run.begin()
     report = tag_files(
         run.found,
-        rows or target,
+        run.output,
         recognizer,
         chosen,
         options=tagged_options(run.found, chosen, recognizer.categories, reading),
         people=people,
         jobs=work.processes,
-        run=None if rows else run.note(single=run.found.single or isinstance(chosen, CollectionFormat)),
+        run=run.note(single=run.found.single or isinstance(chosen, CollectionFormat)),
         watch=run.watch("tagging"),
     )
-    told.take(report)
-    told.notes += report.remarks(recognizer.site)
-    told.extra = {"recognizer": recognizer.name, "from": run.found.format.name, "to": chosen.name}
-    told.extra |= {"unlisted": report.unlisted, "other_languages": dict(sorted(report.other_languages.items()))}
-    told.extra |= {"site_lists": report.effect.as_dict()} if recognizer.site else {}
-    names = [name for name in told.extra if name != "recognizer"]
-    run.finish(names, private=True, model=model_facts(recognizer))
-    return run.status
+    figures: dict[str, Any] = {"recognizer": recognizer.name, "from": run.found.format.name, "to": chosen.name}
+    figures |= {"unlisted": report.unlisted, "other_languages": dict(sorted(report.other_languages.items()))}
+    figures |= {"site_lists": report.effect.as_dict()} if recognizer.site else {}
+    remarks, model = report.remarks(recognizer.site), model_facts(recognizer)
+    return run.finish(report, figures, "recognizer", remarks=remarks, private=True, model=model)

@@ -6,6 +6,7 @@ import sys
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from deid.base.errors import ConfigError, InputError, OutputError, told_as
 from deid.base.files import atomic_files
@@ -113,12 +114,12 @@ def verify(
     result = verify_files(
         run.found, theirs, key=own, edit_log=edits, policy=checked, recognizer=recognizer, watch=run.watch("verifying")
     )
-    told.take(result)
-    if how := ", ".join(f"{count} by {name}" for name, count in sorted(result.aligned.items())):
-        told.notes.append(f"replaced stretches were told: {how}")
-    told.extra = {"aligned": dict(sorted(result.aligned.items()))}
+    aligned = dict(sorted(result.aligned.items()))
+    how = ", ".join(f"{count} by {name}" for name, count in aligned.items())
+    remarks = [f"replaced stretches were told: {how}"] if how else []
+    facts: dict[str, Any] = {"looked": True, "policy": policy_facts(checked), "model": model_facts(recognizer)}
     try:
-        run.finish(looked=True, policy=policy_facts(checked), model=model_facts(recognizer))
+        run.finish(result, {"aligned": aligned}, remarks=remarks, **facts)
     except OutputError as error:  # what was found is told all the same
         told.places.append(f"no manifest: {error}")
 

@@ -218,13 +218,15 @@ class TableTarget:
         panel="Databases", read=place_of, repr=False,
     )  # fmt: skip
 
-    def place(self, target: Path | str | None) -> Path | str | None:
+    _MISSING: ClassVar[str] = "name a new file or folder, or of rows of a database a table (--output)"
+
+    def place(self, target: Path | str | None, *, needed: bool = True) -> Path | str | None:
         """Return where is written: as said, or as the environment's variable says; None for nowhere.
 
         Raises
         ------
         ConfigError
-            When two places are said, or a password stands on the command line.
+            When two places are said, or none that is ``needed``, or a password stands on the command line.
         """
         require(self.output is None or target is None, "OUT and --output are two places", "leave out one of them")
         said = self.output or target
@@ -232,7 +234,9 @@ class TableTarget:
             from deid.base.store import refuse_password
 
             return refuse_password(said, TARGET_VARIABLE)
-        return said or os.environ.get(TARGET_VARIABLE) or None
+        place = said or os.environ.get(TARGET_VARIABLE) or None
+        require(place or not needed, "OUT is missing", self._MISSING)
+        return place
 
 
 @dataclass(frozen=True)
@@ -246,6 +250,7 @@ class ScrubTarget(TableTarget):
     """
 
     PANEL: ClassVar[str] = "Beside OUT"
+    _MISSING: ClassVar[str] = "name a new file or folder, or look first with --preview"
     output: Path | str | None = again(
         TableTarget, "output", help=f"New table: postgresql://host/base/schema.table (else {TARGET_VARIABLE})."
     )
@@ -259,6 +264,23 @@ class ScrubTarget(TableTarget):
         """Refuse what contradicts itself."""
         if self.preview and self.risk_report is not None:
             raise ConfigError("--preview writes nothing, so nothing needs --risk-report", "leave out one of them")
+
+    def check_alone(self, *others: object) -> None:
+        """Refuse what a note of standard input does not have: another target, and whatever of ``others`` was said."""
+        if any(others) or self != ScrubTarget():
+            raise ConfigError("a note of standard input goes to standard output", "name IN to write anything else")
+
+    def checked(self, target: Path | str | None, *, omop: bool) -> Path | str | None:
+        """Return where is written; None where a preview writes nothing. Errors are those of `place`.
+
+        Raises
+        ------
+        ConfigError
+            When spans are to be written of a table that is none of the CDM (``omop``).
+        """
+        place = self.place(target, needed=not self.preview)
+        require(not self.note_nlp or omop, "--note-nlp is for tables of the OMOP CDM", "add --omop")
+        return place
 
     def key(self, said: Path | None) -> Key | None:
         """Return a key that is thrown away where a preview, which writes nothing, finds none; else None."""
