@@ -30,6 +30,6 @@ if TYPE_CHECKING:
         TableOutputOptions,
         command,
     )
-    from deid.cli.tables import print_csv, print_rows, print_sections, working
+    from deid.cli.tables import print_csv, print_rows, print_sections, tell_made, working
 
 __getattr__ = lazily(__name__)

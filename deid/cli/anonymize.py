@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from pathlib import Path
 
 from deid.base.files import check_new_file, together, write_bytes
-from deid.base.options import refuse_given
-from deid.cli import Summary, column_names, command, job_count, option, print_rows, working
+from deid.cli import Summary, column_names, command, job_count, option, print_rows, tell_made, working
 from deid.cli.option_groups import OutputOptions, TableOutputOptions
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.methods import MapOptions, MethodOptions
 from deid.disclosure.options import DiskOptions, RoleOptions
-from deid.disclosure.releasing import FurtherFiles, MethodChoice
+from deid.disclosure.releasing import AskedRelease, FurtherFiles, MethodChoice
 from deid.table.options import TableOptions
 
 _TABLES = "Against other tables"
@@ -42,69 +40,22 @@ def anonymize(
 
     Example: deid anonymize patients.csv --qi age,sex,zip --sensitive disease --drop mrn --k 5 --l 2 -o released.csv
     """
-
-    from deid.disclosure.guards import fates_of
-    from deid.disclosure.release_report import release_notes, release_rows
+    from deid.disclosure.release import Release
     from deid.manifest.page import made_section
 
     out = place.check(source.table)
-    if disk.memory is not None:
-        disk.refuse(
-            **{"method": how.method not in ("auto", "mondrian"), "scheme": how.scheme, **how.searched, **vars(beside)},
-            **{"population": population, "suppression": options.suppression, "rounds": options.rounds},
-            sep=source.sep,
-        )
-        _anonymize_on_disk(told, source, out, roles, asked, disk.memory, job_count(options.jobs))
-        return
-    if how.scheme is not None:
-        searched = {"method": how.method != "auto", **how.searched, "population": population}
-        refuse_given("is for a search, and a scheme is applied as it is", "--scheme", **searched)
-    beside.check()
+    wanted = AskedRelease(source, roles, asked, how, options, population, beside, disk)
     told.begin(out, inputs=source.files(population))
-    options = replace(options, jobs=job_count(options.jobs))
     with working("anonymizing"):
-        data = roles.open(source.table, source)
-        others = None if how.scheme is not None else roles.open_beside(population, data, source)
-        release = how.release(data, asked, options, others)
-    with together():
-        place.write(release.table())
-        beside.write(release, made_section(told.run))
-    told.notes, told.extra = [*release_notes(release), *how.said_of_size(data)], release.as_dict()
+        release = wanted.make(out)
+    if isinstance(release, Release):
+        with together():
+            place.write(release.table())
+            beside.write(release, made_section(told.run))
+        told.notes = how.said_of_size(release.original)
     if beside.aligned is not None:
         told.places.append(f"{beside.aligned} ties the release to the rows of the table: it must not leave the house")
-    print_rows(("release", "value"), release_rows(release))
-    told.sign(
-        out,
-        columns={name: f"{what.fate} ({what.role})" for name, what in fates_of(release.original).items()},
-        results={name: value for name, value in told.extra.items() if name != "columns"},
-    )
-
-
-def _anonymize_on_disk(
-    told: Summary, source: TableOptions, out: Path, roles: RoleOptions, asked: Requirements, memory: int, jobs: int
-) -> None:
-    """Make a release of a table that does not fit into memory."""
-    from deid.disclosure.out_of_core import anonymize_on_disk
-
-    told.begin(out, inputs=source.files())
-    with working("anonymizing"):
-        release = anonymize_on_disk(
-            source.table,
-            roles.stated(),
-            asked,
-            out,
-            memory=memory,
-            jobs=jobs,
-            drop_rest=roles.drop_rest,
-            table=source.sql,
-        )
-    told.notes, told.extra = release.notes(), release.as_dict()
-    print_rows(("release", "value"), release.lines())
-    told.sign(
-        out,
-        columns={name: f"{fate} ({role})" for name, (role, fate) in release.fates.items()},
-        results=told.extra,
-    )
+    tell_made(told, out, release, "columns")
 
 
 @command

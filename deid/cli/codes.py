@@ -6,9 +6,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from deid.base.files import together
-from deid.cli import Summary, TableOutputOptions, command, option, print_rows, print_sections, working
+from deid.cli import Summary, TableOutputOptions, command, option, print_sections, tell_made, working
 from deid.table.options import TableOptions
-from deid.transactions.asking import CodesAsked, release_codes
+from deid.transactions.asking import CodesAsked, release_table
 from deid.transactions.attacks import AttackOptions, attack_tables
 
 
@@ -29,37 +29,21 @@ def anonymize(
     Example: deid codes anonymize patients.csv --codes diagnosis --method km --k 5 --m 2 --code-hierarchy icd-9-cm
     -o out.csv
     """
-    from deid.manifest import persons_linked
     from deid.manifest.page import made_section
-    from deid.transactions.report import attack_rows, release_rows, write_codes_report
+    from deid.transactions.report import attack_rows, write_codes_report
 
     out = place.begin(told, source.table, report, inputs=source.files())
-    linked, names = persons_linked(source.table, asked.person), source.names()
-    # whether persons look alike, all columns tell
-    alone = linked or asked.persons_as_given
     with working("anonymizing"):
-        if alone and not asked.columns:
-            release = release_codes(source.read_batches(asked.read_columns), asked, linked=linked)
-        else:
-            frame = source.read_columns([*asked.read_columns, *asked.columns] if alone else names)
-            release = release_codes(frame, asked, linked=linked)
-            del frame
+        release = release_table(source, asked)
     with together():
         place.write(release.table(asked.codes))
         if report is not None:
             write_codes_report(report, release, made_section(told.run))
-    print_rows(("release", "value"), release_rows(release))
+    told.extra = {"persons_as_given": asked.persons_as_given}
+    tell_made(told, out, release)
     if release.published is not None and release.attacks[0]:
         before, after = release.attacks
         print_sections([attack_rows({"before": before, "after": after})])
-    left = [name for name in names if name not in (asked.codes, *asked.columns)]
-    told.notes = [f"left out: {', '.join(left)}"] if left else []
-    told.notes += release.warnings
-    if asked.person is None:
-        told.notes.append("every row was taken for a person; when rows are visits, name the person with --person")
-    told.extra = release.as_dict() | {"persons_as_given": asked.persons_as_given}
-    fates = {asked.codes: "anonymized", **dict.fromkeys(asked.columns, "published"), **dict.fromkeys(left, "left out")}
-    told.sign(out, columns=fates)
 
 
 @command

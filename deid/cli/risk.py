@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from deid.base.files import write_bytes
 from deid.cli import EXIT_FAILED, Summary, command, print_rows, working
 from deid.cli.codes import attack
@@ -24,9 +22,7 @@ def risk(
     Example: deid risk released.csv --qi age,sex,zip --population voters.csv
     """
     from deid import __version__
-    from deid.disclosure.guards import check_published
     from deid.disclosure.measured_risk import check_signed, digests_of
-    from deid.manifest import results_of
     from deid.replacement.policy import load_policy
 
     if expert.check_report is not None:
@@ -38,8 +34,7 @@ def risk(
     if against.codes is not None:
         attack(told, source, AttackOptions(codes=against.codes, population=against.population, person=roles.person))
         return 0
-    release = roles.open(source.table, source, published=True)
-    told.notes = check_published(release, results_of(Path(source.table)))
+    release, told.notes = roles.open_published(source)
     with working("measuring"):
         found = against.measure(release, roles, source)
     print_rows(("measure", "value", "rows"), found.rows())
@@ -47,7 +42,7 @@ def risk(
     if expert.expert_report is not None:
         report = found.signed(
             told.key(expert.key_file),
-            digests_of(source.table, against.population),
+            digests=digests_of(source.table, against.population),
             stated=[*expert.assume, *told.notes],
             policy=load_policy(expert.policy).summary() if expert.policy is not None else None,
             version=__version__,

@@ -5,12 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deid.base.late import pd
 
 if TYPE_CHECKING:
     from deid.base.reports import Section
+    from deid.cli.common import Summary
+    from deid.disclosure.out_of_core import DiskRelease
+    from deid.disclosure.release import Release
+    from deid.transactions.release import CodesRelease
 
 
 def print_sections(sections: Iterable[Section]) -> None:
@@ -41,6 +46,15 @@ def print_rows(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Non
     from deid.base.reports import Section
 
     print_sections([Section("", columns, rows)])
+
+
+def tell_made(told: Summary, out: Path, made: Release | DiskRelease | CodesRelease, *besides: str) -> None:
+    """Print what is released and lies there, tell the summary, and sign it; no results are the values ``besides``."""
+    print_rows(("release", "value"), made.lines())
+    told.notes = [*made.sentences(), *told.notes]
+    told.extra = made.as_dict() | told.extra
+    results = {name: value for name, value in told.extra.items() if name not in besides}
+    told.sign(out, columns={name: str(fate) for name, fate in made.fates.items()}, results=results)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -174,6 +174,12 @@ class Finding:
         return "-" if self.asked is None else "yes" if self.verdict.ok else "NO"
 
     @property
+    def cells(self) -> tuple[str, ...]:
+        """All of it, to be read by persons: model, asked, reached, met, and the first rows (from 1) that decide."""
+        rows = " ".join(str(row + 1) for row in self.verdict.witness[:5])
+        return self.name, self.wanted or "-", self.reached, self.met, rows
+
+    @property
     def failed(self) -> bool:
         """Tell whether a level was asked for and not reached."""
         return self.asked is not None and not self.verdict.ok
@@ -188,6 +194,11 @@ class Finding:
             "ok": self.verdict.ok if self.asked is not None else None,
             "rows": [row + 1 for row in self.verdict.witness],
         }
+
+
+def reached(findings: Iterable[Finding]) -> list[tuple[str, str]]:
+    """Return the levels that were asked for, and what is reached of them, for a terminal."""
+    return [(f.name, f"{f.reached} (asked: {f.wanted})") for f in findings if f.wanted]
 
 
 def _told(level: float | tuple[float, ...]) -> float | tuple[float, ...]:

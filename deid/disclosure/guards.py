@@ -32,6 +32,9 @@ class Fate:
     role: str
     fate: str
 
+    def __str__(self) -> str:
+        return f"{self.fate} ({self.role})"
+
 
 def fates_of(data: Microdata) -> dict[str, Fate]:
     """Return what a release does with each column, in the table's order; the person column is dropped."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -123,27 +123,10 @@ class MeasuredRisk:
             (name + "disclosed without, and with", f"{found.disclosed_before:.2%}, {found.disclosed:.2%}", ""),
         ]
 
-    def signed(
-        self,
-        key: Key,
-        digests: Mapping[str, str],
-        *,
-        stated: Iterable[str] = (),
-        policy: Mapping[str, Any] | None = None,
-        version: str = "",
-    ) -> bytes:
-        """Return the signed report for an expert determination, as JSON; see `expert_report`."""
-        content = expert_report(
-            self.release,
-            assess(self.release, Requirements()),
-            self.sample,
-            self.whole,
-            threshold=self.threshold,
-            digests=digests,
-            stated=stated,
-            policy=policy,
-            version=version,
-        )
+    def signed(self, key: Key, **said: Any) -> bytes:
+        """Return the signed report for an expert determination, as JSON; ``said`` is what `expert_report` is told."""
+        findings = assess(self.release, Requirements())
+        content = expert_report(self.release, findings, self.sample, self.whole, threshold=self.threshold, **said)
         return (json.dumps(sign_report(content, key), indent=1, ensure_ascii=False) + "\n").encode()
 
 

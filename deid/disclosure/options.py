@@ -118,6 +118,14 @@ class VerifierOptions(PersonsOptions):
         """Read a table with its roles."""
         return replace(super().open(place, table, published=published), ignore_suppressed=self.ignore_suppressed)
 
+    def open_published(self, table: TableOptions) -> tuple[Microdata, list[str]]:
+        """Read TABLE as it is published; return what must be said of it, too (`deid.disclosure.guards`)."""
+        from deid.disclosure.guards import check_published
+        from deid.manifest import results_of
+
+        release = self.open(table.table, table, published=True)
+        return release, check_published(release, results_of(Path(table.table)))
+
 
 @dataclass(frozen=True)
 class RoleOptions(PersonsOptions):

@@ -26,14 +26,14 @@ from deid.base.errors import ConfigError, DeidError, method_fault, require
 from deid.base.files import part_folder
 from deid.base.nearest import check_named
 from deid.base.pool import Pool
-from deid.disclosure.assessment import Finding, Requirements
+from deid.disclosure.assessment import Finding, Requirements, reached
 from deid.disclosure.cells import cover_table
 from deid.disclosure.constraints import Constraint, smallest_group
 from deid.disclosure.disk_levels import OF_A_CLASS, levels_of, refuse_unknown
 from deid.disclosure.disk_table import LEAST_MEMORY, DiskTable, open_disk_table, sql_name
 from deid.disclosure.encoding import CodedColumn, CodedTable, Ints, class_ids, encode
 from deid.disclosure.groups import Groups
-from deid.disclosure.guards import FATES
+from deid.disclosure.guards import FATES, Fate
 from deid.disclosure.mondrian import child_of, mondrian
 from deid.disclosure.recoding import group_cells
 from deid.disclosure.release import constraint_of
@@ -62,8 +62,7 @@ class DiskRelease:
     """Normalized certainty penalty, as `deid.disclosure.utility.information_loss` has it."""
     findings: tuple[Finding, ...]
     """What the verifiers found in the written table."""
-    fates: dict[str, tuple[str, str]]
-    """Column -> role and fate."""
+    fates: dict[str, Fate]
 
     def as_dict(self) -> dict[str, Any]:
         """Return JSON values; no cell of the table."""
@@ -81,15 +80,15 @@ class DiskRelease:
         return [
             ("method", "mondrian"),
             ("rows published", f"{self.rows:,}"),
-            *((f.name, f"{f.reached} (asked: {f.wanted})") for f in self.findings if f.wanted),
+            *reached(self.findings),
             ("loss: NCP, classes", f"{self.ncp:.4f}, {self.classes:,}"),
             ("parts of the first cuts", f"{self.parts:,}"),
         ]
 
-    def notes(self) -> list[str]:
+    def sentences(self) -> list[str]:
         """Return what must be said beside the release."""
         told = {"unaltered": "published as they are, without protection", "dropped": "left out"}
-        found = {what: [name for name, (_, fate) in self.fates.items() if fate == what] for what in told}
+        found = {what: [name for name, own in self.fates.items() if own.fate == what] for what in told}
         said = [f"{told[what]}: {', '.join(names)}" for what, names in found.items() if names]
         return [*said, "whether persons look alike, or have several rows, was not looked at"]
 
@@ -171,7 +170,7 @@ def anonymize_on_disk(
             raise method_fault(f"the verifier rejects what was written: {', '.join(failed) or 'rows are missing'}")
         part.chmod(0o600)
         part.replace(out)
-    fates = {name: (role, FATES[role]) for name, role in roles.items()}
+    fates = {name: Fate(role, FATES[role]) for name, role in roles.items()}
     ncp = lost / rows / len(data.quasi_identifiers)
     return DiskRelease(rows, classes, len(parts), ncp, tuple(findings), fates)
 

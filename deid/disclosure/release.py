@@ -17,7 +17,7 @@ from deid.base.arrays import IndexArray
 from deid.base.errors import ConfigError, method_fault, require
 from deid.base.late import pd
 from deid.base.options import column_names
-from deid.disclosure.assessment import Finding, Requirements, assess, guards_of
+from deid.disclosure.assessment import Finding, Requirements, assess, guards_of, reached
 from deid.disclosure.cells import cover_table
 from deid.disclosure.classes import NO_QUASI_IDENTIFIER, NONE_SENSITIVE, group_rows
 from deid.disclosure.constraints import (
@@ -34,7 +34,7 @@ from deid.disclosure.constraints import (
 )
 from deid.disclosure.encoding import CodedColumn, Ints, encode, encode_column
 from deid.disclosure.exclusion import values_left, with_profiles
-from deid.disclosure.guards import check_before_release, fates_of, look_alikes
+from deid.disclosure.guards import Fate, check_before_release, fates_of, look_alikes, told_of
 from deid.disclosure.methods import MethodOptions, recode, recode_best
 from deid.disclosure.numeric_models import EpsilonM, RangeDiversity
 from deid.disclosure.population_models import KMap, OfRows, Presence
@@ -45,6 +45,7 @@ from deid.disclosure.risk import PopulationRisk, SampleRisk, population_risk, sa
 from deid.disclosure.same_disease import recode_same_disease
 from deid.disclosure.utility import Loss, information_loss
 from deid.table.microdata import NA_CODE, Microdata, check_columns
+from deid.table.scalars import misread_form
 
 SAME_DISEASE = "same-disease"
 """Name of the method that cuts patients of one disease and their population together (`recode_same_disease`)."""
@@ -156,6 +157,61 @@ class Release:
         cells[self.rows] = self.recoded.frame[names].to_numpy(dtype=object)
         return pd.DataFrame(cells, columns=names, index=self.original.frame.index)
 
+    @property
+    def fates(self) -> dict[str, Fate]:
+        """What became of each column of the original."""
+        return fates_of(self.original)
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Return what was done and reached in a dozen lines, for a terminal."""
+        before, after = self.risks
+        return [
+            ("method", self.method),
+            ("rows published, suppressed", f"{len(self.rows):,}, {self.suppressed:,}"),
+            *((f"level of {name}", str(level)) for name, level in self.levels.items()),
+            *reached(self.findings),
+            ("loss: NCP, classes", f"{self.loss.ncp:.4f}, {self.loss.classes:,}"),
+            ("linked rightly, before and after", "{:.2%}, {:.2%}".format(*self.linked_by_all)),
+            ("... by the quasi-identifiers alone", f"{before.marketer:.2%}, {after.marketer:.2%}"),
+            *self.in_population(),
+        ]
+
+    def in_population(self) -> list[tuple[str, str]]:
+        """Return the risk against the population that was given, if one was."""
+        risk = self.against
+        if risk is None:
+            return []
+        told = {
+            "least matches of a row": f"{risk.smallest_match:,}",
+            "identity disclosure Q": f"{risk.journalist.average:.4f}",
+            "instance disclosure R": f"{risk.instance.average:.4f}",
+            "presence": f"{risk.membership.least:.4f} to {risk.membership.greatest:.4f}",
+        }
+        return [(f"in the population: {name}", value) for name, value in told.items()]
+
+    def sentences(self) -> list[str]:
+        """Return what must be said beside it: unprotected columns, what is left out, persons who look alike."""
+        data, fates = self.original, self.fates.items()
+        alike = look_alikes(data)
+        plain = [name for name, what in fates if what.fate == "unaltered"]
+        gone = [name for name, what in fates if what.fate == "dropped" and what.role != "free-text"]
+        texts = [name for name, what in fates if what.role == "free-text"]
+        unordered = [
+            f"column {name!r} holds {form}, which were generalized as names without order: write them otherwise, or "
+            "give a hierarchy, and the release keeps more"
+            for name in data.quasi_identifiers
+            if name not in data.hierarchies
+            and name not in data.kinds
+            and (form := misread_form(data.codes(name).values))
+        ]
+        return [
+            *unordered,
+            *([f"published as they are, without protection: {', '.join(plain)}"] if plain else []),
+            *([f"left out: {', '.join(gone)}"] if gone else []),
+            *([told_of(data)] if alike and alike.pairs else []),
+            *([f"free text is left out, scrub it first: {', '.join(texts)}"] if texts else []),
+        ]
+
     def as_dict(self) -> dict[str, Any]:
         """Return JSON values: counts, parameters and levels, no cell of the table."""
         before, after = self.risks
@@ -171,7 +227,7 @@ class Release:
             "persons_as_given": self.original.persons_as_given,
             "persons_linked": self.original.linked,
             "look_alikes": None if alike is None else alike.as_dict(),
-            "columns": {name: asdict(what) for name, what in fates_of(self.original).items()},
+            "columns": {name: asdict(what) for name, what in self.fates.items()},
             "rows": len(self.original),
             "published": len(self.rows),
             "suppressed": self.suppressed,

@@ -15,68 +15,17 @@ from deid.base.errors import ConfigError
 from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import Section, write_page
 from deid.disclosure.classes import equivalence_classes
-from deid.disclosure.guards import fates_of, look_alikes, told_of
+from deid.disclosure.guards import told_of
 from deid.disclosure.queries import average_relative_error, closed_ends, query_precision, random_queries
 from deid.disclosure.release import Release
 from deid.disclosure.risk import SampleRisk
 from deid.table.microdata import Microdata
-from deid.table.scalars import misread_form
 
 _QUERIES, _MANY_ROWS = 1_000, 100_000
 VERIFIED = (
     "It was released only because the verifiers below passed it. The report holds counts and levels, no cell of the "
     "table."
 )
-
-
-def release_rows(release: Release) -> list[tuple[str, str]]:
-    """Return what was done and reached in a dozen lines, for a terminal."""
-    before, after = release.risks
-    return [
-        ("method", release.method),
-        ("rows published, suppressed", f"{len(release.rows):,}, {release.suppressed:,}"),
-        *((f"level of {name}", str(level)) for name, level in release.levels.items()),
-        *((f.name, f"{f.reached} (asked: {f.wanted})") for f in release.findings if f.wanted),
-        ("loss: NCP, classes", f"{release.loss.ncp:.4f}, {release.loss.classes:,}"),
-        ("linked rightly, before and after", "{:.2%}, {:.2%}".format(*release.linked_by_all)),
-        ("... by the quasi-identifiers alone", f"{before.marketer:.2%}, {after.marketer:.2%}"),
-        *(("in the population: " + name, value) for name, value in _against(release)),
-    ]
-
-
-def _against(release: Release) -> list[tuple[str, str]]:
-    """Return the risk against the population that was given, if one was."""
-    risk = release.against
-    if risk is None:
-        return []
-    return [
-        ("least matches of a row", f"{risk.smallest_match:,}"),
-        ("identity disclosure Q", f"{risk.journalist.average:.4f}"),
-        ("instance disclosure R", f"{risk.instance.average:.4f}"),
-        ("presence", f"{risk.membership.least:.4f} to {risk.membership.greatest:.4f}"),
-    ]
-
-
-def release_notes(release: Release) -> list[str]:
-    """Return what must be said beside a release: unprotected columns, what is left out, persons who look alike."""
-    data = release.original
-    fates, alike = fates_of(data).items(), look_alikes(data)
-    plain = [name for name, what in fates if what.fate == "unaltered"]
-    gone = [name for name, what in fates if what.fate == "dropped" and what.role != "free-text"]
-    texts = [name for name, what in fates if what.role == "free-text"]
-    unordered = [
-        f"column {name!r} holds {form}, which were generalized as names without order: write them otherwise, or give a "
-        "hierarchy, and the release keeps more"
-        for name in data.quasi_identifiers
-        if name not in data.hierarchies and name not in data.kinds and (form := misread_form(data.codes(name).values))
-    ]
-    return [
-        *unordered,
-        *([f"published as they are, without protection: {', '.join(plain)}"] if plain else []),
-        *([f"left out: {', '.join(gone)}"] if gone else []),
-        *([told_of(data)] if alike and alike.pairs else []),
-        *([f"free text is left out, scrub it first: {', '.join(texts)}"] if texts else []),
-    ]
 
 
 def write_report(path: Path, release: Release, made: Section) -> None:
@@ -118,7 +67,7 @@ def _done(release: Release) -> Section:
 
 
 def _columns(release: Release) -> Section:
-    rows = [(name, what.role, what.fate) for name, what in fates_of(release.original).items()]
+    rows = [(name, what.role, what.fate) for name, what in release.fates.items()]
     note = (
         "Generalized: until the levels asked for hold. Published: a sensitive value, protected by the models that "
         "speak of it. Unaltered: published as it is, without protection. Dropped: not in the released table."
@@ -163,7 +112,7 @@ def _risk(release: Release) -> Section:
         row("unique in the table", lambda r: r.sample_unique),
         row("smallest class", smallest, "d"),
     ]
-    rows += [(f"in the population: {name}", "", value) for name, value in _against(release)]
+    rows += [(name, "", value) for name, value in release.in_population()]
     note = (
         "The prosecutor knows that a person is in the table, and all quasi-identifiers; the marketer links everybody. "
         "The line on all published columns is the bound for attackers who know sensitive and unaltered values, too."

@@ -1,4 +1,4 @@
-"""What a user says of a release: by which method it is made, and what is written beside it."""
+"""What a user says of a release: of which table, by which method it is made, and what is written beside it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from deid.base.files import check_new_file, write_bytes
-from deid.base.options import column_names, option
+from deid.base.keys import job_count
+from deid.base.options import column_names, option, refuse_given
 from deid.disclosure.methods import HOW, MethodOptions, said_of_size
+from deid.disclosure.options import DiskOptions, RoleOptions
+from deid.table.options import TableOptions
 from deid.table.table_writing import check_new_table, write_table
 
 if TYPE_CHECKING:
     from deid.base.reports import Section
     from deid.disclosure.assessment import Requirements
+    from deid.disclosure.out_of_core import DiskRelease
     from deid.disclosure.release import Release
     from deid.table.microdata import Microdata
 
@@ -93,3 +97,54 @@ class FurtherFiles:
             write_bytes(self.save_scheme, scheme_of(release).to_json().encode())
         if self.report is not None:
             write_report(self.report, release, made)
+
+
+@dataclass(frozen=True)
+class AskedRelease:
+    """All that a user says of a release of a table.
+
+    Raises
+    ------
+    ConfigError
+        When options contradict each other: most say nothing of a table on disk, and those of a search nothing of a
+        scheme; when a place beside the release is taken.
+    """
+
+    source: TableOptions
+    roles: RoleOptions
+    asked: Requirements
+    how: MethodChoice
+    options: MethodOptions
+    population: str | None
+    beside: FurtherFiles
+    disk: DiskOptions
+
+    def __post_init__(self) -> None:
+        how = self.how
+        if self.disk.memory is not None:
+            self.disk.refuse(
+                **{"method": how.method not in ("auto", "mondrian"), "scheme": how.scheme, **how.searched},
+                **{**vars(self.beside), "population": self.population, "suppression": self.options.suppression},
+                **{"rounds": self.options.rounds, "sep": self.source.sep},
+            )
+        elif how.scheme is not None:
+            searched = {"method": how.method != "auto", **how.searched, "population": self.population}
+            refuse_given("is for a search, and a scheme is applied as it is", "--scheme", **searched)
+        self.beside.check()
+
+    def make(self, out: Path) -> Release | DiskRelease:
+        """Make the release; that of a table on disk is written to ``out`` as it is made.
+
+        Errors are those of `deid.disclosure.release.anonymize` and `deid.disclosure.out_of_core.anonymize_on_disk`.
+        """
+        source, roles, jobs = self.source, self.roles, job_count(self.options.jobs)
+        if self.disk.memory is not None:
+            from deid.disclosure.out_of_core import anonymize_on_disk
+
+            return anonymize_on_disk(
+                source.table, roles.stated(), self.asked, out, memory=self.disk.memory, jobs=jobs,
+                drop_rest=roles.drop_rest, table=source.sql,
+            )  # fmt: skip
+        data = roles.open(source.table, source)
+        others = roles.open_beside(self.population, data, source)
+        return self.how.release(data, self.asked, replace(self.options, jobs=jobs), others)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,6 +11,7 @@ from deid.base.errors import InputError
 from deid.base.late import pd
 from deid.base.options import column_names, option
 from deid.table.cell_text import text_list
+from deid.table.options import TableOptions
 from deid.transactions.methods import Asked
 from deid.transactions.policies import all_parts, listed_codes, phenotype_policy, read_policy, read_rules
 from deid.transactions.reading import CodeColumns, CodedRecords
@@ -136,6 +137,29 @@ def release_codes(
         data, asked.of(data, tree, studies), asked.method, hierarchy=tree, columns=asked.columns,
         cells=cells, phenotypes=studies, attacked=asked.attacked,
     )  # fmt: skip
+
+
+def release_table(source: TableOptions, asked: CodesAsked) -> CodesRelease:
+    """Read a table, and release its codes; errors are those of `release_codes`.
+
+    Whether persons look alike, all columns tell: they are read where that is to be looked at, else those that are
+    asked for alone, and in batches where these are the codes.
+    """
+    from deid.manifest import persons_linked
+
+    linked, names = persons_linked(source.table, asked.person), source.names()
+    table: pd.DataFrame | Iterable[pd.DataFrame]
+    if not (linked or asked.persons_as_given):
+        table = source.read_columns(names)
+    elif asked.columns:
+        table = source.read_columns([*asked.read_columns, *asked.columns])
+    else:
+        table = source.read_batches(asked.read_columns)
+    fates = dict.fromkeys(names, "left out") | {asked.codes: "anonymized"} | dict.fromkeys(asked.columns, "published")
+    rows = "every row was taken for a person; when rows are visits, name the person with --person"
+    return replace(
+        release_codes(table, asked, linked=linked), fates=fates, remarks=() if asked.person is not None else (rows,)
+    )
 
 
 def _cells(frame: pd.DataFrame, data: CodedRecords, asked: CodesAsked) -> list[tuple[str, ...]]:

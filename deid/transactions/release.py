@@ -54,6 +54,10 @@ class CodesRelease:
         CPU seconds of the search.
     attacked : int or None
         Persons that are attacked before and after, drawn at random; None for all.
+    fates : mapping of str to str
+        What became of each column of the table, where one was read.
+    remarks : tuple of str
+        What must be said beside it.
     """
 
     original: CodedRecords
@@ -69,6 +73,8 @@ class CodesRelease:
     phenotypes: Mapping[str, frozenset[str]] = field(default_factory=dict)
     seconds: float = 0.0
     attacked: int | None = None
+    fates: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
     @cached_property
     def loss(self) -> CodeLoss | None:
@@ -116,6 +122,28 @@ class CodesRelease:
             return pd.DataFrame({column: sorted(map(joined.__getitem__, texts))})
         rows = sorted((*row, joined[text]) for row, text in zip(self.cells, texts, strict=True))
         return pd.DataFrame(rows, columns=[*self.columns, column])
+
+    def sentences(self) -> list[str]:
+        """Return what must be said beside it: columns that are left out, what it loses, who was taken for a person."""
+        left = [name for name, fate in self.fates.items() if fate == "left out"]
+        return [*([f"left out: {', '.join(left)}"] if left else []), *self.warnings, *self.remarks]
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Return what was done and reached in a dozen lines, for a terminal."""
+        loss = self.loss
+        rows = [
+            ("method", self.method),
+            ("stops an attacker who", self.attacker),
+            ("records", f"{len(self.original.transactions):,}"),
+            *((name.replace("_", " "), f"{count:,}") for name, count in self.told.items()),
+            *((f.model, f"{f.verdict.level:.4g} (asked: {f.asked})") for f in self.findings),
+        ]
+        if loss is not None:
+            rows += [
+                ("loss: UL, AvgRE", f"{loss.ul:.4g}, {loss.avg_re:.4f}"),
+                ("loss: NCP, occurrences suppressed", f"{loss.ncp:.4f}, {loss.suppressed:.2%}"),
+            ]
+        return rows + [(f"study of {s.disease}", "supported" if s.supported else "lost") for s in self.studies]
 
     def as_dict(self) -> dict[str, Any]:
         """Return JSON values: counts and parameters, no record."""

@@ -18,24 +18,6 @@ from deid.transactions.transactions import Transactions
 VERIFIED = "It was released only because the verifiers below passed it. The report holds counts and levels, no record."
 
 
-def release_rows(release: CodesRelease) -> list[tuple[str, str]]:
-    """Return what was done and reached in a dozen lines, for a terminal."""
-    loss = release.loss
-    rows = [
-        ("method", release.method),
-        ("stops an attacker who", release.attacker),
-        ("records", f"{len(release.original.transactions):,}"),
-        *((name.replace("_", " "), f"{count:,}") for name, count in release.told.items()),
-        *((f.model, f"{f.verdict.level:.4g} (asked: {f.asked})") for f in release.findings),
-    ]
-    if loss is not None:
-        rows += [
-            ("loss: UL, AvgRE", f"{loss.ul:.4g}, {loss.avg_re:.4f}"),
-            ("loss: NCP, occurrences suppressed", f"{loss.ncp:.4f}, {loss.suppressed:.2%}"),
-        ]
-    return rows + [(f"study of {s.disease}", "supported" if s.supported else "lost") for s in release.studies]
-
-
 def attack_rows(results: Mapping[str, Sequence[Attack]]) -> Section:
     """Return attacks on several tables (name -> attacks), each attacker's outcomes beside one another."""
     found = zip_longest(*([asdict(attack) | {"name": name} for attack in own] for name, own in results.items()))

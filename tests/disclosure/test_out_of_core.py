@@ -107,7 +107,7 @@ def test_the_release_is_that_of_the_table_in_memory(table: Path, asked: Requirem
         assert not finding.failed
     assert made.as_dict()["findings"] == [finding.as_dict() for finding in made.findings]
     assert dict(made.lines())["rows published"] == "2,500"
-    assert made.notes()[:2] == ["published as they are, without protection: place", "left out: weight, mrn"]
+    assert made.sentences()[:2] == ["published as they are, without protection: place", "left out: weight, mrn"]
     assert out.stat().st_mode & 0o777 == 0o600
     assert sorted(path.name for path in table.parent.iterdir()) == ["in.parquet", "out.parquet"]
 

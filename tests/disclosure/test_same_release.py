@@ -34,7 +34,6 @@ from deid.disclosure.queries import average_relative_error, query_precision, ran
 from deid.disclosure.randomization import delta_growth, rho1_to_rho2, uniform_operator
 from deid.disclosure.recoding_scheme import classify_recoding
 from deid.disclosure.release import Release, anonymize
-from deid.disclosure.release_report import release_notes, release_rows
 from deid.disclosure.risk import population_risk, sample_risk
 from deid.disclosure.same_disease import recode_same_disease
 from deid.disclosure.schema import format_schema
@@ -111,7 +110,7 @@ def release(name: str, model: str, method: str, suppression: float = 0.2) -> Rel
 
 def told(name: str, model: str, method: str, suppression: float = 0.2) -> object:
     made = release(name, model, method, suppression)
-    return [made.published, made, made.as_dict(), release_rows(made), release_notes(made)]
+    return [made.published, made, made.as_dict(), made.lines(), made.sentences()]
 
 
 def schemed(name: str, model: str, method: str) -> object:
@@ -219,7 +218,7 @@ def searched(seed: int, persons: int, asked: Requirements, method: str) -> objec
     data, later = (random_table(70, seed + shift, missing=0.05, persons=persons) for shift in (0, 40))
     data, later = (replace(one, hierarchies={**one.hierarchies, "disease": ILLNESSES}) for one in (data, later))
     made = anonymize(data, asked, method, MethodOptions(0.1, seed=seed))
-    answers: list[object] = [made.published, release_rows(made), release_notes(made), 0 <= made.seconds < 60]
+    answers: list[object] = [made.published, made.lines(), made.sentences(), 0 <= made.seconds < 60]
     answers.append([(finding.met, finding) for finding in made.findings])
     try:
         scheme = scheme_of(made)

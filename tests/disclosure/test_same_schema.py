@@ -209,7 +209,9 @@ def fitted(method: str, seed: int) -> object:
         population_size=900, earlier=first.published,
         known=known, threshold=0.3,
     )  # fmt: skip
-    signed = risk.signed(KEY, {"table": "00"}, stated=["so"], policy={"name": "x"} if seed else None, version="1")
+    signed = risk.signed(
+        KEY, digests={"table": "00"}, stated=["so"], policy={"name": "x"} if seed else None, version="1"
+    )
     return [*answers, again.published, risk.rows(), risk.as_dict(), signed.decode()]
 
 

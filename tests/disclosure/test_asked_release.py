@@ -1,0 +1,92 @@
+"""What a user says of a release is one value: it refuses what contradicts itself, and makes what is asked for."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from deid.base.errors import ConfigError, OutputError
+from deid.disclosure.assessment import Requirements
+from deid.disclosure.methods import MethodOptions
+from deid.disclosure.options import DiskOptions, RoleOptions
+from deid.disclosure.out_of_core import DiskRelease
+from deid.disclosure.release import Release
+from deid.disclosure.releasing import AskedRelease, FurtherFiles, MethodChoice
+from deid.table.options import TableOptions
+
+ROLES = RoleOptions(qi=("age,sex",), sensitive=("disease",), drop=("mrn",), each_row_a_person=True)
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> AskedRelease:
+    rows = [f"{number},{20 + number % 40},{'FM'[number % 2]},{('flu', 'gout')[number % 3 > 0]}" for number in range(80)]
+    (tmp_path / "in.csv").write_text("\n".join(["mrn,age,sex,disease", *rows, ""]))
+    return AskedRelease(
+        TableOptions(str(tmp_path / "in.csv")), ROLES, Requirements(k=4), MethodChoice(), MethodOptions(), None,
+        FurtherFiles(), DiskOptions(),
+    )  # fmt: skip
+
+
+def test_a_release_says_what_became_of_each_column(asked: AskedRelease, tmp_path: Path) -> None:
+    release = asked.make(tmp_path / "out.csv")
+    assert isinstance(release, Release)
+    assert not (tmp_path / "out.csv").exists()
+    assert {name: str(fate) for name, fate in release.fates.items()} == {
+        "mrn": "dropped (dropped)",
+        "age": "generalized (quasi-identifier)",
+        "sex": "generalized (quasi-identifier)",
+        "disease": "published (sensitive)",
+    }
+    assert "left out: mrn" in release.sentences()
+    lines = dict(release.lines())
+    assert lines["method"] == release.method
+    assert lines["k-anonymity"].endswith("(asked: 4)")
+    assert not any("population" in name for name in lines)
+
+
+def test_a_population_is_read_and_told_of(asked: AskedRelease, tmp_path: Path) -> None:
+    wanted = dataclasses.replace(asked, asked=Requirements(k=2, k_map=2), population=asked.source.table)
+    assert dict(wanted.make(tmp_path / "out.csv").lines())["in the population: least matches of a row"] >= "2"
+
+
+def test_a_table_on_disk_is_written_as_it_is_made(asked: AskedRelease, tmp_path: Path) -> None:
+    pytest.importorskip("duckdb")
+    asked.source.read().astype({"age": int}).to_parquet(tmp_path / "in.parquet")
+    source = TableOptions(str(tmp_path / "in.parquet"))
+    made = dataclasses.replace(asked, source=source, disk=DiskOptions(memory=1 << 30)).make(tmp_path / "out.parquet")
+    assert isinstance(made, DiskRelease)
+    assert (tmp_path / "out.parquet").exists()
+    assert made.fates == asked.make(tmp_path / "out.csv").fates
+    assert "left out: mrn" in made.sentences()
+
+
+@pytest.mark.parametrize(
+    ("disk", "changed", "said"),
+    [
+        (True, {"how": MethodChoice(method="local")}, "--method is for tables in memory"),
+        (True, {"how": MethodChoice(scheme=Path("s.json"))}, "--scheme is for tables in memory"),
+        (True, {"how": MethodChoice(target="disease")}, "--target is for tables in memory"),
+        (True, {"population": "voters.csv"}, "--population is for tables in memory"),
+        (True, {"beside": FurtherFiles(report=Path("r.html"))}, "--report is for tables in memory"),
+        (True, {"options": MethodOptions(suppression=0.1)}, "--suppression is for tables in memory"),
+        (True, {"options": MethodOptions(rounds=3)}, "--rounds is for tables in memory"),
+        (True, {"source": TableOptions("in.parquet", sep=";")}, "--sep is for tables in memory"),
+        (False, {"how": MethodChoice(scheme=Path("s"), method="local")}, "--method is for a search"),
+        (False, {"how": MethodChoice(scheme=Path("s"), prefix="zip")}, "--prefix is for a search"),
+        (False, {"how": MethodChoice(scheme=Path("s")), "population": "v.csv"}, "--population is for a search"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(
+    asked: AskedRelease, disk: bool, changed: dict[str, object], said: str
+) -> None:
+    memory = DiskOptions(memory=1 << 30 if disk else None)
+    with pytest.raises(ConfigError, match=said):
+        dataclasses.replace(asked, disk=memory, **changed)  # type: ignore[arg-type]
+
+
+def test_a_place_that_is_taken_is_refused_before_anything_is_read(asked: AskedRelease, tmp_path: Path) -> None:
+    (tmp_path / "r.html").write_text("kept")
+    with pytest.raises(OutputError):
+        dataclasses.replace(asked, beside=FurtherFiles(report=tmp_path / "r.html"))
