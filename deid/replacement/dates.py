@@ -238,8 +238,6 @@ def _months_of_year(tokens: Sequence[Token], context: _Context) -> _Written:
 def _seasons(tokens: Sequence[Token], context: _Context) -> _Written:
     season = tokens[0]
     steps = min(max(round(abs(context.offset) / 91.3), 1), 3) * context.sign + context.step
-    if steps % 4 == 0:
-        steps += 1
     carry, index = divmod(season.values[0] + steps, 4)
     yield season, season.write(index)
     for year in tokens[1:]:  # "winter 2018-2019" has two

@@ -197,6 +197,12 @@ def test_no_date_stays_as_it_is(text: str) -> None:
     assert not [n for n in range(150) if text.casefold() in shift(text, at=scope(str(n)))[0].casefold()]
 
 
+@pytest.mark.parametrize("seasons", [("spring", "summer"), ("spring", "fall"), ("spring", "summer", "fall")])
+def test_no_season_stays_where_the_next_one_is_in_the_document_too(seasons: tuple[str, ...]) -> None:
+    for n in range(150):
+        assert not [old for old, new in zip(seasons, shift(*seasons, at=scope(str(n))), strict=True) if old == new]
+
+
 @pytest.mark.parametrize(
     "text", ["yesterday", "John Smith", "3 days ago", "1/2/3/4", "12345", "March Smith", "10:30", ""][:-1]
 )
@@ -218,6 +224,11 @@ def test_ambiguous_dates_are_read_as_the_document_is_written() -> None:
     assert shift("12/25/2018", "3/4/2019", at=FORWARD)[1] == "6/12/2019"
     assert shift("3/4/2019", at=FORWARD) == ["6/12/2019"]
     assert shift("3/4/2019", at=FORWARD, day_first=True) == ["12/7/2019"]
+    for first, spoken in ((False, "six, twelve, nineteen"), (True, "twelve, seven, nineteen")):
+        assert shift("three, four, nineteen seventy one", at=FORWARD, day_first=first) == [f"{spoken} seventy one"]
+    for first in (False, True):  # there is no month of twenty five
+        said = ["seven, three, nineteen seventy one", "7/3/1971"]
+        assert shift("three, twenty five, nineteen seventy one", "3/25/1971", at=FORWARD, day_first=first) == said
     spanish = Scope(KEY, "document", FORWARD.patient_id, language="es")
     assert shift("3/4/2019", at=spanish) == ["12/7/2019"]
 

@@ -49,6 +49,7 @@ def test_words_have_codes_and_order_stays() -> None:
     assert tag("MARY SMITH's") == f"**NAME[{first} {last}]"
     assert tag("Mrs. Smith") == f"**NAME[{last}]"
     assert tag("M. Smith") == f"**NAME[{initial} {last}]"
+    assert tag("Smith-Smith , Mary/M.,") == f"**NAME[{last}-{last}, {first}/{initial}]"
     assert initial != "M"
 
 

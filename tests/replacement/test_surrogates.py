@@ -473,3 +473,8 @@ def test_words_of_the_patients_known_names_are_in_no_surrogate() -> None:
     usual, _ = run(document)
     again, _ = run(document, names=(usual,))
     assert not set(usual.split()) & set(again.split())
+
+
+@pytest.mark.parametrize("name", ["??", "李", "- ."])
+def test_a_name_of_which_no_letter_can_be_exchanged_becomes_a_tag(name: str) -> None:
+    assert run(build("Seen by ", ("PATIENT", name), " today")) == ["[PATIENT]"]
