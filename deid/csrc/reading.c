@@ -150,24 +150,23 @@ static PyObject *reader_odd(PyObject *unused, PyObject *args)
     const void *data = PyUnicode_DATA(text);
     Py_UCS4 *odd = NULL;
     Py_ssize_t count = 0, room = 0;
-    uint8_t *met = NULL; /* a bit for each character, once there is an odd one */
+    static uint8_t met[0x110000 / 8]; /* a bit for each character, none at the end: nobody else asks meanwhile */
     int failed = 0;
     for (Py_ssize_t i = 0; !failed && i < size; i++) {
         const Py_UCS4 c = PyUnicode_READ(kind, data, i);
         if ((Py_ssize_t)c < known && ordinary[c])
             continue;
-        if (!met && !(met = calloc(0x110000 / 8, 1))) {
-            PyErr_NoMemory();
-            failed = 1;
-        } else if (!(met[c >> 3] >> (c & 7) & 1)) {
+        if (met[c >> 3] >> (c & 7) & 1)
+            continue;
+        failed = grow(&odd, &room, count + 1, sizeof *odd);
+        if (!failed) {
+            odd[count++] = c;
             met[c >> 3] |= (uint8_t)(1 << (c & 7));
-            failed = grow(&odd, &room, count + 1, sizeof *odd);
-            if (!failed)
-                odd[count++] = c;
         }
     }
+    for (Py_ssize_t i = 0; i < count; i++)
+        met[odd[i] >> 3] = 0;
     PyObject *result = failed ? NULL : PyUnicode_FromKindAndData(PyUnicode_4BYTE_KIND, odd, count);
-    free(met);
     free(odd);
     return result;
 }

@@ -6,12 +6,25 @@ import unicodedata
 
 import regex
 
+from deid.base.compiled import native_for
 from deid.reading.line_ends import Normalized
+
+native = native_for("normalize")
+
 
 _ACCENTED = regex.compile(r"[\p{Latin}\p{Greek}\p{Cyrillic}]\p{M}+")
 _MARK = regex.compile(r"\p{M}")
+_LATIN = bytes([1]) * 0x300
 GONE = "\u034f"
 """Stands where an accent was taken out (invisible, and an accent itself)."""
+
+
+def _beyond_latin(text: str) -> str:
+    """Return the characters from the first mark on, each once: of notes there are few, and `regex` takes its time."""
+    if native is not None:
+        found: str = native.Reader.odd(text, _LATIN)
+        return found
+    return "".join(set(text))
 
 
 def joined(text: str) -> tuple[str, list[int]]:
@@ -19,7 +32,7 @@ def joined(text: str) -> tuple[str, list[int]]:
 
     Accents with which no letter of Unicode is written go too.
     """
-    if text.isascii() or not _MARK.search(text):
+    if text.isascii() or not _MARK.search(_beyond_latin(text)):
         return text, []
     places: list[int] = []
 

@@ -62,9 +62,9 @@ def parted(text: str) -> str:
         A text of the same length.
     """
     text = _between_signs(text)
-    if text.count(";") - text.count("; ") - text.count(";\n") >= _FEW:
+    if _parts(text, ";"):
         text = _under_heads(text)
-    if text.count(",") - text.count(", ") - text.count(",\n") < _FEW:
+    if not _parts(text, ","):
         return text
     lines = _lines(text)
     every, commas = zip(*[_parting(line) if line.count(",") >= _FEW else ((), ()) for line in lines], strict=True)
@@ -76,6 +76,12 @@ def parted(text: str) -> str:
             lines[at] = _with_tabs(lines[at], commas[at], whole)
             changed = True
     return "\n".join(lines) if changed else text
+
+
+def _parts(text: str, sign: str) -> bool:
+    """Tell whether a sign without a blank or the end of its line behind it stands in a text more than once."""
+    count = text.count(sign)
+    return count >= _FEW and count - text.count(f"{sign} ") - text.count(f"{sign}\n") >= _FEW
 
 
 def _between_signs(text: str) -> str:

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from deid.base.errors import OffsetError
-from deid.document import Document, Span, check_spans
 from deid.reading.identity import name_key
 from deid.replacement.names import NameMap
 from deid.replacement.permutation import Keyed
@@ -18,14 +16,6 @@ _FEW = 16
 _SPARE = 4096
 """Candidates that the originals of a kind may try together beyond these: of a note with more originals than surrogates,
 every original would else try all of them."""
-
-
-def require_inside(document: Document, spans: Sequence[Span]) -> None:
-    """Raise `deid.base.errors.OffsetError` when a span is empty or lies outside the document."""
-    try:
-        check_spans(len(document.text), spans)
-    except OffsetError as error:
-        raise error.at(document.name) from None
 
 
 def tag(category: str, original: str) -> str:

@@ -80,21 +80,27 @@ def _numbers(choices: Choices, main: str, digits: str, step: int) -> Iterator[st
         if prefix.endswith("44"):
             bare = national.lstrip("0")  # "+44 (0)20 ..." has the zero that others leave out
             zeros = national[: len(national) - len(bare)]
-            yield from (prefix + zeros + n[1:] for n in _british(choices, "0" + bare, step))
+            yield from _behind(prefix + zeros, 1, _british(choices, "0" + bare, step))
         elif prefix.endswith("34"):
-            yield from (prefix + n for n in _permuted(choices, national, 1, step))
+            yield from _behind(prefix, 0, _permuted(choices, national, 1, step))
         else:
-            yield from (prefix + n for n in _american(choices, national, step))
+            yield from _behind(prefix, 0, _american(choices, national, step))
     elif choices.language.startswith("es") and len(digits) <= 9:
         yield from _permuted(choices, digits, 1, step)
     elif not choices.language.startswith(("en", "es")):  # areas, and what is mobile, are in the first four digits
         yield from _permuted(choices, digits, 4 if digits[0] == "0" and len(digits) > 6 else 0, step)
     elif len(digits) == 11 and digits[0] == "1":
-        yield from ("1" + n for n in _american(choices, digits[1:], step))
+        yield from _behind("1", 0, _american(choices, digits[1:], step))
     elif len(digits) in (10, 11) and digits[0] == "0":
         yield from _british(choices, digits, step)
     else:
         yield from _american(choices, digits, step)
+
+
+def _behind(prefix: str, start: int, numbers: Iterator[str]) -> Iterator[str]:
+    """Yield numbers from one of their places on, behind a prefix."""
+    for number in numbers:
+        yield prefix + number[start:]
 
 
 def _permuted(choices: Choices, digits: str, kept: int, step: int) -> Iterator[str]:

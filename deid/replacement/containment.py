@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from deid.base.compiled import native_for
+from deid.base.errors import OffsetError
+from deid.document import Document, Span, check_spans
 
 native = native_for("containment")
 
@@ -33,6 +35,29 @@ class _PlainFinder:
             for string in present
             if text.startswith(string, at)
         ]
+
+
+def texts_of(document: Document, spans: Sequence[Span]) -> list[str]:
+    """Return what stands at spans of a document.
+
+    Raises
+    ------
+    OffsetError
+        When a span is empty or lies outside the document.
+    """
+    text = document.text
+    size = len(text)
+    found = []
+    for span in spans:
+        start: int = span.start
+        end: int = span.end
+        if not 0 <= start < end <= size:
+            try:
+                check_spans(size, spans)
+            except OffsetError as error:
+                raise error.at(document.name) from None
+        found.append(text[start:end])
+    return found
 
 
 def finder(strings: Collection[str]) -> Finder:

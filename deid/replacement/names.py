@@ -117,6 +117,8 @@ class NameMap:
         self._language = _pool_language(language)
         self._spanish = self._language == "es"
         self._pool = name_pool(self._language)
+        self._plain = self._pool.origin == "general"
+        self._written_form = self._pool.spelled
         self._originals = frozenset(originals)
         self._known = known
         self._people = people
@@ -319,11 +321,11 @@ class NameMap:
         original : str
             As the word stands in the text; its letter case is followed.
         """
-        accents = self._pool.origin != "general" or not original.isascii()
+        accents = not (self._plain and original.isascii())
         new = (self._given and self._given.get((key, family))) or self._words.get(key) or self.word(key)
         if "-" in new:
-            return match_case("-".join(self._pool.spelled(w, accents) for w in new.split("-")), original)
-        return match_case(self._pool.spelled(new, accents), original)
+            return match_case("-".join([self._written_form(w, accents) for w in new.split("-")]), original)
+        return match_case(self._written_form(new, accents), original)
 
     def replace(self, text: str, name: PersonName | None = None) -> str:
         """Return the surrogate of a name as written; empty when it holds neither letter nor digit."""

@@ -12,6 +12,7 @@ two numbers share a surrogate, whosever they are: joins on surrogates are right.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
@@ -260,9 +261,11 @@ def _next(
 ) -> str:
     """Return the next string on the form's cycle that is completed to one of the same kind; empty if there is none."""
     rank, size = rank_of(text, alphabets)
-    return next(
-        (new for place in keyed.cycle(form, rank, size) if alike(new := complete(of_rank(place, alphabets)))), ""
-    )
+    for place in keyed.cycle(form, rank, size):
+        new = complete(of_rank(place, alphabets))
+        if alike(new):
+            return new
+    return ""
 
 
 def replace_social_security(keyed: Keyed, text: str) -> str:
@@ -280,19 +283,19 @@ def replace_social_security(keyed: Keyed, text: str) -> str:
         return replace_number(keyed, text)
     place = _issued(code)
     if place is not None:
-        new = next(iter(keyed.cycle("social security", place, len(_AREAS) * _GROUPS * _SERIALS)))
+        new = next(iter(keyed.cycle("social security", place - 1, len(_AREAS) * _GROUPS * _SERIALS)))
         new, serial = divmod(new, _SERIALS)
         area, number = divmod(new, _GROUPS)
         digits = f"{_AREAS[area]:03}{number + 1:02}{serial + 1:04}"
     else:
-        others = (f"{n:09}" for n in keyed.cycle("never issued", int(code), _NINE))
-        digits = next(other for other in others if _issued(other) is None)
+        others = map("{:09}".format, keyed.cycle("never issued", int(code), _NINE))
+        digits = next(itertools.filterfalse(_issued, others))
     return _written(text, places, digits)
 
 
 def _issued(code: str) -> int | None:
-    """Return the place of a social security number among those that can be issued, None when it cannot be."""
+    """Return the place, from 1, of a social security number among those that can be issued, None when it cannot be."""
     area, group, serial = int(code[:3]), int(code[3:5]), int(code[5:])
     if not 0 < area < 900 or area == 666 or not group or not serial:
         return None
-    return ((area - 1 - (area > 666)) * _GROUPS + group - 1) * _SERIALS + serial - 1
+    return ((area - 1 - (area > 666)) * _GROUPS + group - 1) * _SERIALS + serial

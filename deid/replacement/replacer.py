@@ -6,23 +6,24 @@ that is checked here, once for all operators, and a document for which it fails 
 
 from __future__ import annotations
 
-import functools
+import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from deid.base.compiled import changed, quick
 from deid.base.errors import ConfigError, DeidError, LabelError
-from deid.document import Document, Edit, Span, apply_edits, resolve_overlaps
+from deid.document import Document, Edit, Span, resolve_overlaps
 from deid.phi import CATEGORIES, find_label, group
 from deid.reading.accents import composed
 from deid.replacement.articles import agree
-from deid.replacement.choices import require_inside
-from deid.replacement.containment import holds
+from deid.replacement.containment import holds, texts_of
 from deid.replacement.operators import OPERATORS, OperatorSpec
 from deid.replacement.places import ADDRESS, STAYS, AddressSpan, at_home
 from deid.replacement.policy import Policy, Rule
 from deid.replacement.scope import Operator, Scope, Written
+
+_REMEMBERED: Final = 1024
 
 
 @quick
@@ -58,9 +59,10 @@ class Replacer:
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
         self._rules: dict[Rule, int] = {}
+        self._decided: dict[tuple[str, tuple[str, ...]], tuple[str, int]] = {}
+        """Label and what else a span was taken for -> category and number of its rule, where metadata have no say."""
         self._operators: list[tuple[Rule, OperatorSpec, Operator]] = []
         """By the numbers of the rules: a rule takes long to look up."""
-        self._remembered = functools.lru_cache(maxsize=1024)(functools.partial(self._decide, metadata={}))
         for rule in policy.rules():
             if rule not in self._rules:
                 spec = OPERATORS[rule.operator]
@@ -99,50 +101,48 @@ class Replacer:
         DeidError
             When an operator cannot replace a span, or wrote what it was to replace.
         """
-        require_inside(document, spans)
         united = resolve_overlaps(spans)
+        if len(united) < len(spans):  # else they are the same
+            texts_of(document, spans)
+        originals = texts_of(document, united)
+        decided = {} if self.policy.overrides else self._decided
+        if len(decided) > _REMEMBERED:
+            decided.clear()
         by_rule: dict[int, list[int]] = {}
-        by_reading: dict[tuple[str, tuple[str, ...]], tuple[str, list[int]]] = {}
         known: list[Span] = []
         for place, span in enumerate(united):
-            reading = span.category, span.also
-            found = by_reading.get(reading)
+            label: str = span.category
+            reading: tuple[str, tuple[str, ...]] = (label, span.also)
+            found = decided.get(reading)
             if found is None:
-                if self.policy.overrides:
-                    category, rule = self._decide(*reading, scope.metadata)
-                else:  # metadata have no say
-                    category, rule = self._remembered(*reading)
-                if not self._operators[rule][1].protects and find_label(span.category) is None:
-                    raise LabelError(
-                        "an annotation has a label of no known set, and the policy would leave such text readable",
-                        f"map the label to one of {', '.join(CATEGORIES[:3])}, ... or redact OTHER in the policy",
-                        document.name,
-                        f"offset {span.start}",
-                    )
-                found = by_reading[reading] = category, by_rule.setdefault(rule, [])
-            category, places = found
-            places.append(place)
-            known.append(span if category == span.category else span.named(category))
+                found = decided[reading] = self._decide(document, span, scope.metadata)
+            category, rule = found
+            if rule in by_rule:
+                by_rule[rule].append(place)
+            else:
+                by_rule[rule] = [place]
+            known.append(span if category == label else span.named(category))
         texts = [""] * len(united)
         for rule, places in by_rule.items():
             if self._operators[rule][0].operator == "surrogate":
-                stay = _at_home(document, known, places, scope.language)
+                stay = _at_home(document, known, originals, places, scope.language)
                 if stay:
                     by_rule[rule] = [p for p in places if p not in stay]
                     for place in stay:
-                        texts[place] = document.text[known[place].start : known[place].end]
+                        texts[place] = originals[place]
                         known[place] = changed(known[place], "source", STAYS)
         collisions = 0
         people: dict[str, str] = {}
-        for whose, members in _by_scope(document.with_spans(known), scope, scope_at):
+        marked = document.with_spans(known)
+        for whose, members in _by_scope(marked, scope, scope_at):
             # an operator sees what else is replaced, so as not to write that
-            given = document.with_spans(known if scope_at is None else [known[m] for m in members])
+            given = marked if scope_at is None else document.with_spans([known[m] for m in members])
             plain = _composed(given)
             for rule, places in by_rule.items():
                 seen = plain if self._operators[rule][1].composed else given
                 own = places if scope_at is None else [p for p in places if p in members]
                 its = [seen.spans[p] for p in own] if scope_at is None else [seen.spans[members[p]] for p in own]
-                written = self._write(rule, seen, its, whose) if own else ()
+                written: Sequence[str] = self._write(rule, seen, its, whose) if own else ()
                 for place, text in zip(own, written, strict=True):
                     texts[place] = text
                 if isinstance(written, Written):
@@ -154,20 +154,21 @@ class Replacer:
                 agreeing = agree(document, pairs)
                 for p in places:
                     pairs[p] = agreeing[p]
-        scrubbed, edits = apply_edits(document, pairs)
-        source = document.text
-        applied = [
-            edit
-            if span.category == edit.category
-            else Edit(edit.start, edit.end, edit.new_start, edit.new_end, span.category)
-            for edit, span, (_, text) in zip(edits, known, pairs, strict=True)
-            if source[edit.start : edit.end] != text
-        ]
-        return Replaced(scrubbed, united, tuple(applied), collisions, people)
+        scrubbed, edits = _apply(document, pairs, known)
+        return Replaced(scrubbed, united, edits, collisions, people)
 
-    def _decide(self, label: str, also: tuple[str, ...], metadata: Mapping[str, Any]) -> tuple[str, int]:
-        category = self.policy.applied(label, also, metadata)
-        return category, self._rules[self.policy.rule(category, metadata)]
+    def _decide(self, document: Document, span: Span, metadata: Mapping[str, Any]) -> tuple[str, int]:
+        """Return the category that a span is replaced as, and the number of its rule."""
+        category = self.policy.applied(span.category, span.also, metadata)
+        rule = self._rules[self.policy.rule(category, metadata)]
+        if not self._operators[rule][1].protects and find_label(span.category) is None:
+            raise LabelError(
+                "an annotation has a label of no known set, and the policy would leave such text readable",
+                f"map the label to one of {', '.join(CATEGORIES[:3])}, ... or redact OTHER in the policy",
+                document.name,
+                f"offset {span.start}",
+            )
+        return category, rule
 
     def _write(self, number: int, document: Document, spans: Sequence[Span], scope: Scope) -> Sequence[str]:
         rule, spec, operate = self._operators[number]
@@ -194,12 +195,41 @@ class Replacer:
         return texts
 
 
-def _at_home(document: Document, known: Sequence[Span], places: Sequence[int], language: str) -> frozenset[int]:
+def _apply(document: Document, pairs: list[tuple[Span, str]], known: list[Span]) -> tuple[Document, tuple[Edit, ...]]:
+    """Do what `deid.document.apply_edits` does for spans that are in order and do not overlap; what stays is no edit.
+
+    The edits are of the categories of ``known``.
+    """
+    source = document.text
+    out = io.StringIO()  # a list of pieces would hold two strings a span
+    write = out.write
+    spans: list[Span] = []
+    edits: list[Edit] = []
+    read = written = 0
+    for place, (span, new) in enumerate(pairs):
+        start: int = span.start
+        end: int = span.end
+        write(source[read:start])
+        write(new)
+        at = written + start - read
+        written = at + len(new)
+        if source[start:end] != new:
+            edits.append(Edit(start, end, at, written, known[place].category))
+        if new:
+            spans.append(Span(at, written, span.category, span.id, span.source, span.score))
+        read = end
+    write(source[read:])
+    return Document(document.id, out.getvalue(), tuple(spans), document.metadata, document.index), tuple(edits)
+
+
+def _at_home(
+    document: Document, known: list[Span], originals: list[str], places: list[int], language: str
+) -> frozenset[int]:
     """Return which of the spans at ``places`` are names of the United States that stay (`at_home`)."""
-    spans = [known[p] for p in places if known[p].category in ADDRESS]
-    if "COUNTRY" not in [span.category for span in spans]:
+    if "COUNTRY" not in [known[p].category for p in places]:
         return frozenset()
-    parts = [AddressSpan(s.start, s.end, s.category, document.text[s.start : s.end]) for s in spans]
+    spans = [(known[p], originals[p]) for p in places if known[p].category in ADDRESS]
+    parts = [AddressSpan(span.start, span.end, span.category, text) for span, text in spans]
     starts = at_home(document.text, parts, language)
     return frozenset(p for p in places if known[p].start in starts)
 
@@ -226,6 +256,8 @@ def _by_scope(
 
 def _composed(document: Document) -> Document:
     """Return the document with letters and accents as one character each, itself where an accent is a span alone."""
+    if document.text.isascii():
+        return document
     normal = composed(document.text)
     moved = [normal.ahead(span) for span in document.spans] if normal.removed else []
     spans = [span for span in moved if span is not None]

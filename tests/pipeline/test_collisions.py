@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,10 +18,10 @@ from deid.pipeline.collisions import Collisions
 from deid.pipeline.known_people import KnownPeople
 from deid.pipeline.patients import Patients
 from deid.reading.identity import parse_name
-from deid.replacement import surrogates
-from deid.replacement.names import NameMap, full_name_key
-from deid.replacement.permutation import Keyed
+from deid.replacement.names import full_name_key
 from deid.replacement.policy import load_policy
+from deid.replacement.scope import Scope, Written
+from deid.replacement.surrogates import SurrogateOperator
 from deid.replacement.vault import Entry, Vault
 
 KEY = Key(b"a key of the tests")
@@ -130,13 +129,14 @@ def test_a_document_that_cannot_be_made_otherwise_fails_alone(tmp_path: Path, mo
     vault = Vault.create(tmp_path / "v.db", KEY, who="test")
     vault.record_all([Entry("patient:2", "PATIENT", USUAL, "x")])
 
-    def used_up(keyed: Keyed, language: str, *made_of: Any) -> NameMap:
-        people = made_of[2]
-        if people:
-            raise DetectionError("the surrogates for names of one document are used up", "split it")
-        return NameMap(keyed, language, *made_of)
+    operate = SurrogateOperator.__call__
 
-    monkeypatch.setattr(surrogates, "NameMap", used_up)
+    def used_up(self: SurrogateOperator, document: Document, spans: Sequence[Span], scope: Scope) -> Written:
+        if scope.people:
+            raise DetectionError("the surrogates for names of one document are used up", "split it")
+        return operate(self, document, spans, scope)
+
+    monkeypatch.setattr(SurrogateOperator, "__call__", used_up)
     report = scrub_files(scan(tmp_path / "in.jsonl"), tmp_path / "out.jsonl", pipeline(), vault=vault)
     assert (report.documents, len(report.failures)) == (1, 1)
     assert "Miller" not in str(report.failures[0].error)

@@ -14,8 +14,9 @@ from notes import composed
 from deid.base.errors import ConfigError, OffsetError
 from deid.base.keys import Key
 from deid.document import Document, Span
+from deid.replacement.date_shifts import MAX_DAYS, MIN_DAYS, offset_of
 from deid.replacement.date_words import holidays
-from deid.replacement.dates import MAX_DAYS, MIN_DAYS, date_shift_operator, offset_of
+from deid.replacement.dates import date_shift_operator
 from deid.replacement.scope import Scope
 
 KEY = Key(b"a key of the tests")

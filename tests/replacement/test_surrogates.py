@@ -23,9 +23,9 @@ from deid.document import Document, Span, apply_edits
 from deid.phi import LABEL_SETS
 from deid.reading.identity import parse_name
 from deid.replacement.choices import Choices
+from deid.replacement.filling import _original_words as original_words
 from deid.replacement.names import full_name_key
 from deid.replacement.scope import Scope
-from deid.replacement.surrogates import _original_words as original_words
 from deid.replacement.surrogates import surrogate_operator
 from tests import strategies
 

@@ -1,0 +1,449 @@
+"""Dates that are shifted: what `deid.replacement.dates` says, done; compiled."""
+
+from __future__ import annotations
+
+import calendar
+import datetime
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+
+from deid.document import Document, Span
+from deid.reading.centuries import full_year
+from deid.reading.day_order import days_first
+from deid.replacement.choices import tag
+from deid.replacement.containment import Finder, finder, is_whole, texts_of
+from deid.replacement.date_forms import Token, tokenize_date
+from deid.replacement.date_words import holiday_of, holidays
+from deid.replacement.permutation import Keyed, keyed_for
+from deid.replacement.scope import Scope
+
+MIN_DAYS, MAX_DAYS = 30, 345
+"""Limits of the offset: from 30 days on a month never stays the same, and up to 345 it does not come round again."""
+_WEEKS = tuple(n for n in range(MIN_DAYS, MAX_DAYS + 1) if n % 7 == 0)
+_NO_WEEKS = tuple(n for n in range(MIN_DAYS, MAX_DAYS + 1) if n % 7)
+_PLAIN_DAY = datetime.date(2001, 7, 1)
+"""Dates without a year lie in this one where nothing tells another."""
+_LEAP = 8
+"""Years within which one is a leap year."""
+_TRIES = 40
+_MANY = 300
+"""Distinct dates from which on no offset will keep all originals away, so that looking for one is vain."""
+_LONG = 5
+# what belongs together, over the tokens' kinds; commas and words between them do not count. Bounds on days and months
+# that are listed keep the time linear
+_UNITS = re.compile(
+    "(?P<ymd>YM[DO])|(?P<mdy>M[DO][YQ])|(?P<dmy>[DO]M[YQ])|(?P<mrange>M[DO][DO]+[YQ]?)|(?P<drange>[DO][DO]{1,31}M[YQ]?)"
+    "|(?P<nny>[DO][DO][YQ])|(?P<md>M[DO])|(?P<dm>[DO]M)|(?P<ym>YM)|(?P<mmy>MM{1,31}[YQ])|(?P<my>M[YQ])|(?P<sy>S[YQ]+)|(?P<hy>H[YQ])|(?P<one>.)"
+)
+
+
+class _Context:
+    """What the reading of one document's dates depends on.
+
+    Parameters
+    ----------
+    offset : int
+    day_first : bool
+    near : datetime.date
+        Day that dates without a year are near to.
+    reference : datetime.date, optional
+    cap_age : int, optional
+    keep_weekdays : bool
+    """
+
+    def __init__(
+        self,
+        offset: int,
+        day_first: bool,
+        near: datetime.date,
+        reference: datetime.date | None = None,
+        cap_age: int | None = None,
+        keep_weekdays: bool = False,
+    ) -> None:
+        self.offset = offset
+        self.sign = 1 if offset > 0 else -1
+        self.day_first = day_first
+        self.near = near
+        self.reference = reference
+        self.cap_age = cap_age
+        self.keep_weekdays = keep_weekdays
+        self.step = 0
+        """Further steps for names of months, weekdays, seasons and holidays that stand alone."""
+
+
+def offset_of(scope: Scope, *, preserve_weekday: bool = False, attempt: int = 0, keyed: Keyed | None = None) -> int:
+    """Return the number of days by which a person's dates move: keyed, never 0, at most 345 either way.
+
+    Parameters
+    ----------
+    scope : Scope
+    preserve_weekday : bool
+        Whole weeks only. Otherwise never whole weeks, so that weekdays change.
+    attempt : int
+        0 for the person's offset; further ones for a document whose person is not known.
+    keyed : Keyed, optional
+        The choices of ``scope.person_scope``, where the caller has them already.
+    """
+    days = _WEEKS if preserve_weekday else _NO_WEEKS
+    number = (keyed or keyed_for(scope.key, scope.person_scope)).number("date offset", str(attempt))
+    number, negative = divmod(number, 2)
+    return days[number % len(days)] * (-1 if negative else 1)
+
+
+def _date(year: int, month: int, day: int) -> datetime.date:
+    """Return a date; a month or day that does not exist becomes the last one that does."""
+    try:
+        return datetime.date(year, month, day)
+    except ValueError:
+        month = min(max(month, 1), 12)
+        return datetime.date(year, month, min(max(day, 1), calendar.monthrange(year, month)[1]))
+
+
+def _full_year(year: int, context: _Context) -> int:
+    return full_year(year, context.reference.year if context.reference else None)
+
+
+def _moved(date: datetime.date, context: _Context) -> datetime.date:
+    new = date + datetime.timedelta(context.offset)
+    if context.cap_age is not None and context.reference is not None:
+        today = context.reference
+        age = today.year - date.year - ((today.month, today.day) < (date.month, date.day))
+        if age > context.cap_age:  # shows the youngest age of the class instead
+            new = _date((today + datetime.timedelta(context.offset)).year - context.cap_age - 1, new.month, new.day)
+    return new
+
+
+def _moved_month(year: int, month: int, context: _Context) -> tuple[int, int]:
+    new = _moved(_date(year, month, 15), context)
+    return new.year, new.month
+
+
+# units: each yields (token, its new text)
+
+_Written = Iterator[tuple[Token, str]]
+
+
+def _numeric(token: Token, context: _Context) -> str:
+    """Shift a date in numbers."""
+    year, month, day, order = _read(token, context)
+    new = _with_unknown(year, month, day, context)
+    return token.write(*[new[i] for i in order])
+
+
+def _read(token: Token, context: _Context) -> tuple[int, int, int, tuple[int, int, int]]:
+    """Return year, month and day of a date in numbers, and in which order they are written: as it must be, or fits."""
+    a, b, c = token.values
+    if a > 31 and c <= 31:
+        return a, b, c, (0, 1, 2)
+    day_first = a > 12 or (context.day_first and b <= 12) or (a == 0 and b != 0)
+    year = _full_year(c, context)
+    return (year, b, a, (2, 1, 0)) if day_first else (year, a, b, (1, 2, 0))
+
+
+def _spoken(unit: Sequence[Token], context: _Context) -> _Written:
+    """Shift day, month and year that words or commas separate: ``fourteen, oh two, nineteen seventy one``."""
+    a, b = unit[0].values[0], unit[1].values[0]
+    day_first = a > 12 or (context.day_first and b <= 12)
+    day, month = (unit[0], unit[1]) if day_first else (unit[1], unit[0])
+    new = _moved(_date(_year_value(unit[2], context), month.values[0], day.values[0]), context)
+    yield from ((day, day.write(new.day)), (month, month.write(new.month)), (unit[2], unit[2].write(new.year)))
+
+
+def _with_unknown(year: int, month: int, day: int, context: _Context) -> tuple[int, int, int]:
+    """Shift year, month and day; a month or day of 0 is not known and stays 0."""
+    if month == 0:
+        return year + context.sign, 0, 0 if day == 0 else _moved_day(day, context)
+    if day == 0:
+        y, m = _moved_month(year, month, context)
+        return y, m, 0
+    new = _moved(_date(year, month, day), context)
+    return new.year, new.month, new.day
+
+
+def _pair(token: Token, context: _Context) -> str:
+    """Shift ``3/14`` as month and day, ``3/98`` as month and year."""
+    a, b = token.values
+    if b > 31 and 1 <= a <= 12:
+        y, m = _moved_month(_full_year(b, context), a, context)
+        return token.write(m, y % 100)
+    if a > 31 and 1 <= b <= 12:
+        y, m = _moved_month(_full_year(a, context), b, context)
+        return token.write(y % 100, m)
+    day_first = a > 12 or (context.day_first and b <= 12)
+    new = _moved(_day_of_year(b, a, context) if day_first else _day_of_year(a, b, context), context)
+    return token.write(new.day, new.month) if day_first else token.write(new.month, new.day)
+
+
+def _day_of_year(month: int, day: int, context: _Context) -> datetime.date:
+    """Return the day that is nearest to the context's among those of all years; 29 February is one of leap years."""
+    near = context.near
+    reach = _LEAP if (month, day) == (2, 29) else 1
+    years = range(max(near.year - reach, datetime.MINYEAR), min(near.year + reach, datetime.MAXYEAR) + 1)
+    days = [_date(year, month, day) for year in years if reach == 1 or calendar.isleap(year)]
+    return min(days, key=lambda each: abs(each - near))
+
+
+def _moved_day(day: int, context: _Context) -> int:
+    """Move a day of an unknown month within 28 days."""
+    step = context.offset % 28 or 7
+    new = (day - 1 + step) % 28 + 1
+    return new if new != day else new % 28 + 1
+
+
+def _month_with_days(tokens: Sequence[Token], context: _Context) -> _Written:
+    """Shift ``March 3-7, 2019``: a day that falls into another month than its neighbour gets the month's name."""
+    month = next(t for t in tokens if t.kind == "M")
+    days = [t for t in tokens if t.kind in "DO"]
+    years = [t for t in tokens if t.kind in "YQ"]
+    year = _year_value(years[0], context) if years else None
+    new = []
+    for token in days:
+        day = token.values[0]
+        old = _day_of_year(month.values[0], day, context) if year is None else _date(year, month.values[0], day)
+        new.append(_moved(old, context))
+    first = tokens[0] is month
+    shown = (new[0] if first else new[-1]).month
+    yield month, month.write(shown)
+    for token, date in zip(days, new, strict=True):
+        written = token.write(date.day)
+        if date.month != shown:
+            written = f"{month.write(date.month)} {written}" if first else f"{written} {month.write(date.month)}"
+        if first:
+            shown = date.month
+        yield token, written
+    if years:
+        yield years[0], years[0].write(new[-1].year)
+
+
+def _year_value(token: Token, context: _Context) -> int:
+    return _full_year(token.values[0], context)
+
+
+def _months_of_year(tokens: Sequence[Token], context: _Context) -> _Written:
+    """Shift ``Jan-Mar 2019`` or ``2019 March``."""
+    year = next(t for t in tokens if t.kind in "YQ")
+    new_year = year.values[0]
+    for token in tokens:
+        if token.kind == "M":
+            new_year, month = _moved_month(_year_value(year, context), token.values[0], context)
+            yield token, token.write(month)
+    yield year, year.write(new_year)
+
+
+def _seasons(tokens: Sequence[Token], context: _Context) -> _Written:
+    season = tokens[0]
+    steps = min(max(round(abs(context.offset) / 91.3), 1), 3) * context.sign + context.step
+    carry, index = divmod(season.values[0] + steps, 4)
+    yield season, season.write(index)
+    for year in tokens[1:]:  # "winter 2018-2019" has two
+        yield year, year.write(_year_value(year, context) + carry)
+
+
+def _holiday(tokens: Sequence[Token], text: str, context: _Context) -> _Written:
+    token = tokens[0]
+    name = text[token.start : token.end]
+    year = _year_value(tokens[1], context) if len(tokens) > 1 else context.near.year
+    day = holiday_of(name).date(year) + datetime.timedelta(context.offset)
+    near = sorted(
+        (abs((h.date(y) - day).days), n, y, h.name)
+        for n, h in enumerate(holidays(name))
+        for y in (day.year - 1, day.year, day.year + 1)
+    )
+    _, _, new_year, new_name = near[context.step % len(near)]
+    yield token, token.write(new_name)
+    if len(tokens) > 1:
+        yield tokens[1], tokens[1].write(new_year)
+
+
+def _single(token: Token, text: str, context: _Context) -> str:
+    """Return what a token that stands alone becomes."""
+    kind = token.kind
+    if kind == "F":
+        return _numeric(token, context)
+    if kind == "P":
+        return _pair(token, context)
+    if kind == "S":
+        return next(_seasons((token,), context))[1]
+    if kind == "H":
+        return next(_holiday((token,), text, context))[1]
+    value = token.values[0]
+    if kind == "E":
+        a, b = token.values
+        y, m = _moved_month(max(a, b), min(a, b), context)
+        return token.write(y, m) if a > b else token.write(m, y)
+    if kind == "M":
+        return token.write((_moved_month(context.near.year, value, context)[1] + context.step - 1) % 12 + 1)
+    if kind == "W":
+        return token.write((value + context.offset + context.step) % 7)
+    if kind == "X":
+        return token.write(value + 10 * context.sign)
+    if kind == "Y":
+        new = value + context.sign
+        if context.cap_age is not None and context.reference and context.reference.year - value > context.cap_age:
+            new = context.reference.year + context.sign - context.cap_age - 1
+        return token.write(new)
+    if kind == "Q":
+        return token.write((value + context.sign) % 100)
+    return token.write(_moved_day(value, context))
+
+
+def _shift(text: str, tokens: Sequence[Token], context: _Context) -> str:
+    """Return ``text`` with its dates shifted."""
+    if len(tokens) == 1:
+        token = tokens[0]
+        return f"{text[: token.start]}{_single(token, text, context)}{text[token.end :]}"
+    kinds = "".join([token.kind for token in tokens])
+    if kinds in ("MDY", "DMY"):
+        return _whole(text, tokens, kinds, context)
+    written: list[tuple[Token, str]] = []
+    for match in _UNITS.finditer(kinds):
+        unit = tokens[match.start() : match.end()]
+        kind = match.lastgroup
+        if kind in ("mrange", "drange", "md", "dm"):
+            written += _month_with_days(unit, context)
+        elif kind in ("ymd", "mdy", "dmy"):
+            written += _full_words(unit, kind, context)
+        elif kind == "nny":
+            written += _spoken(unit, context)
+        elif kind in ("ym", "my", "mmy"):
+            written += _months_of_year(unit, context)
+        elif kind == "sy":
+            written += _seasons(unit, context)
+        elif kind == "hy":
+            written += _holiday(unit, text, context)
+        else:
+            written.append((unit[0], _single(unit[0], text, context)))
+    out, read = [], 0
+    for token, new in sorted(written, key=lambda pair: pair[0].start):
+        out += [text[read : token.start], new]
+        read = token.end
+    return "".join(out) + text[read:]
+
+
+def _full_words(unit: Sequence[Token], kind: str, context: _Context) -> _Written:
+    """Shift a full date with the month in words; a third plain number is a year of two digits."""
+    year, month, day = (unit[kind.index(letter)] for letter in "ymd")
+    new = _moved(_date(_year_value(year, context), month.values[0], day.values[0]), context)
+    yield month, month.write(new.month)
+    yield day, day.write(new.day)
+    yield year, year.write(new.year)
+
+
+def _whole(text: str, tokens: Sequence[Token], kinds: str, context: _Context) -> str:
+    """Do the same as `_full_words` where nothing else is to be written."""
+    first, second, last = tokens
+    month, day = (first, second) if kinds == "MDY" else (second, first)
+    new = _moved(_date(_year_value(last, context), month.values[0], day.values[0]), context)
+    one, two = (new.month, new.day) if kinds == "MDY" else (new.day, new.month)
+    return (
+        f"{text[: first.start]}{first.write(one)}{text[first.end : second.start]}{second.write(two)}"
+        f"{text[second.end : last.start]}{last.write(new.year)}{text[last.end :]}"
+    )
+
+
+# all dates of a document
+
+
+class _Originals:
+    """Tells where originals of a document stand in a text; most documents do not ask."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = texts
+        self._finder: Finder | None = None
+
+    def places(self, text: str) -> list[tuple[str, int]]:
+        if self._finder is None:
+            self._finder = finder({text.casefold() for text in self._texts if len(text) >= _LONG})
+        return self._finder.places(text)
+
+
+def shift_dates(
+    document: Document,
+    spans: Sequence[Span],
+    scope: Scope,
+    keyed: Keyed,
+    preserve_weekday: bool,
+    day_first: bool | None,
+    cap_age: int | None,
+) -> list[str]:
+    """Return one shifted date a span; parameters as those of `deid.replacement.dates.DateShift.shift` and its operator.
+
+    Raises
+    ------
+    OffsetError
+        When a span lies outside the text.
+    """
+    texts = texts_of(document, spans)
+    beside = texts_of(document, document.spans)
+    parsed = {text: tokenize_date(text, language=scope.language) for text in dict.fromkeys(texts)}
+    if day_first is None:
+        day_first = days_first(texts, not scope.language.startswith("en"))
+    originals = _Originals([*parsed, *beside])
+    reference = scope.reference_date
+    near = reference or _latest(parsed.values(), day_first) or _PLAIN_DAY
+    usual: dict[str, str] = {}
+    # where no other document has to agree, an offset is looked for that brings no original back
+    tries = _TRIES if scope.patient_id is None and len(parsed) < _MANY else 1
+    for attempt in range(tries):
+        offset = offset_of(scope, preserve_weekday=preserve_weekday, attempt=attempt, keyed=keyed)
+        context = _Context(offset, day_first, near, reference, cap_age, preserve_weekday)
+        shifted: dict[str, str] = {}
+        fits = True
+        for text, tokens in parsed.items():
+            shifted[text] = new = _written(text, tokens, context, originals)
+            fits = fits and not (new[0] == "[" and tokens) and not (attempt and _holds(new, originals))
+            if attempt and not fits:
+                break
+        if tries == 1 or (fits and (attempt or not _any_holds(shifted.values(), originals))):
+            return [shifted[text] for text in texts]
+        usual = usual or shifted
+    return [usual[text] for text in texts]
+
+
+def _latest(dates: Iterable[Sequence[Token] | None], day_first: bool) -> datetime.date | None:
+    """Return the latest full date of a document that has no reference day."""
+    context = _Context(0, day_first, _PLAIN_DAY)
+    found: list[datetime.date] = []
+    for tokens in filter(None, dates):
+        unit = _UNITS.fullmatch("".join([token.kind for token in tokens]))
+        with suppress(ValueError):  # a year before 1 or after 9999
+            if tokens[0].kind == "F":
+                found.append(_date(*_read(tokens[0], context)[:3]))
+            elif unit and unit.lastgroup in ("ymd", "mdy", "dmy"):
+                year, month, day = (tokens[unit.lastgroup.index(letter)] for letter in "ymd")
+                found.append(_date(_year_value(year, context), month.values[0], day.values[0]))
+    return max(found, default=None)
+
+
+def _holds(new: str, originals: _Originals) -> bool:
+    """Tell whether a surrogate holds an original as a word."""
+    low = new.casefold()
+    places = originals.places(low)
+    return bool(places) and any(is_whole(low, at, original) for original, at in places)
+
+
+def _any_holds(surrogates: Collection[str], originals: _Originals) -> bool:
+    """Tell the same of many: where no original stands in them together, none stands in one as a word."""
+    together = originals.places("\n".join(surrogates).casefold())
+    return bool(together) and any(_holds(new, originals) for new in surrogates)
+
+
+def _written(text: str, tokens: Sequence[Token] | None, context: _Context, originals: _Originals) -> str:
+    """Return a shifted date; a tag for a text that is no date or would stay as it is."""
+    if not tokens:
+        return tag("DATE", text)
+    # a name of a month, weekday, season or holiday that stands alone has other values to turn to
+    alone = len(tokens) == 1 and tokens[0].kind in ("MSH" if context.keep_weekdays else "MWSH")
+    new = ""
+    for step in range(8 if alone else 1):
+        context.step = step
+        try:
+            new = _shift(text, tokens, context)
+        except (ValueError, OverflowError):  # a year before 1 or after 9999
+            return tag("DATE", text)
+        if not alone or (new != text and not _holds(new, originals)):
+            break
+    else:
+        return tag("DATE", text)
+    return new if text.casefold() not in new.casefold() else tag("DATE", text)
