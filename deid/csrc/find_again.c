@@ -25,8 +25,12 @@ static int all_texts(PyObject *words, Py_ssize_t count)
     return 0;
 }
 
-/* Where a word stands in the table; a text keeps its hash, and has always one. */
-static size_t sieve(PyObject *word) { return (size_t)PyObject_Hash(word) % SIEVE; }
+/* Where a word stands in the table; a text keeps its hash once it was asked for, and has always one. */
+static size_t sieve(PyObject *word)
+{
+    const Py_hash_t kept = ((PyASCIIObject *)word)->hash;
+    return (size_t)(kept == -1 ? PyObject_Hash(word) : kept) % SIEVE;
+}
 
 static int holds_free(const char *taken, Py_ssize_t start, Py_ssize_t end)
 {

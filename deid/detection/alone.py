@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from deid.detection.kinds import kind_of, origin_of
+from deid.detection.kinds import Kind, Origin, kind_of, origin_of
 from deid.detection.things import behind_grade, is_nobodys
 from deid.document import Span
 from deid.reading.lexicon import classes_of
@@ -371,19 +371,19 @@ def names_nobody(scene: Scene, span: Span, held: list[int] | None = None) -> boo
         Its words that are made of letters, where they are known.
     """
     words = scene.inside(span.start, span.end) if held is None else held
-    if is_nobodys(scene, span, words):
+    kind, origin = kind_of(span.category), origin_of(span.source)
+    if is_nobodys(scene, span, words, kind, origin):
         return True
-    kind = kind_of(span.category)
     if kind.place:
-        return _is_no_place(scene, words, span)
+        return _is_no_place(scene, words, span.end, kind, origin)
     if not words:
         return False
     if kind.person:
-        return _is_no_person(scene, words, span.source)
-    return (kind.date or kind.category == "DEPARTMENT") and _is_no_name(scene, words, span.source)
+        return _is_no_person(scene, words, origin)
+    return (kind.date or kind.category == "DEPARTMENT") and _is_no_name(scene, words, origin)
 
 
-def _is_no_name(scene: Scene, words: list[int], source: str) -> bool:
+def _is_no_name(scene: Scene, words: list[int], origin: Origin) -> bool:
     """Tell whether words of a name, a date, a department are a measure before its values, a filler, a label."""
     if _measures(scene, words) and _MEASURED.match(scene.text, scene.ends[words[-1]]):
         return True
@@ -394,17 +394,13 @@ def _is_no_name(scene: Scene, words: list[int], source: str) -> bool:
         return False
     told = scene.says(first, "answer") or _names_a_field(scene, first)
     told = told or (scene.kinds[first] == LOWER and scene.says(first, "age_label"))  # "in 65 year olds"
-    if not told:
-        return False
-    origin = origin_of(source)
-    return not (origin.by_title or origin.repeats)
+    return told and not (origin.by_title or origin.repeats)
 
 
-def _is_no_person(scene: Scene, words: list[int], source: str) -> bool:
+def _is_no_person(scene: Scene, words: list[int], origin: Origin) -> bool:
     """Tell whether the name of a person is none."""
-    if _is_no_name(scene, words, source):
+    if _is_no_name(scene, words, origin):
         return True
-    origin = origin_of(source)
     if not origin.untitled:
         return False
     if _valued(scene, words) or _names_a_thing(scene, words) or _is_measure(scene, words):
@@ -414,13 +410,13 @@ def _is_no_person(scene: Scene, words: list[int], source: str) -> bool:
     return len(words) > 1 and all(scene.case_uninformative(i) and scene.has(i, _TERM) for i in words)
 
 
-def _is_no_place(scene: Scene, words: list[int], span: Span) -> bool:
+def _is_no_place(scene: Scene, words: list[int], end: int, kind: Kind, origin: Origin) -> bool:
     """Tell whether a place or an institution is none."""
     if words:
-        first, origin = words[0], origin_of(span.source)
+        first = words[0]
         if (len(words) == 1 and scene.says(first, "answer")) or is_general(scene, words):
             return True
-        if not kind_of(span.category).institution and follows_eponym_cue(scene, words):
+        if not kind.institution and follows_eponym_cue(scene, words):
             return True
         if origin.model and _compound(scene, words, EPONYM_HEAD):
             return True
@@ -432,7 +428,7 @@ def _is_no_place(scene: Scene, words: list[int], span: Span) -> bool:
             return False  # "Wendell Pruitt III"
         if scene.says(first - 1, "versus"):
             return True
-    index = scene.at(span.end - 1) + 1
+    index = scene.at(end - 1) + 1
     if scene.says(index, "graded"):
         return True
     for at in range(index, index + _BETWEEN):

@@ -58,6 +58,11 @@ _SPELT_OUT: Final = re.compile(r"(?<![\w'\u2019])[^\W\d_]([-. ]{1,2})[^\W\d_](?:
 _BLANK: Final = 0x20
 _HYPHEN: Final = 0x2D
 _STOP: Final = 0x2E
+_ASCII: Final = 0x80
+_A: Final = 0x61
+_Z: Final = 0x7A
+_SMALL: Final = 0x20
+"""What makes a letter small."""
 _NOT_AGAIN: Final = frozenset(("AGE", "DATE", "STATE", "COUNTRY", "ROOM", "PROFESSION", "OTHER"))
 
 
@@ -409,11 +414,11 @@ def _spelt(text: str, starts: list[int], ends: list[int]) -> list[re.Match[str]]
         index += 1
         if end != start + 1 or not 2 <= start < last or not (_parts(text, start + 1) and _parts(text, start - 1)):
             continue
-        if _is_spelt(text, start, 1) or _is_spelt(text, start, 2):
+        if _is_letter(text, start) and (_is_spelt(text, start, 1) or _is_spelt(text, start, 2)):
             return [*_SPELT_OUT.finditer(text)]
     at = text.find("-", 1)
     while 0 < at < last - 1:
-        if ord(text[at + 2]) == _HYPHEN and _is_spelt(text, at + 1, 1):
+        if ord(text[at + 2]) == _HYPHEN and _is_letter(text, at + 1) and _is_spelt(text, at + 1, 1):
             return [*_SPELT_OUT.finditer(text)]
         at = text.find("-", at + 1)
     return []
@@ -428,17 +433,20 @@ def _parts(text: str, at: i64) -> bool:
 def _is_spelt(text: str, at: int, gap: int) -> bool:
     """Tell whether a letter is the second of three that stand alone, with as many characters between two of them."""
     first, last = at - gap - 1, at + gap + 1
-    if first < 0 or last >= len(text) or not (_is_letter(text[first]) and _is_letter(text[at])):
+    if first < 0 or last >= len(text) or not (_is_letter(text, first) and _is_letter(text, last)):
         return False
     before = text[first - 1] if first else ""
-    if before.isalnum() or before in ("_", "'", "\u2019") or not _is_letter(text[last]):
+    if before.isalnum() or before in ("_", "'", "\u2019"):
         return False
     behind = text[last + 1] if last + 1 < len(text) else ""
     return not (behind.isalnum() or behind == "_") and text[first + 1 : at] == text[at + 1 : last]
 
 
-def _is_letter(sign: str) -> bool:
-    return sign.isalnum() and not sign.isdecimal()
+def _is_letter(text: str, at: i64) -> bool:
+    sign: i64 = ord(text[at])
+    if sign < _ASCII:
+        return _A <= sign | _SMALL <= _Z
+    return text[at].isalnum() and not text[at].isdecimal()
 
 
 def _sow(scene: Scene, span: Span, words: range, letters: Collection[str] | None, seeds: Seeds | Gathered) -> None:

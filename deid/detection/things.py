@@ -11,7 +11,7 @@ from typing import Final
 
 import regex
 
-from deid.detection.kinds import kind_of, origin_of
+from deid.detection.kinds import Kind, Origin
 from deid.document import Span
 from deid.reading.lexicon import classes_of
 from deid.reading.view import LOWER, NUMBER, UPPER
@@ -59,7 +59,7 @@ _REACH: Final = 5
 _LONGEST_SHIFT: Final = 8
 
 
-def is_nobodys(scene: Scene, span: Span, words: list[int]) -> bool:
+def is_nobodys(scene: Scene, span: Span, words: list[int], kind: Kind, origin: Origin) -> bool:
     """Tell whether a span is written like an identifier and is nobody's.
 
     Parameters
@@ -69,18 +69,20 @@ def is_nobodys(scene: Scene, span: Span, words: list[int]) -> bool:
         Without a label.
     words : list of int
         Those of the span that are made of letters.
+    kind, origin
+        What is asked of its category and of its source.
     """
-    kind, start, end, text = kind_of(span.category), span.start, span.end, scene.text
+    start, end, text = span.start, span.end, scene.text
     if kind.date:
         return _is_no_date(scene, text, start, end)
     if not kind.person and not kind.place:
         if kind.category == "AGE":
             return _is_criterion(scene, span)
         if kind.category in ("DEPARTMENT", "ROOM"):
-            if origin_of(span.source).model and _AGED.fullmatch(text, start, end):
+            if origin.model and _AGED.fullmatch(text, start, end):
                 return True
             return _is_shift(text, start, end)
-        if kind.called and end - start < _SHORTEST_SAID and origin_of(span.source).model:
+        if kind.called and end - start < _SHORTEST_SAID and origin.model:
             return not any(map(str.isdigit, text[start:end]))
         return False
     if not words:
@@ -94,7 +96,6 @@ def is_nobodys(scene: Scene, span: Span, words: list[int]) -> bool:
     word = scene.folded[last]
     if "-" in word and "-" in word[1:] and word.rpartition("-")[2] in scene.words["likeness"]:
         return True
-    origin = origin_of(span.source)
     if _is_named_after(scene, words) or (origin.model and _is_council(scene, words)):
         return True
     if len(words) > 1:

@@ -6,6 +6,7 @@ import pytest
 
 from deid import Document, Span
 from deid.detection.edges import called_apart, joined
+from deid.detection.kinds import kind_of, origin_of
 from deid.detection.things import is_nobodys
 from deid.reading.vocabulary import load_vocabulary
 from deid.rules.rules import RuleRecognizer
@@ -16,7 +17,7 @@ RULES = RuleRecognizer.load("en")
 def nobodys(text: str, part: str, category: str, source: str = "model:en") -> bool:
     start = text.index(part)
     scene, span = RULES.scene(text), Span(start, start + len(part), category, source=source)
-    return is_nobodys(scene, span, scene.inside(span.start, span.end))
+    return is_nobodys(scene, span, scene.inside(span.start, span.end), kind_of(category), origin_of(source))
 
 
 @pytest.mark.parametrize(
