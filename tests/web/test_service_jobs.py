@@ -524,7 +524,7 @@ def test_a_complete_table_of_other_options_is_told_of(tmp_path: Path, monkeypatc
     id = store.submit("anna", job_store.JobRequest("ward:note", "shared:note", **COLUMNS)).id
     recipe = PipelineRecipe(Key(b"k" * 32), PipelineOptions(model="none"))
 
-    def killed(*_: object) -> None:
+    def killed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
