@@ -183,6 +183,12 @@ def test_conditions() -> None:
             age.select(wrong)
 
 
+def test_cells_are_named_as_declared_however_a_number_is_written() -> None:
+    """Of the first cell as of the others; what names none stays."""
+    numbers = declare("ward", {"values": ["7", "8", "b"]})
+    assert numbers.name_cells(["7", "7.0", "8.0", "b", "B", "x"]) == ["7", "7", "8", "b", "B", "x"]
+
+
 def test_a_cube_of_counts() -> None:
     """Every record lies in exactly one cell; all dimensions summed out give the number of records."""
     cube = count_cells([np.array([0, 1, 1]), np.array([2, 0, 0])], [2, 3])

@@ -165,3 +165,12 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counted = pd.read_csv(io.StringIO(deid(*query, "--epsilon", "0.5", "--ledger", "l.db", "--person", "id")))
     assert counted["dx"].tolist() == shown["dx"].tolist()
     assert (counted["value"] - 400).abs().max() < 60
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_threshold_is_above_the_rows_of_a_unit_however_little_noise_there_is(rows: int) -> None:
+    unit = PrivacyUnit("person", "add-remove", rows) if rows > 1 else PrivacyUnit()
+    assert threshold_for(unit, 500.0 * rows, 0.09) == rows + 1
+    for delta in (0.0, 0.1, 1.0):
+        with pytest.raises(ConfigError, match="delta is a small probability"):
+            threshold_for(unit, 1.0, delta)
