@@ -285,17 +285,20 @@ def test_checked_in_documents_are_those_of_the_script() -> None:
             assert [json.loads(line) for line in stream] == list(corpus.documents(part, 1, 1))
 
 
-def test_each_type_has_bodies_for_both_parts() -> None:
-    parts = {(body.kind, corpus.part(body)) for body in corpus.bodies()}
-    kinds = {kind for kind, _ in parts}
-    assert len(kinds) >= 25
-    assert {(kind, part) for kind in kinds for part in pools.PARTS} == parts
+def test_each_type_has_bodies_to_train_on_and_127_types_have_some_to_measure_on() -> None:
+    """Types that came later are for training alone: what was measured on the development part stays comparable."""
+    train, dev = ({body.kind for body in corpus.bodies() if corpus.part(body) == part} for part in pools.PARTS)
+    assert dev <= train
+    assert len(dev) >= 127
 
 
 def test_numbers_of_a_type_are_consecutive() -> None:
     for kind in {body.kind for body in corpus.bodies()}:
-        numbers = sorted(corpus.number(b) for b in corpus.bodies() if b.kind == kind)
-        assert numbers == list(range(1, len(numbers) + 1)), kind
+        own = [body for body in corpus.bodies() if body.kind == kind]
+        numbers = [corpus.number(body) for body in own]
+        parts = {corpus.part(body) for body in own}
+        free = [n for n in range(1, 2 * len(own) + 2) if n % 5 != 3 or "dev" in parts]
+        assert numbers == free[: len(own)]
 
 
 def test_clinical_words_are_not_those_of_war_or_of_animals() -> None:
