@@ -149,7 +149,8 @@ def _of_table(scene: Scene, rows: list[list[_Cell]], spans: Sequence[Span]) -> I
                 elif span.category in _PEOPLE and span.category != whose[number] and not _labelled(span):
                     yield _made(_Cell(span.start, span.end), whose[number])
             continue
-        if number == len(places) - 1 and not any(column) and _are_initials(scene, cells, places, signed=signed):
+        found = {span.category for span in column if span is not None}
+        if number == len(places) - 1 and found <= _PEOPLE and _are_initials(scene, cells, places, signed=signed):
             for cell in cells:
                 if not _touched(cell, spans):
                     yield _made(cell, "DOCTOR")

@@ -488,6 +488,10 @@ def _place(scene: Scene, span: Span, text: str, level: int) -> bool:
     return level == _ALONE or _zip(scene, span, text, level)
 
 
+def _address(scene: Scene, span: Span, text: str, level: int) -> bool:
+    return text.count(".") >= 3
+
+
 _TOWNS: Final = frozenset(("CITY", "STATE", "COUNTRY", "LOCATION-OTHER"))
 _ZIP: Final = re.compile(r"[0-9]{5}(?:-[0-9]{4})?")
 _DATES: Final = frozenset(("DATE", "FECHAS", "Date", "date"))
@@ -498,6 +502,7 @@ _READERS: dict[str, Callable[[Scene, Span, str, int], bool]] = {
     "AGE": _age,
     "ZIP": _zip,
     "ID": _number,
+    "IPADDR": _address,
     "NAME": _bare,
     "PROFESSION": _bare,
     "LOCATION": _place,

@@ -130,7 +130,7 @@ def test_the_shipped_weights_find_more_and_less_that_is_none() -> None:
 
 
 def test_explain_shows_what_counted_most(tmp_path: Path) -> None:
-    text = "The patient works near Quillfeather and was seen at the Bramblewood unit by Okonkwo.\n"
+    text = "She works near Quillfeather and was seen at the Bramblewood unit by Okonkwo, and MK called from Zorblat.\n"
     told = build_recognizer().explain(Document("n", text))
     reasons = [r for e in told.spans for r in e.reasons] + list(told.loose)
     weighed = [r for r in reasons if r.weighed is not None]

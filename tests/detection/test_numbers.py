@@ -98,7 +98,9 @@ def test_identifiers_among_numbers_are_found_and_the_numbers_are_not() -> None:
                 assert inside == any(s.start <= index < s.end for s in found), text
 
 
-@pytest.mark.parametrize("category", ["PHONE", "DATE", "MEDICALRECORD", "IDNUM", "ZIP", "AGE", "ACCOUNT", "DOCTOR"])
+@pytest.mark.parametrize(
+    "category", ["PHONE", "DATE", "MEDICALRECORD", "IDNUM", "IPADDR", "ZIP", "AGE", "ACCOUNT", "DOCTOR"]
+)
 def test_it_does_not_matter_who_proposed_it(category: str) -> None:
     for text in ("Sodium 138 140 137 139", "Weights: 81 82 80 79 78 kg", "GCS 15 15 14 13", "BP 120 130 125 118"):
         start = re.search("[0-9]", text).start()  # type: ignore[union-attr]
