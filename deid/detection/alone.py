@@ -29,6 +29,8 @@ _TERM: Final = classes_of("clinical")
 _COMMON: Final = classes_of("clinical", "section", "function", "hospital_head", "hospital_head_weak", "role")
 _WORD: Final = classes_of("word")
 _SPOKEN: Final = classes_of("word", "clinical", "section", "function")
+_SPACED: Final = 5
+"""Letters from which letters apart may be a word."""
 _OCCUPATION: Final = classes_of("occupation")
 _NO_OCCUPATION: Final = classes_of("no_occupation", "role", "relation", "clinical")
 _BEFORE: Final = classes_of("section", "function", "role", "relation", "occupation", "title", "title_doctor")
@@ -85,6 +87,8 @@ def stands_alone(scene: Scene, span: Span) -> bool:
     if kind.town and len(words) == 1 and not scene.lowercase_text and _small(scene, words[0]):
         return False
     if kind.named and words and (_is_flag(scene, span, words) or _is_plain_head(scene, words)):
+        return False
+    if kind.named and len(words) >= _SPACED and _is_spaced_head(scene, words[0]):
         return False
     if end - start == 1 and (not kind.named or text[start] in _SEXES):
         return kind.category == "AGE" or not words
@@ -155,6 +159,25 @@ def _is_plain_head(scene: Scene, words: list[int]) -> bool:
     if len(words) > 1 and scene.word(words[0] - 1) == ":":
         return True
     return scene.starts[words[0]] == 0 or _begins_cell(scene, words[0])
+
+
+def _is_spaced_head(scene: Scene, index: int) -> bool:
+    """Tell whether a word stands among letters apart that are ordinary words: *D I S C H A R G E   S U M M A R Y*."""
+    first = index
+    while len(scene.word(first)) == 1 and len(scene.word(first - 1)) == 1 and not scene.breaks[first]:
+        first -= 1
+    joined = ""
+    while len(scene.word(first)) == 1:
+        joined += scene.folded[first]
+        first += 1
+        if first >= scene.count or scene.breaks[first] or scene.starts[first] > scene.ends[first - 1] + 1:
+            classes = scene.lists.get(joined, 0)
+            if not classes & _SPOKEN or classes & PERSON:
+                return False
+            joined = ""
+            if first >= scene.count or scene.breaks[first]:
+                return True
+    return False
 
 
 def _is_common(scene: Scene, index: int) -> bool:

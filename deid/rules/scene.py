@@ -39,15 +39,11 @@ class Scene:
         Classes of each word, and the phrases of the lists.
     scan : Scan
         The cues.
-    vocabulary : Vocabulary
-        Small words of the language.
-    letters : frozenset of str
-        Abbreviations of two or three letters that are no initials of persons.
+    lexicon : Lexicon
+        All lists and small words of the language.
     """
 
-    def __init__(
-        self, view: View, marks: Marks, scan: Scan, vocabulary: Vocabulary, letters: frozenset[str] = frozenset()
-    ) -> None:
+    def __init__(self, view: View, marks: Marks, scan: Scan, lexicon: Lexicon) -> None:
         self.view: View = view
         self.text: str = view.text
         self.strings: list[str] = view.strings
@@ -65,10 +61,12 @@ class Scene:
         """Name of a cue -> the words that it ends right before, one past the last word too."""
         self.cues_at: dict[str, set[int]] = scan.cues_at
         """Name of a cue -> the words that it starts with."""
-        self.vocabulary: Vocabulary = vocabulary
-        self.words: dict[str, frozenset[str]] = vocabulary.words
-        self.told: frozenset[str] = vocabulary.told
-        self.letters: frozenset[str] = letters
+        self.vocabulary: Vocabulary = lexicon.vocabulary
+        self.words: dict[str, frozenset[str]] = lexicon.vocabulary.words
+        self.told: frozenset[str] = lexicon.vocabulary.told
+        self.letters: frozenset[str] = lexicon.letters
+        self.lists: dict[str, int] = lexicon.words
+        """Word of the lists -> its classes."""
         self.count: int = len(self.classes)
         self._leading: list[int] = [index for index, held in enumerate(self.classes) if held & LEADING]
         """The words that grammars begin with, by what the lists say of them."""
@@ -214,7 +212,7 @@ class Scene:
 
 def scene_of(view: View, lexicon: Lexicon, scan: Scan) -> Scene:
     """Return the scene of the words of a view, from what the lexicon and the scan of labels say of them."""
-    return Scene(view, lexicon.of(view), scan, lexicon.vocabulary, lexicon.letters)
+    return Scene(view, lexicon.of(view), scan, lexicon)
 
 
 def _is_lowercase(view: View) -> bool:

@@ -58,6 +58,21 @@ def test_a_noun_in_running_text_is_nobody_where_nouns_have_capitals(
     assert is_noun(scene(text, language), span) is noun
 
 
+@pytest.mark.parametrize(
+    ("text", "stands"),
+    [
+        ("E L E C T R O C A R D I O G R A M\nID 12", False),
+        ("D I S C H A R G E   S U M M A R Y", False),
+        ("V A L D I V I E S O\nID 12", True),
+        ("D I S C H A R G E   V A L D I V I E S O", True),
+        ("A B C D", True),
+    ],
+)
+def test_letters_apart_that_spell_ordinary_words_are_nobody(text: str, stands: bool) -> None:
+    span = Span(0, min(len(text), 26), "PATIENT", source="model:en")
+    assert stands_alone(scene(text, "en"), span) is stands
+
+
 @pytest.mark.parametrize(("text", "stands"), [("Leerling: Wout Maas", False), ("Oyelaran: Wout Maas", True)])
 def test_a_label_before_its_colon_is_nobody(text: str, stands: bool) -> None:
     span = Span(0, text.index(":"), "PATIENT", source="model:nl")
