@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from deid.detection.kinds import Kind, Origin, kind_of, origin_of
+from deid.detection.kinds import CategoryTraits, SourceTraits, kind_of, origin_of
 from deid.detection.things import behind_grade, is_nobodys
 from deid.document import Span
 from deid.reading.lexicon import classes_of
@@ -406,7 +406,7 @@ def names_nobody(scene: Scene, span: Span, held: list[int] | None = None) -> boo
     return (kind.date or kind.category == "DEPARTMENT") and _is_no_name(scene, words, origin)
 
 
-def _is_no_name(scene: Scene, words: list[int], origin: Origin) -> bool:
+def _is_no_name(scene: Scene, words: list[int], origin: SourceTraits) -> bool:
     """Tell whether words of a name, a date, a department are a measure before its values, a filler, a label."""
     if _measures(scene, words) and _MEASURED.match(scene.text, scene.ends[words[-1]]):
         return True
@@ -420,7 +420,7 @@ def _is_no_name(scene: Scene, words: list[int], origin: Origin) -> bool:
     return told and not (origin.by_title or origin.repeats)
 
 
-def _is_no_person(scene: Scene, words: list[int], origin: Origin) -> bool:
+def _is_no_person(scene: Scene, words: list[int], origin: SourceTraits) -> bool:
     """Tell whether the name of a person is none."""
     if _is_no_name(scene, words, origin):
         return True
@@ -433,7 +433,7 @@ def _is_no_person(scene: Scene, words: list[int], origin: Origin) -> bool:
     return len(words) > 1 and all(scene.case_uninformative(i) and scene.has(i, _TERM) for i in words)
 
 
-def _is_no_place(scene: Scene, words: list[int], end: int, kind: Kind, origin: Origin) -> bool:
+def _is_no_place(scene: Scene, words: list[int], end: int, kind: CategoryTraits, origin: SourceTraits) -> bool:
     """Tell whether a place or an institution is none."""
     if words:
         first = words[0]

@@ -40,6 +40,8 @@ _OPENERS: Final = frozenset("(#+'\u2018\u2019@*[")
 """Signs that a span may begin with."""
 _CLOSERS: Final = frozenset(".)]'\u2019\"\u201d*")
 """Signs that a name may end with."""
+_ENDED: Final = regex.compile(r"[^.]*[A-Za-z][^.]*[0-9]\.")
+"""A day behind a word, and the full stop of its sentence: *April 5.*"""
 _STOP: Final = regex.compile(r"(?<![A-Za-z.])\p{L}{2,}\.\Z")
 """A word and the full stop of a sentence; that of an abbreviation and of an initial stays."""
 _MISREAD: Final = regex.compile(r"[0-9]{1,2}(?![0-9])\p{L}{0,12}(?![\w/-])")
@@ -279,6 +281,8 @@ def _trimmed(text: str, span: Span, until: int, vocabulary: Vocabulary) -> tuple
     if worded and text[end - 1 : end] in (",", ";") and end - start > 1:
         end -= 1
     if text[end - 1 : end] == "." and (category in _CALLED or (worded and _ends(text, start, end, vocabulary))):
+        end -= 1
+    if category == "DATE" and _ENDED.fullmatch(text, start, end):
         end -= 1
     if text[end - 1 : end] == ")" and "(" not in text[start:end]:
         end -= 1

@@ -31,7 +31,7 @@ _LABELS: Final = ("_field", ".column")
 _REMEMBERED: Final = 1024
 
 
-class Kind:
+class CategoryTraits:
     """What is asked of a category."""
 
     def __init__(self, label: str) -> None:
@@ -48,7 +48,7 @@ class Kind:
         self.called: bool = self.category in ("PHONE", "FAX")
 
 
-class Origin:
+class SourceTraits:
     """What is asked of a source."""
 
     def __init__(self, source: str) -> None:
@@ -75,25 +75,25 @@ class Origin:
         """What matters of spans that say the same of a place: of each source one object, compared soon."""
 
 
-_KINDS: Final[dict[str, Kind]] = {}
-_ORIGINS: Final[dict[str, Origin]] = {}
+_KINDS: Final[dict[str, CategoryTraits]] = {}
+_ORIGINS: Final[dict[str, SourceTraits]] = {}
 
 
-def kind_of(label: str) -> Kind:
+def kind_of(label: str) -> CategoryTraits:
     """Return what is asked of a label's category."""
     kind = _KINDS.get(label)
     if kind is None:
         if len(_KINDS) >= _REMEMBERED:
             _KINDS.clear()
-        kind = _KINDS[label] = Kind(label)
+        kind = _KINDS[label] = CategoryTraits(label)
     return kind
 
 
-def origin_of(source: str) -> Origin:
+def origin_of(source: str) -> SourceTraits:
     """Return what is asked of a span's source."""
     origin = _ORIGINS.get(source)
     if origin is None:
         if len(_ORIGINS) >= _REMEMBERED:
             _ORIGINS.clear()
-        origin = _ORIGINS[source] = Origin(source)
+        origin = _ORIGINS[source] = SourceTraits(source)
     return origin

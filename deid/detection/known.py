@@ -118,7 +118,8 @@ def misspelt(word: str, name: str) -> bool:
     return one_apart(word, name) and soundex(word) == soundex(name)
 
 
-@dataclass(frozen=True)
+@quick
+@dataclass(frozen=True, slots=True)
 class KnownRecognizer:
     """Finds the known identifiers of a document's person.
 

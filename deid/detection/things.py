@@ -11,7 +11,7 @@ from typing import Final
 
 import regex
 
-from deid.detection.kinds import Kind, Origin
+from deid.detection.kinds import CategoryTraits, SourceTraits
 from deid.document import Span
 from deid.reading.lexicon import classes_of
 from deid.reading.view import LOWER, NUMBER, UPPER
@@ -59,7 +59,7 @@ _REACH: Final = 5
 _LONGEST_SHIFT: Final = 8
 
 
-def is_nobodys(scene: Scene, span: Span, words: list[int], kind: Kind, origin: Origin) -> bool:
+def is_nobodys(scene: Scene, span: Span, words: list[int], kind: CategoryTraits, origin: SourceTraits) -> bool:
     """Tell whether a span is written like an identifier and is nobody's.
 
     Parameters

@@ -136,6 +136,7 @@ class Place:
 _FIELDS = ("path", "start", "end", "kind", "text", "encode", "starts", "examined", "behind", "joins", "stretches")
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ChangeMark:
     """What is written into a part of a record when something in it changed."""
@@ -146,6 +147,7 @@ class ChangeMark:
     text: str = field(repr=False)
 
 
+@quick
 @dataclass(frozen=True, slots=True, repr=False)
 class Owners:
     """What belongs to whom in a record of several patients."""

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, overload
 
+from deid.base.compiled import quick
 from deid.records.record import Change, Place, fit, splice
 
 TOKEN = re.compile(
@@ -121,6 +122,7 @@ def codec_of(charset: str) -> XmlCodec:
     return XmlCodec(charset)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class XmlCodec:
     """How a document writes text: its character set, and escapes by where the text stands."""

@@ -68,7 +68,6 @@ _NO_INITIALS: Final = ORDINARY | CREDENTIAL | STATE_CODE | SUFFIX
 _SIGNER: Final = cues_of("signer")
 _SEPARATORS: Final = frozenset(":#=-\u2013|.")
 _LISTING: Final = frozenset((",", ";", "&", "/", "|"))
-_CARET: Final = frozenset("^")
 _TURNS: Final = 4
 """A label that begins so many lines marks the turns of a dialogue."""
 _MOST_INITIALS: Final = 6  # letters and full stops
@@ -98,8 +97,9 @@ def find_names(scene: Scene, labels: Sequence[PersonLabel]) -> list[Span]:
     spans += _titled(scene)
     spans += _free(scene)
     spans += _initials(scene)
-    if "^" in scene.text:
-        spans += _carets(scene)
+    for sign in ("^", "&"):
+        if sign in scene.text:
+            spans += _components(scene, sign)
     if scene.lowercase_text or 1 in scene.uppercase_line:
         spans += _relatives_without_case(scene)
         spans += _before_credentials(scene)
@@ -428,18 +428,21 @@ def _before_credentials(scene: Scene) -> list[Span]:
     return found
 
 
-def _carets(scene: Scene) -> list[Span]:
-    """Names of HL7 messages: *SMITH^JOHN^A*."""
+def _components(scene: Scene, sign: str) -> list[Span]:
+    """Names of HL7 messages: *SMITH^JOHN^A*, *8812&SMITH&JOHN*."""
     found: list[Span] = []
     at = 0
-    for index in scene.written(_CARET):
+    for index in scene.written(frozenset((sign,))):
         if not max(at, 1) <= index < scene.count - 1 or not scene.is_word(index - 1):
             continue
         pieces, end = [index - 1], index
-        while end < scene.count - 1 and scene.strings[end] == "^" and scene.is_word(end + 1) and len(pieces) < 5:
+        while end < scene.count - 1 and scene.strings[end] == sign and scene.is_word(end + 1) and len(pieces) < 5:
             pieces.append(end + 1)
             end += 2
         at = end
+        numbered = scene.word(index - 2) == sign  # ID^LAST^FIRST is how messages name clinicians
+        if sign == "&" and not numbered:  # "Johnson&Johnson" is no name
+            continue
         known = [i for i in pieces[:3] if scene.classes[i] & PERSON and not scene.classes[i] & ORDINARY]
         # two words of no list and a letter are no code and its text
         lettered = len(pieces) > 2 and len(scene.strings[pieces[2]]) == 1
@@ -448,8 +451,9 @@ def _carets(scene: Scene) -> list[Span]:
             continue
         while len(pieces) > 2 and scene.has(pieces[-1], CREDENTIAL | TITLES):
             pieces.pop()
-        numbered = scene.word(index - 2) == "^"  # ID^LAST^FIRST is how messages name clinicians
-        found.append(scene.span(pieces[0], pieces[-1] + 1, "DOCTOR" if numbered else "PATIENT", "name.hl7", _W["hl7"]))
+        category = "DOCTOR" if numbered else "PATIENT"
+        ends = [(pieces[0], pieces[-1])] if sign == "^" else [(i, i) for i in pieces]
+        found += [scene.span(first, last + 1, category, "name.hl7", _W["hl7"]) for first, last in ends]
     return found
 
 

@@ -26,7 +26,7 @@ from deid.streaming.arrow import KeyPlace, ScrubBatch, TagBatch, columns_of
 from deid.streaming.work import PipelineRecipe
 from deid.web.worker import Task, Worker
 
-VALUES = ["Platelets 212 198 240 251", "GCS\t15\t15\t14\t13", "Weights: 81 82 80 79 78 kg"]
+VALUES = ["Platelets 212 198 240 251", "Pulse\t88\t92\t90\t84", "Weights: 81 82 80 79 78 kg"]
 IDENTIFIERS = ["533\t20\t9418", "12   03   2019", "617   555   0143"]
 SENTENCES = "SSN\t{}\nSeen {} in clinic\nHome phone   {}\n"
 TEXT = "\n".join([*VALUES, SENTENCES.format(*IDENTIFIERS)])
