@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, overload
 
-from deid.base.compiled import quick
 from deid.records.record import Change, Place, fit, splice
 
 TOKEN = re.compile(
@@ -122,12 +121,14 @@ def codec_of(charset: str) -> XmlCodec:
     return XmlCodec(charset)
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class XmlCodec:
     """How a document writes text: its character set, and escapes by where the text stands."""
 
     charset: str
+
+    def __reduce__(self) -> tuple[type[XmlCodec], tuple[str]]:
+        return XmlCodec, (self.charset,)  # a frozen class that is compiled cannot be filled in later
 
     def text(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
         """Return the text of an element with its changes."""

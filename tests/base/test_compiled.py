@@ -23,7 +23,10 @@ from hypothesis import strategies as st
 
 from deid.base import compiled
 from deid.base.compiled import native, quick
+from deid.detection.known import Known, KnownRecognizer
 from deid.document import Document, Edit, Span
+from deid.records.record import ChangeMark, Owners
+from deid.records.xml_positions import XmlCodec
 
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
@@ -235,3 +238,18 @@ print(returned, faults())
     )
     assert returned > 50 * 500
     assert 10 * kept < returned
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        XmlCodec("utf-8"),
+        ChangeMark(1, 2, 3, "x"),
+        Owners(("a", None), {"b": "c"}),
+        KnownRecognizer({"n": (Known("PATIENT", "Dale Orme"),)}, id_of=str),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_travels_to_other_processes_can_be_read_there(value: object) -> None:
+    """Frozen classes of compiled modules are filled in after they are made, which they refuse."""
+    assert pickle.loads(pickle.dumps(value)) == value
