@@ -206,6 +206,7 @@ def peer(python: str, name: str, documents: list[Document]) -> float | None:
 
 def main() -> None:
     """Run what was asked for."""
+    gc.set_threshold(50_000)  # as the commands do
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--texts", type=Path, help="notes to scrub (those of corpora/ in the language)")
     parser.add_argument("--language", help="language of the notes: its model, rules and surrogates")
