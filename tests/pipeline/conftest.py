@@ -8,6 +8,14 @@ import pytest
 from databases import Places
 
 
+@pytest.fixture(autouse=True)
+def _manifests_of_servers_lie_there(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "postgresql" in request.fixturenames:
+        monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def places(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
     monkeypatch.chdir(tmp_path)
