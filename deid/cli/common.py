@@ -58,8 +58,8 @@ class Summary(Tally):
     started: float = field(default_factory=time.perf_counter)
     run: ManifestRun = field(init=False, repr=False)
     """What `begin` began."""
-    before: dict[Path, _State] = field(init=False, repr=False)
-    """The files that options name, by what they were when it began."""
+    before: dict[str, tuple[Path, _State]] = field(init=False, repr=False)
+    """Option -> the file that it names, and what that was when the run began."""
 
     @property
     def command(self) -> str:
@@ -103,7 +103,7 @@ class Summary(Tally):
         from deid.manifest import begin_run
 
         options = self.asked(out)
-        self.before = {path: _state(path) for path in self._files(out).values()}
+        self.before = {name: (path, _state(path)) for name, path in self._files(out).items()}
         self.run = begin_run(self.command, out, version=__version__, key=key, options=options, first=first)
         self.run.inputs.note(inputs)
         if removed := clear_leftovers(out.absolute().parent):
@@ -151,7 +151,8 @@ class Summary(Tally):
             **facts,
             "results": _without_times(facts.get("results", self.extra)),
         }
-        there = {what: path for what, path in self._files(out).items() if _state(path) != self.before[path]}
+        named = self.before.items()
+        there = {name: path for name, (path, state) in named if path != out and _state(path) != state}
         there |= {what: path for what, path in (beside or {}).items() if path is not None}
         make_folder(out.parent)  # a run in which all failed has made nothing
         place = self.run.finish(out, beside=there, failures=self.failures, **told)
