@@ -152,19 +152,7 @@ def command(function: Any = None, *, brief: type | None = None) -> Any:
     if function is None:
         return functools.partial(command, brief=brief)
     hidden = {one.name for one in options_of(brief) if one.option.panel} if brief else set()
-    groups: dict[str, tuple[type, list[str]]] = {}
-    flat: dict[str, Said] = {}
-    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
-        kind = parameter.annotation
-        if kind is Summary:
-            continue
-        grouped = dataclasses.is_dataclass(kind) and isinstance(kind, type)
-        found = options_of(kind) if grouped else [one for one in [said(name, kind, parameter.default)] if one]
-        if not found or {one.name for one in found} & flat.keys():
-            raise TypeError(f"{function.__qualname__}: {name} is no option, or two options have one name")
-        flat |= {one.name: one for one in found}
-        if grouped:
-            groups[name] = kind, [one.name for one in found]
+    groups, flat = _taken_by(function)
     summary = {one.name: one for one in options_of(SummaryOptions)}
     taken = [*flat.values(), *summary.values()]
     sites = any(issubclass(kind, PeopleOptions | KeyOptions) for kind, _ in groups.values())
@@ -201,6 +189,24 @@ def command(function: Any = None, *, brief: type | None = None) -> Any:
         ]
     )
     return shown
+
+
+def _taken_by(function: Any) -> tuple[dict[str, tuple[type, list[str]]], dict[str, Said]]:
+    """Return the groups of options among a function's parameters, with the names of theirs, and all of its options."""
+    groups: dict[str, tuple[type, list[str]]] = {}
+    flat: dict[str, Said] = {}
+    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+        kind = parameter.annotation
+        if kind is Summary:
+            continue
+        grouped = dataclasses.is_dataclass(kind) and isinstance(kind, type)
+        found = options_of(kind) if grouped else [one for one in [said(name, kind, parameter.default)] if one]
+        if not found or {one.name for one in found} & flat.keys():
+            raise TypeError(f"{function.__qualname__}: {name} is no option, or two options have one name")
+        flat |= {one.name: one for one in found}
+        if grouped:
+            groups[name] = kind, [one.name for one in found]
+    return groups, flat
 
 
 def _charges() -> list[str]:

@@ -12,14 +12,23 @@ import re
 from typing import Final
 
 from deid.detection.kinds import CategoryTraits, SourceTraits, kind_of, origin_of
-from deid.detection.things import behind_grade, is_nobodys
+from deid.detection.things import (
+    FUNCTION,
+    INITIALS,
+    NAMESAKE,
+    behind_grade,
+    compound,
+    is_nobodys,
+    is_thing,
+    names_a_thing,
+)
 from deid.document import Span
 from deid.reading.lexicon import classes_of
 from deid.reading.view import LOWER, NUMBER, TITLE, UPPER
 from deid.rules.institutions import is_general
 from deid.rules.person_words import PERSON, follows_eponym_cue
 from deid.rules.scene import Scene
-from deid.rules.word_classes import CREDENTIAL, EPONYM_HEAD, ORDINARY, PARTICLE, ROLE, TITLES
+from deid.rules.word_classes import CREDENTIAL, EPONYM_HEAD, PARTICLE, ROLE, TITLES
 
 ALONE: Final = 0.95
 """Probability from which a model needs nobody else."""
@@ -45,13 +54,9 @@ _LABELLING: Final = _ORDINARY | classes_of("section", "patient_word")
 _SHORTEST: Final = 2
 """Letters of the shortest word between two names."""
 _POPULAR: Final = classes_of("popular")
-_NAMESAKE: Final = classes_of("eponym")
-_FUNCTION: Final = classes_of("function")
 _TONGUE: Final = classes_of("nationality")
 _BEHIND: Final = classes_of("credential", "function")
 """Words that stand beside names."""
-_INITIALS: Final = 4
-"""Characters from which a name is more than initials."""
 _SEPARATED: Final = re.compile(r"[0-9][/-]")
 _MEASURED: Final = re.compile(r"(?:[ \t]+[a-z]+)?(?:[ \t]+[0-9][0-9.:]*,?(?![0-9/-])){2}")
 """Values behind the name of a measure: *Fundal height 28 30*, *O2 sat 88 90*."""
@@ -106,7 +111,7 @@ def stands_alone(scene: Scene, span: Span) -> bool:
         return False
     if not (kind.named or (kind.group == "LOCATION" and kind.category != "STREET")) or not is_clinical(scene, span):
         return True
-    return end - start < _INITIALS and not _in_clinical_row(scene, words)
+    return end - start < INITIALS and not _in_clinical_row(scene, words)
 
 
 def _in_clinical_row(scene: Scene, words: list[int]) -> bool:
@@ -142,7 +147,7 @@ def _in_cell(scene: Scene, words: list[int]) -> bool:
 def _is_flag(scene: Scene, span: Span, words: list[int]) -> bool:
     """Tell whether letters are a flag, a yes, a unit: *HH* in a cell of its own, *MG/DL*, *K/uL*."""
     letters = scene.text[span.start : span.end]
-    if len(words) == 1 and len(letters) <= _INITIALS:
+    if len(words) == 1 and len(letters) <= INITIALS:
         behind_name = scene.has(words[0] - 1, PERSON) and not scene.breaks[words[0]]  # in a column of initials
         if len(set(letters.casefold())) == 1 and scene.kinds[words[0]] == UPPER and not behind_name:
             return _in_cell(scene, words) or "/" in (scene.word(words[0] - 1), scene.word(words[0] + 1))
@@ -255,7 +260,7 @@ def within(scene: Scene, span: Span, held: list[int] | None = None) -> Span:
     if last > 0 and scene.vocabulary.expressions["registry"].match(scene.text, span.end):
         last -= 1
     if not kind.person:
-        while first < last and (scene.has(words[first], _FUNCTION) or _is_told_apart(scene, words[first])):
+        while first < last and (scene.has(words[first], FUNCTION) or _is_told_apart(scene, words[first])):
             first += 1
     else:
         first = behind_grade(scene, words)
@@ -311,7 +316,7 @@ def in_capitals(scene: Scene, span: Span, held: list[int] | None = None) -> list
     if not 0 < capitals < len(words):
         return [span]
     if kind.institution:
-        first = next(number for number, i in enumerate(words) if scene.capital(i) or not scene.has(i, _FUNCTION))
+        first = next(number for number, i in enumerate(words) if scene.capital(i) or not scene.has(i, FUNCTION))
         return [span.moved(scene.starts[words[first]], span.end)] if first else [span]
     found: list[Span] = []
     start, capital, last = -1, False, span.start
@@ -377,7 +382,7 @@ _DECIMAL: Final = re.compile(r"[ \t]+[0-9]+[.,][0-9]")
 _ABBREVIATED: Final = 6
 """Letters of a label in capitals that heads a cell of a line of labels."""
 _NEAR: Final = 12
-"""Words around the name of a score in which another measure shows that it is one."""
+"""Characters before a word in which a cell may begin."""
 _BETWEEN: Final = 4
 """Words from a place to the head of the name of a scale: *Edmonton symptom assessment scale*."""
 
@@ -426,9 +431,9 @@ def _is_no_person(scene: Scene, words: list[int], origin: SourceTraits) -> bool:
         return True
     if not origin.untitled:
         return False
-    if _valued(scene, words) or _names_a_thing(scene, words) or _is_measure(scene, words):
+    if _valued(scene, words) or names_a_thing(scene, words) or _is_measure(scene, words):
         return True
-    if _is_spoken(scene, words[0]) or _is_thing(scene, words, origin.model) or _labels(scene, words):
+    if _is_spoken(scene, words[0]) or is_thing(scene, words, origin.model) or _labels(scene, words):
         return True
     return len(words) > 1 and all(scene.case_uninformative(i) and scene.has(i, _TERM) for i in words)
 
@@ -441,11 +446,11 @@ def _is_no_place(scene: Scene, words: list[int], end: int, kind: CategoryTraits,
             return True
         if not kind.institution and follows_eponym_cue(scene, words):
             return True
-        if origin.model and _compound(scene, words, EPONYM_HEAD):
+        if origin.model and compound(scene, words, EPONYM_HEAD):
             return True
-        if origin.untitled and _names_a_thing(scene, words):
+        if origin.untitled and names_a_thing(scene, words):
             return True
-        if len(words) > 2 and scene.has(first, _NAMESAKE) and any(scene.says(i, "versus") for i in words[1:-1]):
+        if len(words) > 2 and scene.has(first, NAMESAKE) and any(scene.says(i, "versus") for i in words[1:-1]):
             return True
         if origin.model and len(words) > 1 and scene.has(first, _GIVEN):
             return False  # "Wendell Pruitt III"
@@ -457,7 +462,7 @@ def _is_no_place(scene: Scene, words: list[int], end: int, kind: CategoryTraits,
     for at in range(index, index + _BETWEEN):
         if scene.says(at, "scale"):
             return True
-        if not scene.is_word(at) or (scene.has(at, _FUNCTION) and not scene.says(at, "and")) or scene.breaks[at]:
+        if not scene.is_word(at) or (scene.has(at, FUNCTION) and not scene.says(at, "and")) or scene.breaks[at]:
             return False
     return False
 
@@ -487,26 +492,9 @@ def _is_spoken(scene: Scene, index: int) -> bool:
 def _leads_name(scene: Scene, index: int, last: int) -> bool:
     """Tell whether small words that are of names too lead to a capital: *von der Heydte*."""
     at = index
-    while at < last and scene.kinds[at] == LOWER and scene.has(at, PARTICLE if at == index else PARTICLE | _FUNCTION):
+    while at < last and scene.kinds[at] == LOWER and scene.has(at, PARTICLE if at == index else PARTICLE | FUNCTION):
         at += 1
     return at > index and scene.capital(at) and not scene.case_uninformative(at) and not _before(scene, at)
-
-
-def _compound(scene: Scene, words: list[int], classes: int) -> int:
-    """Return the last word of the hyphenated compound that a name is part of, if it has one of some classes, or 0."""
-    last, text = words[-1], scene.text
-    while scene.word(last + 1) == "-" and scene.is_word(last + 2) and scene.ends[last] + 1 == scene.starts[last + 2]:
-        last += 2
-    joined = last > 1 and text[scene.starts[last] - 1] == "-" and text[scene.starts[last] - 2].isalpha()
-    return last if joined and len(scene.strings[last]) >= _INITIALS and scene.has(last, classes) else 0
-
-
-def _is_thing(scene: Scene, words: list[int], modelled: bool) -> bool:
-    """Tell whether the name of a person is that of a disease, a sign, a thing: *Morbus Crohn*, *Hüft-TEP*."""
-    if follows_eponym_cue(scene, words) or _compound(scene, words, EPONYM_HEAD):
-        return True
-    last = _compound(scene, words, ORDINARY) if modelled else 0
-    return last > 0 and not scene.has(last, PERSON)
 
 
 def _valued(scene: Scene, words: list[int]) -> bool:
@@ -514,51 +502,6 @@ def _valued(scene: Scene, words: list[int]) -> bool:
     if len(words) > 1 or scene.has(words[0], _POPULAR):
         return False
     return _DECIMAL.match(scene.text, scene.ends[words[0]]) is not None
-
-
-def _names_a_thing(scene: Scene, words: list[int]) -> bool:
-    """Tell whether words name a sign, a scale, a disease: *Austin Flint murmur*, *Cushing vs Addison*."""
-    if not words:
-        return False
-    behind = words[-1] + 1
-    if scene.word(behind) in ("'", "\u2019"):
-        behind += 2
-    if scene.says(behind, "named_after") and not scene.breaks[behind]:
-        return True
-    article = words[0] if len(words) > 1 and scene.says(words[0], "no_name_behind") else words[0] - 1
-    if scene.says(article, "no_name_behind") and _is_article(scene, article):
-        return True
-    if _is_scored(scene, words, behind):
-        return True
-    if not all(scene.has(i, _NAMESAKE) or scene.says(i, "versus") for i in words):
-        return False
-    if scene.has(behind, EPONYM_HEAD) and scene.kinds[behind] == LOWER and not scene.breaks[behind]:
-        return True
-    return scene.says(behind, "versus") or scene.says(words[0] - 1, "versus") or len(words) > 2
-
-
-def _is_article(scene: Scene, index: int) -> bool:
-    """Tell whether a word is an article, and no initial: *with a Bennett*, not *A. Bennett*."""
-    if scene.breaks[index + 1]:
-        return False
-    if scene.kinds[index] == LOWER and not scene.lowercase_text:
-        return True
-    return scene.case_uninformative(index) and index > 0 and not scene.breaks[index] and scene.has(index - 1, _FUNCTION)
-
-
-def _is_scored(scene: Scene, words: list[int], behind: int) -> bool:
-    """Tell whether words name a score or a test, with its value, near another measure: *Katz 3/6, Lawton 5/8*."""
-    if not all(scene.says(i, "scored") for i in words) or behind >= scene.count or scene.breaks[behind]:
-        return False
-    at = behind + 1 if scene.word(behind) in (":", "=", "(", "-") else behind
-    if at >= scene.count or scene.kinds[at] != NUMBER:
-        return False
-    measures, scored = scene.words["measure"], scene.words["scored"]
-    low, high = max(0, words[0] - _NEAR), min(scene.count, behind + _NEAR)
-    return any(
-        (scene.folded[i] in measures or scene.folded[i] in scored) and scene.kinds[i] != NUMBER
-        for i in (*range(low, words[0]), *range(at + 1, high))
-    )
 
 
 def _labels(scene: Scene, words: list[int]) -> bool:

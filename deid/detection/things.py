@@ -15,8 +15,9 @@ from deid.detection.kinds import CategoryTraits, SourceTraits
 from deid.document import Span
 from deid.reading.lexicon import classes_of
 from deid.reading.view import LOWER, NUMBER, UPPER
-from deid.rules.person_words import PERSON
+from deid.rules.person_words import PERSON, follows_eponym_cue
 from deid.rules.scene import Scene
+from deid.rules.word_classes import EPONYM_HEAD, ORDINARY
 
 LEADERS: Final = regex.compile(r"[ \t]{0,2}(?:[._\u00b7\u2026][ ]?){3,}")
 """Signs that lead from a label to its value."""
@@ -28,6 +29,10 @@ _SHORTEST_SAID: Final = 4
 """Characters from which words may be a number that somebody says."""
 _ORDINARY: Final = classes_of("word", "clinical", "section")
 _TONGUE: Final = classes_of("nationality")
+NAMESAKE: Final = classes_of("eponym")
+FUNCTION: Final = classes_of("function")
+INITIALS: Final = 4
+"""Characters from which a name is more than initials."""
 _FRACTION: Final = re.compile(r"[0-9]{1,2}/[0-9]{1,3}")
 _COURSE: Final = re.compile(r"[0-9]{1,2}/(?:7|12|52)")
 _YEAR: Final = re.compile(r"(?:19|20)[0-9]{2}")
@@ -57,6 +62,8 @@ _SHORTEST_ROLE: Final = 3
 _REACH: Final = 5
 """Words from a year to the word that says of what it is."""
 _LONGEST_SHIFT: Final = 8
+_NEAR: Final = 12
+"""Words around the name of a score in which another measure shows that it is one."""
 
 
 def is_nobodys(scene: Scene, span: Span, words: list[int], kind: CategoryTraits, origin: SourceTraits) -> bool:
@@ -307,3 +314,65 @@ def _is_criterion(scene: Scene, span: Span) -> bool:
 
 def _is_limit(scene: Scene, index: int) -> bool:
     return scene.says(index, "comparison") or scene.word(index) in _COMPARED
+
+
+def compound(scene: Scene, words: list[int], classes: int) -> int:
+    """Return the last word of the hyphenated compound that a name is part of, if it has one of some classes, or 0."""
+    last, text = words[-1], scene.text
+    while scene.word(last + 1) == "-" and scene.is_word(last + 2) and scene.ends[last] + 1 == scene.starts[last + 2]:
+        last += 2
+    joined = last > 1 and text[scene.starts[last] - 1] == "-" and text[scene.starts[last] - 2].isalpha()
+    return last if joined and len(scene.strings[last]) >= INITIALS and scene.has(last, classes) else 0
+
+
+def is_thing(scene: Scene, words: list[int], modelled: bool) -> bool:
+    """Tell whether the name of a person is that of a disease, a sign, a thing: *Morbus Crohn*, *Hüft-TEP*."""
+    if follows_eponym_cue(scene, words) or compound(scene, words, EPONYM_HEAD):
+        return True
+    last = compound(scene, words, ORDINARY) if modelled else 0
+    return last > 0 and not scene.has(last, PERSON)
+
+
+def names_a_thing(scene: Scene, words: list[int]) -> bool:
+    """Tell whether words name a sign, a scale, a disease: *Austin Flint murmur*, *Cushing vs Addison*."""
+    if not words:
+        return False
+    behind = words[-1] + 1
+    if scene.word(behind) in ("'", "\u2019"):
+        behind += 2
+    if scene.says(behind, "named_after") and not scene.breaks[behind]:
+        return True
+    article = words[0] if len(words) > 1 and scene.says(words[0], "no_name_behind") else words[0] - 1
+    if scene.says(article, "no_name_behind") and _is_article(scene, article):
+        return True
+    if _is_score(scene, words, behind):
+        return True
+    if not all(scene.has(i, NAMESAKE) or scene.says(i, "versus") for i in words):
+        return False
+    if scene.has(behind, EPONYM_HEAD) and scene.kinds[behind] == LOWER and not scene.breaks[behind]:
+        return True
+    return scene.says(behind, "versus") or scene.says(words[0] - 1, "versus") or len(words) > 2
+
+
+def _is_article(scene: Scene, index: int) -> bool:
+    """Tell whether a word is an article, and no initial: *with a Bennett*, not *A. Bennett*."""
+    if scene.breaks[index + 1]:
+        return False
+    if scene.kinds[index] == LOWER and not scene.lowercase_text:
+        return True
+    return scene.case_uninformative(index) and index > 0 and not scene.breaks[index] and scene.has(index - 1, FUNCTION)
+
+
+def _is_score(scene: Scene, words: list[int], behind: int) -> bool:
+    """Tell whether words name a score or a test, with its value, near another measure: *Katz 3/6, Lawton 5/8*."""
+    if not all(scene.says(i, "scored") for i in words) or behind >= scene.count or scene.breaks[behind]:
+        return False
+    at = behind + 1 if scene.word(behind) in (":", "=", "(", "-") else behind
+    if at >= scene.count or scene.kinds[at] != NUMBER:
+        return False
+    measures, scored = scene.words["measure"], scene.words["scored"]
+    low, high = max(0, words[0] - _NEAR), min(scene.count, behind + _NEAR)
+    return any(
+        (scene.folded[i] in measures or scene.folded[i] in scored) and scene.kinds[i] != NUMBER
+        for i in (*range(low, words[0]), *range(at + 1, high))
+    )

@@ -25,7 +25,8 @@ from deid.io.fields import find_id, find_text
 from deid.io.formats import CollectionFormat, Options
 from deid.io.reading import Source
 from deid.records.json_positions import quoted
-from deid.records.record import BLOCKED, TEXT, Change, Place, Record, assemble, changed, day_of, known_of
+from deid.records.record import BLOCKED, TEXT, Change, Place, Record, assemble, changed, day_of
+from deid.records.sweeping import known_of
 from deid.records.tables import KEEP, load_table
 
 SQL, OMOP = "sql", "omop"

@@ -24,7 +24,7 @@ from deid.manifest.content import log_of, manifest_path, read_manifest
 from deid.pipeline.naming import pseudonym_of_id
 from deid.pipeline.patients import read_patients
 from deid.pipeline.resuming import interrupted
-from deid.records.record import renamer
+from deid.records.new_ids import renamer
 from deid.replacement.numbers import numbers_of, replace_number
 from deid.replacement.vault import Vault
 from deid.table.column_names import alike

@@ -23,7 +23,7 @@ from deid.pipeline.options import METHODS, PipelineOptions
 from deid.pipeline.patients import Patients
 from deid.pipeline.workers import process
 from deid.reading.languages import DEFAULT_LANGUAGE, language_of, other_language, read_language
-from deid.records.record import renamer
+from deid.records.new_ids import renamer
 from deid.replacement.containment import held
 from deid.replacement.policy import DEFAULT_POLICY, Policy, load_policy
 from deid.replacement.replacer import Replaced, Replacer

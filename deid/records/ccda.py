@@ -19,22 +19,8 @@ from deid.records.ages import is_old, write_age
 from deid.records.embedded import packed, unpacked
 from deid.records.markup import mark_of
 from deid.records.readings import read_as
-from deid.records.record import (
-    BLOCKED,
-    INSTANT,
-    TEXT,
-    Change,
-    Place,
-    Record,
-    assemble,
-    changed,
-    day_of,
-    instant,
-    iso,
-    known_of,
-    sexes_of,
-)
-from deid.records.sweeping import sweep
+from deid.records.record import BLOCKED, INSTANT, TEXT, Change, Place, Record, assemble, changed, day_of, instant, iso
+from deid.records.sweeping import known_of, sexes_of, sweep
 from deid.records.tables import (
     DATA,
     DISPLAY,

@@ -58,24 +58,10 @@ from deid.records.json_positions import (
     strings,
 )
 from deid.records.markup import visible
+from deid.records.new_ids import OID, UUID
 from deid.records.readings import read_as
-from deid.records.record import (
-    BLOCKED,
-    LEAST_NUMBER,
-    NAMES,
-    OID,
-    SEXES,
-    TEXT,
-    UUID,
-    ChangeMark,
-    Place,
-    Record,
-    assemble,
-    day_of,
-    known_of,
-    sexes_of,
-)
-from deid.records.sweeping import sweep
+from deid.records.record import BLOCKED, LEAST_NUMBER, NAMES, TEXT, ChangeMark, Place, Record, assemble, day_of
+from deid.records.sweeping import SEXES, known_of, sexes_of, sweep
 from deid.records.tables import CODE, DATA, DISPLAY, KEEP, NUMBER, ByName, Inner, Rule, Table, display_as, kept_as
 
 STANDARD = "fhir-r4"

@@ -16,8 +16,8 @@ from deid.records.ages import is_old, write_age
 from deid.records.hl7v2_codec import wrong
 from deid.records.hl7v2_fields import ENDS, LINK, NULL, field_of, fields_of
 from deid.records.hl7v2_lists import LONGEST_CODE
-from deid.records.record import Place, Record, assemble, day_of, sexes_of
-from deid.records.sweeping import sweep
+from deid.records.record import Place, Record, assemble, day_of
+from deid.records.sweeping import sexes_of, sweep
 from deid.records.tables import Table
 
 HEADS = ("MSH", "FHS", "BHS", "BTS", "FTS")

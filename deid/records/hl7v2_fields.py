@@ -21,8 +21,10 @@ from deid.records.hl7v2_lists import (
     listed_as,
     stray,
 )
+from deid.records.new_ids import OID
 from deid.records.readings import read_as
-from deid.records.record import BLOCKED, INSTANT, NAMES, OID, TEXT, Place, iso, known_of
+from deid.records.record import BLOCKED, INSTANT, NAMES, TEXT, Place, iso
+from deid.records.sweeping import known_of
 from deid.records.tables import (
     CODE,
     DATA,

@@ -9,8 +9,9 @@ from typing import Final
 
 from deid.base.resources import resource_folder
 from deid.phi import CATEGORIES
+from deid.records.new_ids import OID
 from deid.records.readings import ordinary_words
-from deid.records.record import OID, TEXT
+from deid.records.record import TEXT
 from deid.records.tables import CODE, KEEP, Table, kept_as, kept_words, words_of
 
 HL7_TABLE = re.compile(r"HL7[0-9]{4,5}\Z")

@@ -22,7 +22,8 @@ from dataclasses import dataclass, field
 from deid.base.errors import DeidError, EncodingError, FormatError
 from deid.records import rows
 from deid.records.html_pages import HtmlReader
-from deid.records.record import BLOCKED, TEXT, Change, ChangeMark, Pack, Place, Record, assemble, fit, known_of, splice
+from deid.records.record import BLOCKED, TEXT, Change, ChangeMark, Pack, Place, Record, assemble, fit, splice
+from deid.records.sweeping import known_of
 from deid.records.tables import KEEP, Table
 
 _HINT = "open it with a mail program, and save it anew"

@@ -25,7 +25,8 @@ from deid.base.errors import FormatError
 from deid.phi import CATEGORIES
 from deid.records.blanks import blank
 from deid.records.markup import mark_of
-from deid.records.record import BLOCKED, TEXT, Change, ChangeMark, Place, Record, assemble, changed, known_of
+from deid.records.record import BLOCKED, TEXT, Change, ChangeMark, Place, Record, assemble, changed
+from deid.records.sweeping import known_of
 from deid.records.tables import KEEP, Inner, Rule, Table
 from deid.records.xml_positions import SPECIAL_INSIDE, TOKEN, XmlCodec, codec_of, decoded, written
 from deid.records.zip_members import Member, kind_of, packed, unpacked

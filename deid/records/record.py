@@ -8,12 +8,8 @@ edits of the text become edits of the record's own characters. Nothing is parsed
 
 from __future__ import annotations
 
-import base64
 import datetime
-import functools
-import hmac
 import re
-import uuid
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,10 +18,9 @@ from typing import Any, Final
 
 from deid.base.compiled import quick
 from deid.base.errors import OutputError
-from deid.base.keys import Key
 from deid.base.plain_letters import without_accents
 from deid.document import Edit, Span
-from deid.records.readings import doubts, is_unsaid, says_nothing
+from deid.records.readings import doubts, is_unsaid
 
 TEXT: Final = "text"
 BLOCKED: Final = "blocked"
@@ -42,14 +37,11 @@ NAMES: Final = ("PATIENT", "DOCTOR")
 _TOWNS: Final = ("CITY", "STATE", "COUNTRY")
 _DOUBTED: Final = frozenset((*_TOWNS, "ZIP"))
 """Kinds of places that may hold something else than their field says."""
-SEXES = ("M", "F")
 LEAST = {"PATIENT": 3, "DOCTOR": 3, "CITY": 4, "ZIP": 5}
 """Letters and digits that an identifier must have to be looked for in the rest of its record."""
 LEAST_NUMBER: Final = 5
 LEAST_INSIDE: Final = 6
 """Digits of a number that is looked for inside of longer words, too."""
-OID = re.compile(r"[0-2](?:\.[0-9]+)+\Z")
-UUID = re.compile(r"(?:urn:uuid:)?([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\Z")
 INSTANT = re.compile(
     r"\s*([0-9]{4}(?:[0-9]{2})?(?=\s*\Z)|(?:[0-9]{2}){4,7})(?:\.[0-9]+)?(?:[+-][0-9]{2}(?::?[0-9]{2})?|Z)?\s*\Z"
 )
@@ -465,29 +457,6 @@ def fit(text: str, charset: str) -> str:
     return text
 
 
-def known_of(kind: str, text: str) -> list[tuple[str, str]]:
-    """Return an identifier as notes may write it, of a name family and given name, of an address its lines; none where
-    it is too short to tell.
-    """
-    values = [text.strip()]
-    if "^" in text or "&" in text:
-        if kind in NAMES:
-            family, _, given = text.replace("&", " ").partition("^")
-            pair = " ".join(family.split()), " ".join(given.replace("^", " ").split())
-            values = [", ".join(part for part in pair if part)]
-        elif kind == "STREET":
-            values = [line.strip() for line in re.split(r"[\^&]", text)]
-    return [
-        (kind, value) for value in values if len(value) >= LEAST.get(kind, LEAST_NUMBER) and not says_nothing(value)
-    ]
-
-
-def sexes_of(given: str, said: str) -> dict[str, str]:
-    """Return word -> M or F of given names of a person whose field of sex says so; empty where it says neither."""
-    sex = said.strip()[:1].upper()
-    return dict.fromkeys(given.split(), sex) if sex in SEXES else {}
-
-
 def forms(category: str, value: str) -> list[str]:
     """Return the forms in which a known identifier may stand in a code."""
     if category in NAMES:
@@ -502,30 +471,6 @@ def small(text: str) -> str:
     """Return text in small letters, each at its own place: one whose small form is two letters stays."""
     lower = text.lower()
     return lower if len(lower) == len(text) else "".join(c if len(c.lower()) > 1 else c.lower() for c in text)
-
-
-def renamer(key: Key) -> Callable[[str], str]:
-    """Return what makes the new id for an id, the same in every run.
-
-    A UUID for a UUID, the object identifier of one (2.25, ITU-T X.667) for an object identifier, else 26 letters and
-    digits; behind two slashes these are a host of nobody's (RFC 2606), behind "#" the name of a place in a
-    document, which begins with letters (XML 1.0, NCName).
-    """
-    secret = key.derive("ids of records").mac("id")
-
-    @functools.lru_cache(maxsize=1 << 14)
-    def renamed(value: str) -> str:
-        is_uuid = UUID.match(value)
-        is_host = value.startswith("//")
-        mac = hmac.digest(secret, (value.lower() if is_uuid or is_host else value).encode(), "sha256")
-        if is_uuid:
-            return str(uuid.UUID(bytes=mac[:16], version=4))
-        if OID.match(value):
-            return f"2.25.{uuid.UUID(bytes=mac[:16], version=4).int}"
-        new = base64.b32encode(mac)[:26].decode().lower()
-        return f"//{new}.example" if is_host else f"id{new}" if value.startswith("#") else new
-
-    return renamed
 
 
 def assemble(

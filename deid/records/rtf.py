@@ -19,7 +19,8 @@ from deid.base.errors import FormatError
 from deid.phi import CATEGORIES
 from deid.records.markup import mark_of
 from deid.records.office import FIELD, MOST_PLACES, SHAPED
-from deid.records.record import BLOCKED, TEXT, Change, Place, Record, assemble, known_of, splice
+from deid.records.record import BLOCKED, TEXT, Change, Place, Record, assemble, splice
+from deid.records.sweeping import known_of
 from deid.records.tables import KEEP, Table
 
 _HINT = "open it with the program that wrote it, and save it anew"

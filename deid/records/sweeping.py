@@ -1,4 +1,4 @@
-"""Known identifiers of a record in what of it would be kept."""
+"""Known identifiers of a record, and where they stand in what of it would be kept."""
 
 from __future__ import annotations
 
@@ -8,14 +8,38 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 
-from deid.records.readings import ordinary_words
+from deid.records.readings import ordinary_words, says_nothing
 from deid.records.record import LEAST, LEAST_INSIDE, LEAST_NUMBER, NAMES, forms, small
 
+SEXES = ("M", "F")
 _REMEMBERED = 1 << 12
 _WORDED = frozenset((*NAMES, "CITY"))
 """Identifiers that may be ordinary words."""
 _BESIDE = 2
 """Characters between two words of a name."""
+
+
+def known_of(kind: str, text: str) -> list[tuple[str, str]]:
+    """Return an identifier as notes may write it, of a name family and given name, of an address its lines; none where
+    it is too short to tell.
+    """
+    values = [text.strip()]
+    if "^" in text or "&" in text:
+        if kind in NAMES:
+            family, _, given = text.replace("&", " ").partition("^")
+            pair = " ".join(family.split()), " ".join(given.replace("^", " ").split())
+            values = [", ".join(part for part in pair if part)]
+        elif kind == "STREET":
+            values = [line.strip() for line in re.split(r"[\^&]", text)]
+    return [
+        (kind, value) for value in values if len(value) >= LEAST.get(kind, LEAST_NUMBER) and not says_nothing(value)
+    ]
+
+
+def sexes_of(given: str, said: str) -> dict[str, str]:
+    """Return word -> M or F of given names of a person whose field of sex says so; empty where it says neither."""
+    sex = said.strip()[:1].upper()
+    return dict.fromkeys(given.split(), sex) if sex in SEXES else {}
 
 
 def sweep(source: str, kept: Sequence[tuple[int, int]], known: Iterable[tuple[str, str]]) -> list[tuple[int, int, str]]:
