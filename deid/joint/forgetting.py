@@ -22,7 +22,7 @@ from deid.io import scan
 from deid.joint.options import PersonPlaces
 from deid.manifest.content import log_of, manifest_path, read_manifest
 from deid.pipeline.naming import pseudonym_of_id
-from deid.pipeline.patients import read_patients
+from deid.pipeline.patients import patient_id, read_patients
 from deid.pipeline.resuming import interrupted
 from deid.records.new_ids import renamer
 from deid.replacement.numbers import numbers_of, replace_number
@@ -37,8 +37,17 @@ _PSEUDONYM = re.compile(r"patient-[0-9a-f]{16}")
 
 def scopes_of(person: str, documents: Mapping[str, str]) -> frozenset[str]:
     """Return the scopes in which a vault can have entries of a person: the patient, and each document of the table."""
-    own = {f"document:{document}" for document, patient in documents.items() if patient == person}
-    return frozenset({f"patient:{person}", *own})
+    own = {f"document:{document}" for document in _documents(person, documents)}
+    return frozenset({f"patient:{way}" for way in _ways(person)} | own)
+
+
+def _ways(person: str) -> set[str]:
+    """Return a person's id as it was said, and as it is read today; vaults of before have the first."""
+    return {person, patient_id(person) or person}
+
+
+def _documents(person: str, documents: Mapping[str, str]) -> set[str]:
+    return {document for document, patient in documents.items() if not _ways(patient).isdisjoint(_ways(person))}
 
 
 def forget_in_view(path: Path, person: str, column: str) -> int:
@@ -68,7 +77,7 @@ def forget_in_view(path: Path, person: str, column: str) -> int:
     frame, places = read_table(path, text=True), read_table(beside, text=True)
     check_columns(frame, [column])
     check_columns(places, ["row"])
-    gone = frame[column].astype(str).str.strip() == person
+    gone = frame[column].astype(str).map(lambda said: not _ways(person).isdisjoint(_ways(said)))
     if not gone.any():
         return 0
     kept = [number for number, out in enumerate(gone) if not out]
@@ -104,13 +113,13 @@ def forget_in_project(path: Path, person: str, documents: Mapping[str, str]) -> 
         When there is no such project.
     """
     with Project.open(path) as project:
-        numbers = {name: id for id, name in project.names()}
+        numbers, own = {name: id for id, name in project.names()}, _documents(person, documents)
         notes = [
             numbers[note.id]
             for note in project.documents(None)
-            if documents.get(note.id) == person or person in _values(note.metadata)
+            if note.id in own or not _ways(person).isdisjoint(_values(note.metadata))
         ]
-        items = [item.id for item in project.items.all() if person in _values(item.content)]
+        items = [item.id for item in project.items.all() if not _ways(person).isdisjoint(_values(item.content))]
         return (project.remove(notes) if notes else 0) + (project.items.remove(items) if items else 0)
 
 
@@ -168,11 +177,11 @@ def documents_of(person: str, release: Path, key: Key, documents: Mapping[str, s
     DeidError
         When the release cannot be read.
     """
-    own = {document for document, patient in documents.items() if patient == person}
+    own = _documents(person, documents)
     names = own | {pseudonym_of_id(key, document) for document in own}
     others = {pseudonym_of_id(key, document) for document in documents} | set(documents)
-    called = {key.pseudonym("patient", person), person}
-    mapped = {person, renamer(key)(person), replace_number(numbers_of(key), person)}
+    called = _ways(person) | {key.pseudonym("patient", way) for way in _ways(person)}
+    mapped = {new for way in _ways(person) for new in (way, renamer(key)(way), replace_number(numbers_of(key), way))}
     found, untold = [], 0
     for item in scan(release).documents():
         if not isinstance(item, Document):
@@ -285,7 +294,7 @@ def forget(person: str, places: PersonPlaces, *, who: str, key: Key | None, vaul
         found, unknown = documents_of(person, out, own, documents)
         named += [(out, document) for document in found]
         untold += unknown
-    others = {id for id in documents.values() if alike(id) == alike(person)} - {person}
+    others = {id for id in documents.values() if alike(id) == alike(person) and _ways(id).isdisjoint(_ways(person))}
     return Forgotten(entries, rows, notes, tuple(named), untold, uncompacted, len(others))
 
 

@@ -24,7 +24,7 @@ from deid.pipeline.edit_log import log_line
 from deid.pipeline.files import Origin, Output, R, Watch, require_annotations, require_names, results
 from deid.pipeline.known_people import NOBODY, People
 from deid.pipeline.naming import pseudonym_of_id
-from deid.pipeline.patients import Listed, Patients, Writings
+from deid.pipeline.patients import SEVERAL, Listed, Patients, Writings, writing_of
 from deid.pipeline.resuming import RunNote, make_skip
 from deid.reading.languages import foreign, other_language
 from deid.replacement.policy import load_policy
@@ -102,11 +102,7 @@ class Report(Tally):
                 "documents without a patient: their replacements are consistent within each document only "
                 "(--patients, --patient-field, --patient-pattern)",
             ),
-            (
-                self.written_twice if per_person else 0,
-                "patients have ids that differ in blanks, hyphens, leading zeros, case or look-alike signs alone, with "
-                "a surrogate each: write an id in one way",
-            ),
+            (self.written_twice, SEVERAL),
             (self.unlisted, "documents of patients that the table of known patients does not have, or of none"),
             (
                 self.collisions,
@@ -252,8 +248,7 @@ def scrub_files(
             report.residual += result.residual
             report.residual_documents += result.residual > 0
             report.without_patient += not result.patient_known
-            if result.patient_known:
-                writings.met(result.person_scope.partition(":")[2])
+            writings.met(writing_of(pipeline, result))
             report.unlisted += not result.patient_listed
             report.unexamined += result.unexamined
             report.telling.update(result.telling)

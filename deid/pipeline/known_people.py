@@ -26,7 +26,7 @@ from deid.detection.options import PeopleOptions, RecognizerOptions
 from deid.detection.recognizers import LazyRecognizer, build_recognizer
 from deid.document import Document
 from deid.phi import LABEL_SETS, group
-from deid.pipeline.patients import Patients, read_patients
+from deid.pipeline.patients import Patients, patient_id, read_patients
 from deid.reading.identity import parse_name
 from deid.replacement.names import full_name_key
 
@@ -166,7 +166,7 @@ def _checked(rows: _Rows, meanings: Mapping[str, str]) -> Iterator[dict[str, str
             if meaning == "DATE" and text and read_date(text) is None:
                 raise ConfigError("a date cannot be read", "write it as YYYY-MM-DD or MM/DD/YYYY", "", where)
             if meaning == ID:
-                own = text
+                own = patient_id(text) or ""
             elif text and meaning in _NAME_PARTS:
                 parts[meaning] = f"{parts[meaning]} {text}" if meaning in parts else text
             elif text:

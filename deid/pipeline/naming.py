@@ -17,6 +17,7 @@ from deid.base.keys import Key
 from deid.detection import Recognizer
 from deid.document import Document
 from deid.phi import group
+from deid.pipeline.patients import patient_id
 from deid.replacement.permutation import keyed_for
 
 _BORDERS = (0, 1, 1 << 31, 1 << 63, 1 << 799)
@@ -83,6 +84,8 @@ class Naming:
         for name, value in metadata.items():
             if name in self.keep_fields or value is None or value == "":
                 written[name] = value
+            elif name == self.patient_field and (patient := patient_id(value)) is not None:
+                written[name] = self.key.pseudonym("patient", patient)
             elif name in self.ids:
                 written[name] = mapped_id(self.key, self.ids[name], value)
             elif isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
@@ -92,8 +95,6 @@ class Naming:
         return written
 
     def _pseudonym(self, name: str, value: str) -> str:
-        if name == self.patient_field:
-            return self.key.pseudonym("patient", value)
         # each field has its own key: equal values of two fields do not look alike
         if name not in self._keys:
             self._keys[name] = self.key.derive(f"field:{name}")

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from deid.base.errors import ConfigError, require
 from deid.base.files import csv_separator
 from deid.document import Document
+from deid.table.cell_text import key_text
 from deid.table.column_names import alike
+
+if TYPE_CHECKING:
+    from deid.pipeline.core import Pipeline, Scrubbed
 
 UNTOLD = (
     "--known needs to know whom a document is about, and only records say it themselves",
@@ -43,18 +49,25 @@ class Patients:
         require(self.named, *UNTOLD, name)
 
     def of(self, document: Document) -> str | None:
-        """Return the patient's id, None when it is not known."""
-        if (listed := patient_of(document.id, self.table)) is not None:
+        """Return the patient's id in the form in which ids are compared (`patient_id`), None when it is not known."""
+        if (listed := patient_id(patient_of(document.id, self.table))) is not None:
             return listed
-        if self.field_name is not None:
-            value = document.metadata.get(self.field_name)
-            if isinstance(value, (str, int)) and value != "":
-                return str(value)
-        if (found := _searched(self.pattern, document.id.rpartition("/")[2])) is not None:
+        if self.field_name and (said := patient_id(document.metadata.get(self.field_name))) is not None:
+            return said
+        if (found := patient_id(_searched(self.pattern, document.id.rpartition("/")[2]))) is not None:
             return found
         if document.record is not None and document.record.patient is not None:
-            return document.record.patient
-        return _searched(self.text, document.text)
+            return document.record.patient  # as the record's other owners are written
+        return patient_id(_searched(self.text, document.text))
+
+
+def patient_id(value: object) -> str | None:
+    """Return the patient's id that a value is, as the ids of tables are read (`key_text`); None where it is none.
+
+    >>> {patient_id(value) for value in (100, 100.0, " 100 ", "100.0")}, patient_id(" ")
+    ({'100'}, None)
+    """
+    return None if isinstance(value, bool | list | dict | tuple) else key_text(value)
 
 
 def _searched(pattern: re.Pattern[str] | None, text: str) -> str | None:
@@ -81,18 +94,42 @@ class Listed:
         return len(self._left)
 
 
+Writing = tuple[int, int]
+"""Hashes of what an id has in common with other ways of writing it (`alike`), and of the id itself."""
+SEVERAL = (
+    "patients have ids that differ in blanks, hyphens, leading zeros, case or look-alike signs alone, with a surrogate "
+    "each: write an id in one way"
+)
+"""What is told, behind their number, of patients whose ids are written in several ways."""
+_REMEMBERED = 1 << 18
+"""Patients whose ids are compared: the last ones of a feed that does not end."""
+
+
+def writing_of(pipeline: Pipeline, result: Scrubbed) -> Iterable[Writing]:
+    """Yield how the id of a scrubbed document's patient is written, where one is known and the policy goes by it."""
+    if result.patient_known and pipeline.applied is not None and pipeline.applied.per_person:
+        patient = result.person_scope.partition(":")[2]
+        yield _hash(alike(patient)), _hash(patient)
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+
+
 class Writings:
-    """Counts patients whose ids are written in several ways; grows with the number of patients."""
+    """Counts patients whose ids are written in several ways, among the last that were met."""
 
     def __init__(self) -> None:
-        self._first: dict[str, str] = {}
-        self._several: set[str] = set()
+        self._first: dict[int, int] = {}
+        self._several: set[int] = set()
 
-    def met(self, patient: str) -> None:
-        """Take note of a patient's id."""
-        same = alike(patient)
-        if self._first.setdefault(same, patient) != patient:
-            self._several.add(same)
+    def met(self, writings: Iterable[Writing]) -> None:
+        """Take note of patients' ids."""
+        for same, written in writings:
+            if self._first.setdefault(same, written) != written:
+                self._several.add(same)
+            elif len(self._first) > _REMEMBERED:
+                del self._first[next(iter(self._first))]
 
     def __len__(self) -> int:
         return len(self._several)

@@ -337,6 +337,7 @@ class _Run:
             self.letters.write(b"".join(letter.line() for letter in reply.letters))
         if reply.records:
             totals.unmet = reply.unmet if totals.unmet is None else totals.unmet & reply.unmet
+        totals.writings.met(reply.writings)
         if totals.drift is not None and reply.drift is not None:
             totals.drift.take("", reply.drift)
         totals.add(stretch.length, reply.output, reply.records, reply.letters, reply.spans)

@@ -30,7 +30,7 @@ def exposition(totals: Totals) -> str:
     metric("input_bytes_total", "counter", "Bytes of the input that are dealt with.", {"": totals.read})
     metric("output_bytes_total", "counter", "Bytes of the output.", {"": totals.written})
     metric("worker_restarts_total", "counter", "Workers that died and were replaced.", {"": totals.restarts})
-    for name, value in sorted(totals.gauges.items()):
+    for name, value in sorted({**totals.gauges, "patients_written_twice": len(totals.writings)}.items()):
         metric(name, "gauge", f"{name.replace('_', ' ').capitalize()}.", {"": value})
     seconds = round(time.monotonic() - totals.started, 3)
     metric("uptime_seconds", "gauge", "Seconds since this process began.", {"": seconds})

@@ -302,6 +302,7 @@ class _Server:
             if outcome != "accepted":
                 return outcome, await self._left_out(ReceiverRefused(), frame, offset)
         await self._keeper.note(item)
+        self._totals.writings.met(reply.writings)
         if self._totals.drift is not None and reply.drift is not None:
             self._totals.drift.take(sender_of(frame.content), reply.drift)
         return "accepted", ""

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from deid.pipeline.patients import SEVERAL, Writings
+
 if TYPE_CHECKING:
     from deid.streaming.drift import Drift
     from deid.streaming.letters import DeadLetter
@@ -48,6 +50,8 @@ class Totals:
     """Called with what is no error, but good to know: what an input was taken for."""
     drift: Drift | None = field(default=None, repr=False)
     """Compares what comes with the weeks before, where that is wanted."""
+    writings: Writings = field(default_factory=Writings, repr=False)
+    """How the ids of patients are written, since this process began."""
     unmet: frozenset[str] | None = field(default=None, repr=False)
     """Fields that the user named and that no record has had; None before the first record."""
 
@@ -100,8 +104,10 @@ class Totals:
         told = [f"{unexamined} positions of records that nobody examined (--places)"] if unexamined else []
         told += [f"{sum(fields.values())} {telling(fields)}"] if fields else []
         told += [f"{sum(others.values())} {foreign(others)}"] if others else []
+        told += [f"{len(self.writings)} {SEVERAL}"] if self.writings else []
         shown = {str(number): count for number, count in fields.items()}
-        return told, {"unexamined": unexamined, "telling_fields": shown, "other_languages": others}
+        figures = {"unexamined": unexamined, "telling_fields": shown, "other_languages": others}
+        return told, figures | {"written_twice": len(self.writings)}
 
     def settled(self) -> tuple[list[str], dict[str, Any]]:
         """Return what whoever ran a feed must know, and its figures; marks leave the spans."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 from deid.base.errors import ConfigError, InputError, require, told_as
 from deid.base.keys import Key
 from deid.pipeline.options import PipelineOptions
-from deid.pipeline.patients import UNTOLD
+from deid.pipeline.patients import UNTOLD, Writing, writing_of
 from deid.pipeline.workers import prepare
 from deid.streaming.framing import Framing
 from deid.streaming.letters import DeadLetter, RecordTooLong, record_mac
@@ -86,6 +86,8 @@ class Reply:
     """Fields that the user named and that no record of this worker has had (`deid.streaming.records.Fields`)."""
     drift: Sums | None = field(default=None, repr=False)
     """Sums over the records, where the shape asks for them."""
+    writings: frozenset[Writing] = field(default=frozenset(), repr=False)
+    """How the ids of the records' patients are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +284,7 @@ class Work:
         output: list[bytes] = []
         letters: list[DeadLetter] = []
         spans: Counter[str] = Counter()
+        writings: set[Writing] = set()
         records = 0
         sums = self._sums() if self._gauge else None
         if request.before is not None:
@@ -304,12 +307,14 @@ class Work:
             else:
                 records += 1
                 mark(spans, scrubbed)
+                writings.update(writing_of(self.pipeline, scrubbed))
                 if self._gauge is not None and sums is not None:
                     self._gauge.take(sums, scrubbed)
         if shape.timeout:
             signal.setitimer(signal.ITIMER_REAL, 0)
         unmet = frozenset(fields.unmet)
-        return Reply(request.number, b"".join(output), records, tuple(letters), dict(spans), unmet, sums)
+        written_so = frozenset(writings)
+        return Reply(request.number, b"".join(output), records, tuple(letters), dict(spans), unmet, sums, written_so)
 
     def letter(self, offset: int, content: bytes, error: Exception) -> DeadLetter:
         """Return the dead letter of a record: its offset in bytes, its content and why it failed."""

@@ -143,6 +143,7 @@ class Desk:
         totals.spans.update(outcome.spans)
         totals.errors.update(outcome.failed)
         totals.written += len(outcome.body)
+        totals.writings.met(outcome.writings)
         if self.proof is not None:
             self.proof.read(task.body)
             self.proof.wrote(outcome.body)

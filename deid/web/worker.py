@@ -20,6 +20,7 @@ from deid.document import Document, Span
 from deid.io.json_records import parse_json
 from deid.pipeline.edit_log import LoggedEdits, logged_edits
 from deid.pipeline.masking import Piece, pieces_of
+from deid.pipeline.patients import Writing, writing_of
 from deid.pipeline.verification import verify_document
 from deid.pipeline.workers import prepare
 from deid.streaming.drift import Gauge, Sums
@@ -78,6 +79,8 @@ class WorkOutcome:
     drift: Sums | None = field(default=None, repr=False)
     """Sums over the notes (`deid.streaming.drift`), where they are asked for."""
     masked: list[Piece] | None = field(default=None, repr=False)
+    writings: frozenset[Writing] = field(default=frozenset(), repr=False)
+    """How the ids of the notes' patients are written."""
 
 
 class Worker:
@@ -98,6 +101,7 @@ class Worker:
         self._timeout = timeout
         self._spans: Counter[str] = Counter()
         self._count = 0
+        self._writings: set[Writing] = set()
         self._gauge = Gauge(self._pipeline.language) if drift else None
         self._sums = Sums()
         self.notes = self._pipeline.notes
@@ -105,10 +109,10 @@ class Worker:
 
     def __call__(self, task: Task) -> WorkOutcome:
         """Do what a request asks for; what fails is told, and nothing of it is answered."""
-        self._spans, self._count, self._sums = Counter(), 0, Sums()
+        self._spans, self._count, self._sums, self._writings = Counter(), 0, Sums(), set()
         if task.line:
             body, failed = self._lines(task)
-            return WorkOutcome(body, None, dict(self._spans), self._count, dict(failed), self._drift)
+            return self._outcome(body, failed)
         try:
             with self._limited():
                 if task.verb == "mask":
@@ -117,11 +121,11 @@ class Worker:
                 body = self._answer(task)
         except Exception as error:
             return WorkOutcome(error=_told(error))
-        return WorkOutcome(body, None, dict(self._spans), self._count, {}, self._drift)
+        return self._outcome(body, {})
 
-    @property
-    def _drift(self) -> Sums | None:
-        return self._sums if self._gauge else None
+    def _outcome(self, body: bytes, failed: Mapping[str, int]) -> WorkOutcome:
+        drift, writings = self._sums if self._gauge else None, frozenset(self._writings)
+        return WorkOutcome(body, None, dict(self._spans), self._count, dict(failed), drift, writings=writings)
 
     @contextmanager
     def _limited(self) -> Iterator[None]:
@@ -192,6 +196,7 @@ class Worker:
     def _take(self, scrubbed: Scrubbed) -> None:
         self._count += 1
         mark(self._spans, scrubbed)
+        self._writings.update(writing_of(self._pipeline, scrubbed))
         if self._gauge is not None:
             self._gauge.take(self._sums, scrubbed)
 
