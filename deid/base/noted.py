@@ -16,6 +16,9 @@ from typing import Any
 
 from deid.base.keys import config_folder
 
+_TAIL = 1 << 10
+"""Bytes at the end of a list in which its last entry stands."""
+
 
 def noted_place(name: str) -> Path:
     """Return where a list lies."""
@@ -30,15 +33,52 @@ def note(name: str, entry: Mapping[str, Any]) -> None:
     OSError
         When it cannot be written.
     """
-    path = noted_place(name)
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with _locked(name) as descriptor:
         size = os.fstat(descriptor).st_size
         torn = size and os.pread(descriptor, 1, size - 1) != b"\n"  # a killed process left half a line
-        os.write(descriptor, (b"\n" if torn else b"") + json.dumps(entry).encode() + b"\n")
+        os.pwrite(descriptor, (b"\n" if torn else b"") + json.dumps(entry).encode() + b"\n", size)
         os.fsync(descriptor)
+
+
+def note_progress(name: str, of: Mapping[str, str], counts: Mapping[str, int], *, on_disk: bool) -> None:
+    """Note how far a thing came, in place of the last entry where that is of the same thing.
+
+    Parameters
+    ----------
+    name : str
+        Of the list.
+    of, counts : mapping
+        See `furthest`; the first count decides, then the next, and the greatest stays.
+    on_disk : bool
+        Whether to wait until it is on the disk: without, a process that is killed loses nothing, a computer may.
+
+    Raises
+    ------
+    OSError
+        When it cannot be written.
+    """
+    with _locked(name) as descriptor:
+        size = os.fstat(descriptor).st_size
+        tail = os.pread(descriptor, _TAIL, max(size - _TAIL, 0))
+        last = tail[:-1].rpartition(b"\n")[2]
+        far = furthest(_entries([last]), of, *counts) if tail.endswith(b"\n") else ()
+        line = json.dumps({**of, **dict(zip(counts, max(far, tuple(counts.values())), strict=True))}).encode() + b"\n"
+        if any(far):  # a longer line, or one as long, over the other: at no moment is there none
+            os.pwrite(descriptor, line.rjust(len(last) + 1), size - len(last) - 1)
+        else:
+            os.pwrite(descriptor, (b"" if tail.endswith(b"\n") or not tail else b"\n") + line, size)
+        if on_disk:
+            os.fsync(descriptor)
+
+
+@contextlib.contextmanager
+def _locked(name: str) -> Iterator[int]:
+    path = noted_place(name)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield descriptor
     finally:
         os.close(descriptor)
 
@@ -71,10 +111,11 @@ def furthest(entries: Iterable[Mapping[str, Any]], of: Mapping[str, str], *count
 
 def noted(name: str) -> Iterator[dict[str, Any]]:
     """Yield the entries of a list; what is none is passed over."""
-    try:
-        lines = noted_place(name).read_bytes().splitlines()
-    except OSError:
-        return
+    with contextlib.suppress(OSError):
+        yield from _entries(noted_place(name).read_bytes().splitlines())
+
+
+def _entries(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
     for line in lines:
         try:
             entry = json.loads(line)

@@ -14,6 +14,7 @@ everything under another key in one transaction; whoever still has the vault ope
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,7 +24,7 @@ import sqlalchemy as sql
 
 from deid.base.errors import ConfigError, DeidError, StoreError
 from deid.base.keys import Key
-from deid.base.noted import furthest, note_if_possible, noted, noted_place
+from deid.base.noted import furthest, note_progress, noted, noted_place
 from deid.base.store import Store, made_whole, open_store
 from deid.replacement import vault_rows as rows
 from deid.replacement.sealing import Entry, Sealer
@@ -31,6 +32,8 @@ from deid.replacement.vault_rows import ENTRIES, STATE, AuditLine, VaultState
 
 _CHUNK = 500  # values in one statement
 _LIST = "vaults"
+_SETTLED = 1.0
+"""Seconds after which it is on the disk how far the vault came; a process that is killed loses none of it."""
 
 
 class Vault:
@@ -47,6 +50,9 @@ class Vault:
         """Version of the map of numbers (`deid.base.keys.MAP_VERSION`) by which its surrogates are made, for good."""
         self._far = (0, 0)
         """Audit lines and entries when that was noted last: lines only grow, and between two lines entries do."""
+        self._settled = (0, 0)
+        """Those when they were last put on the disk, and when that was."""
+        self._settled_at = 0.0
         self._lines = 0
         """Audit lines behind which nobody was forgotten while the vault is open."""
 
@@ -124,24 +130,34 @@ class Vault:
                 hint = f"put the newest one back; where it is lost, take the lines of {state.vault_id} out of {{}}"
                 raise StoreError(what, hint.format(noted_place(_LIST)))
         opened = cls(store, sealer, state.vault_id, state.map_version)
-        opened._far = (far[0], far[1])
+        opened._far = opened._settled = far[0], far[1]
         return opened._begun(state)
 
     def _begun(self, state: VaultState) -> Vault:
         self._lines = state.audit_lines
-        self._note(state)
+        self._note(state, settle=True)
         return self
 
-    def _note(self, state: VaultState) -> None:
-        if (state.audit_lines, state.entries) > self._far:
-            self._far = state.audit_lines, state.entries
-            entry = {"vault": self._vault_id, "lines": state.audit_lines, "entries": state.entries}
-            note_if_possible(_LIST, entry)
+    def _note(self, state: VaultState, *, settle: bool = False) -> None:
+        """Note how far the vault came, behind every step: what leaves this process stands on no step that is not noted.
+
+        Where nothing can be written, an older copy is not told.
+        """
+        came = state.audit_lines, state.entries
+        settle = settle or time.monotonic() - self._settled_at > _SETTLED
+        if came > self._far or (settle and came > self._settled):
+            self._far = max(came, self._far)
+            if settle:
+                self._settled, self._settled_at = self._far, time.monotonic()
+            with suppress(OSError):
+                note_progress(
+                    _LIST, {"vault": self._vault_id}, dict(zip(("lines", "entries"), came, strict=True)), on_disk=settle
+                )
 
     def close(self) -> None:
         """Note how far the vault came, and close the connections."""
         with suppress(DeidError), self._reading() as (_, state):
-            self._note(state)
+            self._note(state, settle=True)
         self._store.close()
 
     def __enter__(self) -> Vault:
@@ -216,7 +232,9 @@ class Vault:
             new = list(sealed.values())
             if new:
                 connection.execute(ENTRIES.insert(), new)
-                state.grown(new, self._sealer).save(connection, self._sealer)
+                state = state.grown(new, self._sealer)
+                state.save(connection, self._sealer)
+        self._note(state)
         return len(new)
 
     # ------------------------------------------------------------------------------------------------ reading
@@ -284,6 +302,7 @@ class Vault:
             entries = [entry for entry in entries if category in (None, entry.category) and not hidden(entry)]
             state = rows.append(connection, self._sealer, state, "reidentify", who, why, surrogate, len(entries))
             state.save(connection, self._sealer)
+        self._note(state)
         return entries  # the transaction with the audit line has been committed
 
     def scoped(self, scope_id: str, *, who: str, why: str) -> list[Entry]:
@@ -302,6 +321,7 @@ class Vault:
             entries = [entry for entry in opened if entry.scope_id == scope_id]
             state = rows.append(connection, self._sealer, state, "reidentify", who, why, scope_id, len(entries))
             state.save(connection, self._sealer)
+        self._note(state)
         return entries
 
     def told(self, scope_id: str, found: int, *, who: str, why: str) -> None:
@@ -315,6 +335,7 @@ class Vault:
         with self._writing() as (connection, state):
             state = rows.append(connection, self._sealer, state, "reidentify", who, why, scope_id, found)
             state.save(connection, self._sealer)
+        self._note(state)
 
     # ------------------------------------------------------------------------------------- checking, re-keying
 
@@ -390,6 +411,7 @@ class Vault:
             changed = rows.append(connection, new, changed, "rotate", who, why)
             changed.save(connection, new)
         self._sealer = new
+        self._note(changed, settle=True)
         return self._store.compact(rows.TABLES)
 
     def forget(self, scope_ids: Collection[str], *, who: str, why: str) -> tuple[int, bool]:
@@ -428,7 +450,9 @@ class Vault:
             for start in range(0, len(batch), _CHUNK):
                 connection.execute(ENTRIES.delete().where(ENTRIES.c.id.in_(batch[start : start + _CHUNK])))
             gone = len(batch)
-            rows.append(connection, self._sealer, state, "forget", who, why, found=gone).save(connection, self._sealer)
+            state = rows.append(connection, self._sealer, state, "forget", who, why, found=gone)
+            state.save(connection, self._sealer)
+        self._note(state, settle=True)
         return gone, self._store.compact(rows.TABLES)
 
 
