@@ -35,10 +35,11 @@ def calibrate(
         progress(found.documents(), "tagging"), recognizer, gold.recall, confidence=gold.confidence,
         dials=gold.dials or DIALS, seed=gold.seed, jobs=job_count(gold.jobs),
     )  # fmt: skip
-    print_sections([calibration_section(result)])
+    values = result.as_dict()
+    print_sections([calibration_section(values)])
     told.documents, told.failures, told.notes = result.documents, list(result.failures), describe(result)
     chosen = result.chosen
-    told.extra = result.as_dict() | {
+    told.extra = values | {
         "dial": chosen.dial, "recall": chosen.recall, "bound": chosen.bound, "leaks_per_note": chosen.leaks
     }  # fmt: skip
     if output is not None and result.reached:

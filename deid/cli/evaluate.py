@@ -47,8 +47,8 @@ def evaluate(
         with told_of(str(sentences), ConfigError):
             counts = read_sentences(sentences)
     evaluation = score(*(_read(path, reading) for path in (gold, system)), settings=settings, sentences=counts)
-    print_sections(evaluation_sections(evaluation))
     figures = evaluation.as_dict()
+    print_sections(evaluation_sections(figures))
     compared = figures.pop("documents")
     told.documents, told.failures = len(evaluation.pairing.pairs), list(evaluation.pairing.failures)
     if report is not None:

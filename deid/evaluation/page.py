@@ -32,7 +32,7 @@ def write_page(evaluation: Evaluation, path: Path) -> None:
         path,
         "evaluation.html",
         title="Evaluation",
-        sections=evaluation_sections(evaluation),
+        sections=evaluation_sections(evaluation.as_dict()),
         documents=documents,
         mistakes=mistakes,
         kinds=sorted(Counter(mistake.kind for mistake in mistakes).items()),

@@ -1,168 +1,143 @@
-"""The tables of an evaluation or comparison, as rows of text for terminals and pages."""
+"""The tables of an evaluation, of its JSON values, and of a comparison: for terminals and pages."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict
-
-import numpy as np
+from typing import Any
 
 from deid.base.reports import Section
 from deid.evaluation.comparison import LEVEL
-from deid.evaluation.evaluation import Evaluation
-from deid.evaluation.mistakes import KINDS
-from deid.evaluation.scores import Score
 from deid.evaluation.systems import METRICS, Comparison
 
 _INTERVAL = f"{LEVEL:.0%} interval"
+_FIGURES = {"precision": "{precision:.4f}", "recall": "{recall:.4f}", "F1": "{f1:.4f}"}
+_COUNTS = {"gold": "{gold}", "system": "{system}"}
+Values = Mapping[str, Any]
 
 
-def _figures(score: Score) -> tuple[str, str, str]:
-    return f"{score.precision:.4f}", f"{score.recall:.4f}", f"{score.f1:.4f}"
-
-
-def _range(low: float, high: float) -> str:
-    return f"{low:.4f} to {high:.4f}"
-
-
-def evaluation_sections(evaluation: Evaluation) -> tuple[Section, ...]:
-    """Return all tables of an evaluation."""
+def evaluation_sections(values: Values) -> tuple[Section, ...]:
+    """Return all tables of an evaluation, by what `deid.evaluation.evaluation.Evaluation.as_dict` gives."""
     return (
-        _documents(evaluation),
-        _measures(evaluation),
-        _categories(evaluation),
-        _tokens(evaluation),
-        _i2b2(evaluation),
-        _meddocan(evaluation),
-        _leaks(evaluation),
-        _mistakes(evaluation),
+        _documents(values["documents"], values["settings"]),
+        _measures(values),
+        _categories(values),
+        tokens_section(values),
+        _i2b2(values["i2b2-2014"]),
+        _meddocan(values["meddocan"]),
+        _leaks(values["leaks"]),
+        Section("Mistakes", ("kind", "count"), _counts(values["mistakes"]["by_kind"])),
     )
 
 
-def _documents(evaluation: Evaluation) -> Section:
-    pairing, settings = evaluation.pairing, evaluation.settings
+def _counts(counts: Values) -> list[tuple[str, str]]:
+    return [(name, str(count)) for name, count in counts.items()]
+
+
+def _documents(compared: Values, settings: Values) -> Section:
+    rows = {
+        "in GOLD": compared["gold"],
+        "in SYSTEM": compared["system"],
+        "missing in SYSTEM (counted as empty)": len(compared["missing"]),
+        "with another text in SYSTEM (counted as empty)": len(compared["text_differs"]),
+        "only in SYSTEM (not scored)": len(compared["extra"]),
+        "not readable or not scorable": compared["failed"],
+    }
+    notes = [] if compared["matched_by"] == "id" else [f"Documents were matched by {compared['matched_by']}."]
+    if settings["map"]:
+        dropped = "{gold} gold and {system} system spans".format(**settings["map_dropped_spans"])
+        notes.append(f"Labels were mapped to {settings['map']}; {dropped} have no place there.")
+        notes += [f"{loss}." for loss in settings["map_losses"]]
+    if settings["labels"]:
+        notes.append(f"Scored: {', '.join(settings['labels'])}.")
+    return Section("Documents", ("", "count"), _counts(rows), " ".join(notes))
+
+
+def _measures(values: Values) -> Section:
+    forms, note, settings = {"measure": "{title}", **_FIGURES, **_COUNTS}, "", values["settings"]
+    if settings["resamples"]:
+        forms[f"F1, {_INTERVAL}"] = "{f1_interval[0]:.4f} to {f1_interval[1]:.4f}"
+        note = "Intervals: bootstrap over {} documents, {resamples} resamples, seed {seed}."
+        note = note.format(values["documents"]["gold"], **settings)
+    rows = [{"title": own["title"], **own["micro"]} for own in values["measures"].values()]
+    return Section.of("All categories", rows, forms, note)
+
+
+def _categories(values: Values) -> Section:
+    strict, overlap = (values["measures"][name]["by_label"] for name in ("strict", "overlap_category"))
+    leaks, none = values["leaks"]["by_category"], {"spans_untouched": 0, "phi_words_left": 0}
     rows = [
-        ("in GOLD", str(len(pairing.pairs))),
-        ("in SYSTEM", str(pairing.system_documents)),
-        ("missing in SYSTEM (counted as empty)", str(len(pairing.names("missing")))),
-        ("with another text in SYSTEM (counted as empty)", str(len(pairing.names("text differs")))),
-        ("only in SYSTEM (not scored)", str(len(pairing.extra))),
-        ("not readable or not scorable", str(len(pairing.failures))),
+        {**leaks.get(name, none), **score, "category": name, "overlap": overlap[name]["recall"]}
+        for name, score in sorted(strict.items(), key=lambda item: (-item[1]["gold"], item[0]))
     ]
-    notes = [] if pairing.matched_by == "id" else [f"Documents were matched by {pairing.matched_by}."]
-    if settings.map_to:
-        gold, system = evaluation.cases.dropped
-        notes.append(
-            f"Labels were mapped to {settings.map_to}; {gold} gold and {system} system spans have no place there."
-        )
-        notes += [f"{loss}." for loss in evaluation.cases.losses]
-    if settings.labels:
-        notes.append(f"Scored: {', '.join(settings.labels)}.")
-    return Section("Documents", ("", "count"), tuple(rows), " ".join(notes))
-
-
-def _measures(evaluation: Evaluation) -> Section:
-    rows = []
-    for name, table in evaluation.tables.items():
-        score = table.micro()
-        row = (table.title, *_figures(score), str(score.gold), str(score.system))
-        rows.append((*row, _range(*evaluation.bounds[name][:, 2])) if evaluation.bounds else row)
-    columns: tuple[str, ...] = ("measure", "precision", "recall", "F1", "gold", "system")
-    if not evaluation.bounds:
-        return Section("All categories", columns, tuple(rows))
-    return Section(
-        "All categories",
-        (*columns, f"F1, {_INTERVAL}"),
-        tuple(rows),
-        f"Intervals: bootstrap over {len(evaluation.pairing.pairs)} documents, {evaluation.settings.resamples} "
-        f"resamples, seed {evaluation.settings.seed}.",
-    )
-
-
-def _categories(evaluation: Evaluation) -> Section:
-    overlap = evaluation.tables["overlap_category"].by_label()
-    rows = []
-    scores = evaluation.tables["strict"].by_label().items()
-    for category, score in sorted(scores, key=lambda item: (-item[1].gold, item[0])):
-        leaks = evaluation.leaks.by_category.get(category)
-        left = (str(leaks.untouched), str(leaks.words_left)) if leaks else ("0", "0")
-        counts = (str(score.gold), str(score.system))
-        rows.append((category, *_figures(score), f"{overlap[category].recall:.4f}", *counts, *left))
-    columns = ("category", "precision", "recall", "F1", "overlap recall", "gold", "system")
-    return Section(
+    left = {"spans untouched": "{spans_untouched}", "words left": "{phi_words_left}"}
+    return Section.of(
         "Categories",
-        (*columns, "spans untouched", "words left"),
-        tuple(rows),
+        rows,
+        {"category": "{category}", **_FIGURES, "overlap recall": "{overlap:.4f}", **_COUNTS, **left},
         "Precision, recall and F1 are strict. Overlap recall: a span of the same category overlaps. Spans untouched, "
         "words left: no span of any category touches them.",
     )
 
 
-def _tokens(evaluation: Evaluation) -> Section:
-    rows = [
-        (label, *_figures(score), str(score.gold), str(score.system))
-        for label, score in evaluation.tables["token"].by_label().items()
-        if score.gold or score.system
-    ]
-    return Section(
-        "Tokens: Begin and Intermediate",
-        ("label", "precision", "recall", "F1", "gold", "system"),
-        tuple(rows),
-        f"Tokens of the scheme {evaluation.settings.tokenizer}, white space included.",
+def tokens_section(values: Values) -> Section:
+    """Return the table of Begin and Intermediate labels, in the form of the dissertation's tables 4.4 and 4.5."""
+    measures = values["measures"]
+    found = measures["token"]["by_label"].items()
+    rows = [{"label": label, **score} for label, score in found if score["gold"] or score["system"]]
+    note = (
+        f"Tokens of the scheme {values['settings']['tokenizer']}, white space included; accuracy over all tokens but "
+        f"white space {measures['with_negatives']['micro']['recall']:.4f}."
     )
+    return Section.of("Tokens: Begin and Intermediate", rows, {"label": "{label}", **_FIGURES, **_COUNTS}, note)
 
 
-def _i2b2(evaluation: Evaluation) -> Section:
+def _i2b2(measures: Values) -> Section:
     rows = [
-        (f"{title}, {part}", *_figures(score), str(score.gold))
-        for title, parts in evaluation.i2b2_2014().items()
-        for part, score in parts.items()
+        {"title": f"{title}, {part}", **score} for title, parts in measures.items() for part, score in parts.items()
     ]
-    return Section(
+    return Section.of(
         "i2b2-2014, official measures",
-        ("measure", "precision", "recall", "F1", "gold"),
-        tuple(rows),
+        rows,
+        {"measure": "{title}", **_FIGURES, "gold": "{gold}"},
         "hipaa counts URL and IPADDR among HIPAA's identifiers, as the law does; hipaa-official leaves them out.",
     )
 
 
-def _meddocan(evaluation: Evaluation) -> Section:
+def _meddocan(measures: Values) -> Section:
     titles = {"strict": "NER, strict", "span": "spans, strict", "merged": "spans, merged"}
-    scores = {title: evaluation.tables[name].micro() for name, title in titles.items()}
-    sentences = evaluation.sentences
-    source = "counted by our own split" if sentences.source == "own split" else "of the file given"
-    return Section(
+    source = "counted by our own split" if measures["sentences_from"] == "own split" else "of the file given"
+    return Section.of(
         "MEDDOCAN, official measures",
-        ("measure", "precision", "recall", "F1"),
-        tuple((title, *_figures(score)) for title, score in scores.items()),
-        f"Leak score {sentences.leak(scores['NER, strict']):.4f}: false negatives of the strict NER measure divided "
-        f"by {sentences.total} sentences {source}.",
+        [{"title": title, **measures[name]} for name, title in titles.items()],
+        {"measure": "{title}", **_FIGURES},
+        f"Leak score {measures['leak_score']:.4f}: false negatives of the strict NER measure divided by "
+        f"{measures['sentences']} sentences {source}.",
     )
 
 
-def _leaks(evaluation: Evaluation) -> Section:
-    leaks = evaluation.leaks.as_dict()
-    bounds = evaluation.bounds.get("leaks", np.full((2, 2), np.nan))
-    rows = [
-        ("PHI words", str(leaks["phi_words"]), ""),
-        ("PHI words that no span touches", str(leaks["phi_words_left"]), ""),
-        ("  per document", f"{leaks['phi_words_left_per_document']:.3f}", _range(*bounds[:, 0])),
-        ("  in the worst document", str(leaks["phi_words_left_worst_document"]), ""),
-        ("false alarms per 1,000 words", f"{leaks['false_alarms_per_1000_words']:.2f}", ""),
-        ("documents with none left", f"{leaks['documents_clean']} of {leaks['documents']}", ""),
-        ("  share", f"{leaks['share_of_documents_clean']:.4f}", _range(*bounds[:, 1])),
-        ("PHI letters and digits left", f"{leaks['phi_characters_left']} of {leaks['phi_characters']}", ""),
-        ("spans wholly hidden", f"{leaks['spans_hidden']} of {leaks['spans']}", ""),
-        ("spans untouched", f"{leaks['spans_untouched']} of {leaks['spans']}", ""),
-    ]
-    if not evaluation.bounds:
-        return Section("Leaks", ("", "value"), tuple(row[:2] for row in rows))
-    return Section("Leaks", ("", "value", _INTERVAL), tuple(rows))
-
-
-def _mistakes(evaluation: Evaluation) -> Section:
-    counts = Counter(mistake.kind for mistake in evaluation.mistakes())
-    return Section("Mistakes", ("kind", "count"), tuple((kind, str(counts[kind])) for kind in KINDS))
+def _leaks(leaks: Values) -> Section:
+    rows = {
+        "PHI words": "{phi_words}",
+        "PHI words that no span touches": "{phi_words_left}",
+        "  per document": "{phi_words_left_per_document:.3f}",
+        "  in the worst document": "{phi_words_left_worst_document}",
+        "false alarms per 1,000 words": "{false_alarms_per_1000_words:.2f}",
+        "documents with none left": "{documents_clean} of {documents}",
+        "  share": "{share_of_documents_clean:.4f}",
+        "PHI letters and digits left": "{phi_characters_left} of {phi_characters}",
+        "spans wholly hidden": "{spans_hidden} of {spans}",
+        "spans untouched": "{spans_untouched} of {spans}",
+    }
+    shown = [(name, form.format(**leaks)) for name, form in rows.items()]
+    intervals = {
+        "  per document": leaks.get("phi_words_left_per_document_interval"),
+        "  share": leaks.get("share_of_documents_clean_interval"),
+    }
+    if not any(intervals.values()):
+        return Section("Leaks", ("", "value"), shown)
+    told = {name: "{:.4f} to {:.4f}".format(*ends) for name, ends in intervals.items() if ends}
+    return Section("Leaks", ("", "value", _INTERVAL), [(*row, told.get(row[0], "")) for row in shown])
 
 
 def comparison_section(comparison: Comparison) -> Section:

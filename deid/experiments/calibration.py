@@ -14,7 +14,7 @@ each document counts as one word.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -308,16 +308,18 @@ def measured_dial(result: Calibration, recognizer: LazyRecognizer, gold: Calibra
     return Dial(chosen.dial, recognizer.fingerprint(), {**told, "gold": figures})
 
 
-def calibration_section(result: Calibration) -> Section:
-    """Return what was measured at each dial as a table."""
+def calibration_section(values: Mapping[str, Any]) -> Section:
+    """Return what was measured at each dial as a table, by what `Calibration.as_dict` gives."""
     forms = {
         "dial": "{dial:g}{mark}",
         "recall": "{recall:.4f}",
-        f"at least ({result.confidence:.0%})": "{bound:.4f}",
+        f"at least ({values['confidence']:.0%})": "{bound:.4f}",
         "left per note": "{leaks:.2f}",
         "interval": "{leaks_interval[0]:.2f} to {leaks_interval[1]:.2f}",
         "hidden too much": "{flagged:.2%}",
         "precision": "{precision:.4f}",
     }
-    points = [asdict(p) | {"mark": " *" if p is result.chosen else ""} for p in result.points]
-    return Section.of("Recall of PHI words by dial", points, forms, "* chosen")
+    points = [point | {"mark": " *" if point == values["chosen"] else ""} for point in values["dials"]]
+    reached = "reached" if values["reached"] else "not reached"
+    note = f"* chosen; {values['documents']} notes; a recall of {values['target']:g} was {reached}"
+    return Section.of("Recall of PHI words by dial", points, forms, note)

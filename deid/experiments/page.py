@@ -7,6 +7,7 @@ from typing import Any
 
 from deid.base.late import pd
 from deid.base.reports import Section
+from deid.evaluation.sections import tokens_section
 from deid.experiments.active_learning import documents_needed
 from deid.experiments.crossval import CrossValidation
 from deid.experiments.hips import ATTACKS
@@ -56,23 +57,7 @@ def crossval_sections(result: CrossValidation) -> tuple[Section, ...]:
         forms | _scores(),
         f"{_NOTE} CPU s: training. sd: standard deviation over folds (n - 1). Pooled: all documents together.",
     )
-    accuracy = result.pooled.tables["with_negatives"].micro().recall
-    return (
-        folds,
-        Section.of(
-            "Tokens: Begin (B-) and Intermediate (I-), pooled",
-            result.token_table().reset_index().to_dict("records"),
-            {
-                "label": "{label}",
-                "precision": "{precision:.4f}",
-                "recall": "{recall:.4f}",
-                "F1": "{f1:.4f}",
-                "gold": "{gold:.0f}",
-            },
-            f"Tokens of the scheme {result.setup.features.tokenizer}, white space included; accuracy over all tokens "
-            f"but white space {accuracy:.4f}.",
-        ),
-    )
+    return folds, tokens_section(result.pooled.as_dict())
 
 
 def subsets_section(frame: pd.DataFrame, measure: str) -> Section:

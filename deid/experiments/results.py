@@ -20,6 +20,8 @@ from deid.base.files import os_reason
 from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import Section, frame_section
 from deid.disclosure.frontier import ChosenRelease, Point, plot_map
+from deid.evaluation.sections import evaluation_sections
+from deid.experiments.calibration import calibration_section
 from deid.experiments.codes import CODES
 from deid.experiments.conclusions import CONCLUSIONS
 from deid.experiments.dp import BINS, COMPARED, SWEPT
@@ -151,27 +153,10 @@ def show_results(found: Mapping[str, Values], source: Path) -> list[Shown]:
 
 
 def _evaluation(values: Values) -> Shown:
-    measures, strict = values["measures"], values["measures"]["strict"]["by_label"]
-    leaks = values["leaks"]["by_category"]
+    strict, leaks = values["measures"]["strict"]["by_label"], values["leaks"]["by_category"]
     rows = sorted(strict.items(), key=lambda item: (-item[1]["gold"], item[0]))
-    figures = {"precision": "{precision:.4f}", "recall": "{recall:.4f}", "F1": "{f1:.4f}"}
-    counts = {"gold": "{gold}", "system": "{system}"}
-    nothing = {"phi_words": 0, "phi_words_left": 0}
-    sections = [
-        Section.of(
-            "All categories",
-            [{"title": own["title"], **own["micro"]} for own in measures.values()],
-            {"measure": "{title}", **figures, **counts},
-            f"{len(values['by_document'])} documents; {values['leaks']['phi_words_left']} of "
-            f"{values['leaks']['phi_words']} PHI words left, {values['leaks']['documents_clean']} documents with none.",
-        ),
-        Section.of(
-            "Categories",
-            [{"category": name, **score, **leaks.get(name, nothing)} for name, score in rows],
-            {"category": "{category}", **figures, **counts, "PHI words": "{phi_words}", "left": "{phi_words_left}"},
-            "Strict: start, end and category of spans. Left: PHI words that no span touches.",
-        ),
-    ]
+    # beside a count of documents the command tells which were compared
+    sections = list(evaluation_sections({**values, "documents": values.get("compared", values["documents"])}))
     plots = []
     if told := [(name, score) for name, score in rows if score["gold"]]:
         plots.append(_recall(told, leaks))
@@ -265,8 +250,7 @@ def _crossval(values: Values) -> Shown:
 
 
 def _calibration(values: Values) -> Shown:
-    points = sorted(values["dials"], key=lambda point: float(point["dial"]))
-    chosen = values["chosen"]
+    points, chosen = values["dials"], values["chosen"]
     figure, (left, right) = new_figure(11, 4.2, 2, grid=True)
     dials = [p["dial"] for p in points]
     left.plot(dials, [p["recall"] for p in points], "-o", color=COLOURS[1], label="recall of PHI words")
@@ -283,17 +267,8 @@ def _calibration(values: Values) -> Shown:
     for axes in (left, right):
         axes.axvline(chosen["dial"], color=COLOURS[0], linewidth=0.8, linestyle=":", label="chosen")
         axes.legend(fontsize="small")
-    forms = {
-        "dial": "{dial:g}",
-        "recall": "{recall:.4f}",
-        "at least": "{bound:.4f}",
-        "left per note": "{leaks:.2f}",
-        "precision": "{precision:.4f}",
-    }
-    reached = "reached" if values["reached"] else "not reached"
-    note = f"{values['documents']} notes; recall {values['target']:g} was {reached} by dial {chosen['dial']:g}."
-    section = Section.of("Recall of PHI words by dial", points, forms, note)
-    return Shown("Calibration", [section], [Plot(figure, "Recall, precision and PHI words left per note, by dial")])
+    plot = Plot(figure, "Recall, precision and PHI words left per note, by dial")
+    return Shown("Calibration", [calibration_section(values)], [plot])
 
 
 # --- experiments ---

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import zip_longest
 from pathlib import Path
 
@@ -74,23 +74,8 @@ def _protection(release: CodesRelease) -> Section:
 
 def _attacks(release: CodesRelease) -> Section:
     before, after = release.attacks
-    rows = []
-    for place, attack in enumerate(before):
-        then = after[place] if after else None
-        rows.append(
-            (
-                attack.attacker,
-                f"{attack.targets:,}",
-                f"{attack.unique:.2%}",
-                "" if then is None else f"{then.unique:.2%}",
-                f"{attack.few:.2%}",
-                "" if then is None else f"{then.few:.2%}",
-            )
-        )
-    few = f"1 to {before[0].most}"
-    columns = ("attacker knows", "persons", "unique", "after", f"{few} fit", "after")
     note = "Share of persons whom one or few records fit. Codes suppressed everywhere are left out of what is known."
-    return Section("Attacks", columns, rows, note)
+    return replace(attack_rows({"before": before, **({"after": after} if after else {})}), title="Attacks", note=note)
 
 
 def _loss(release: CodesRelease) -> Section:

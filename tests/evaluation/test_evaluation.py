@@ -136,7 +136,7 @@ def test_frame_has_a_row_for_each_measure_and_label(gold) -> None:
 
 
 def test_sections_show_every_table(gold) -> None:
-    sections = {section.title: section for section in evaluation_sections(evaluate(gold, gold[:1]))}
+    sections = {section.title: section for section in evaluation_sections(evaluate(gold, gold[:1]).as_dict())}
     assert sections["All categories"].rows[0][:4] == ("Spans, strict", "1.0000", "0.5000", "0.6667")
     assert ("missing in SYSTEM (counted as empty)", "2") in sections["Documents"].rows
     assert {row[0] for row in sections["Categories"].rows} == {"DATE", "DOCTOR", "PATIENT", "URL"}
