@@ -14,7 +14,7 @@ from typing import Any
 from deid.annotation.editing import REPLACEMENT
 from deid.annotation.project import Project
 from deid.base.errors import DeidError, FormatError, InputError, require
-from deid.base.files import atomic_files, os_reason
+from deid.base.files import atomic_files, os_reason, read_rows
 from deid.document import Document, Failure, Span, Tally
 from deid.evaluation.agreement import disputes
 from deid.phi import find_label, group
@@ -238,9 +238,7 @@ def add_pairs(project: Project, review: Path, table: Path | None = None) -> int:
             for row in read_table(table, text=True).fillna("").to_dict("records")
         ]
     found = []
-    for line, pair in enumerate(_csv_rows(review), 2):
-        if not set(columns) <= pair.keys():
-            raise FormatError("no list of pairs", "name what deid link --review wrote", str(review))
+    for line, pair in read_rows(review, columns, "name what deid link --review wrote", FormatError):
         content: dict[str, Any] = {name: pair[name] for name in columns}
         if table is not None:
             try:
@@ -251,16 +249,6 @@ def add_pairs(project: Project, review: Path, table: Path | None = None) -> int:
                 ) from None
         found.append((f"{pair['row_a']}-{pair['row_b']}", content))
     return project.items.add("link", found)
-
-
-def _csv_rows(path: Path) -> Iterator[Mapping[str, str]]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            yield from csv.DictReader(stream)
-    except OSError as error:
-        raise InputError(f"cannot be read ({os_reason(error)})", "check the path", str(path)) from None
-    except (UnicodeDecodeError, csv.Error):
-        raise FormatError("no CSV in UTF-8", "name what deid link --review wrote", str(path)) from None
 
 
 def add_findings(project: Project, report: Path) -> int:

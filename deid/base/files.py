@@ -8,6 +8,7 @@ import io
 import os
 import re
 import shutil
+import sys
 import tempfile
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from deid.base.errors import ConfigError, DeidError, OutputError, TakenError, Told
+from deid.base.errors import ConfigError, DeidError, OutputError, TakenError, Told, require
 
 try:
     import fcntl
@@ -97,6 +98,34 @@ def read_toml(path: Path, hint: str) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
         what = "not a TOML file"
     raise ConfigError(what, hint, str(path))
+
+
+def read_rows(
+    path: Path, columns: Iterable[str], hint: str, kind: type[DeidError] = ConfigError
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the rows of a CSV file with a header that a user wrote, each behind its line.
+
+    Parameters
+    ----------
+    path : Path
+    columns : iterable of str
+        Those that it must have; a cell that is not there is empty.
+    hint : str
+        What it is to hold.
+    kind : type
+        What is raised when it cannot be read, is no CSV or lacks a column; names the file.
+    """
+    text = read_text(path, str(path), kind)
+    csv.field_size_limit(sys.maxsize)
+    separator = csv_separator(text.partition("\n")[0])
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator, restval="")
+    try:
+        lacking = [name for name in columns if name not in (reader.fieldnames or ())]
+        what = f"the file lacks the column {', '.join(lacking)}"
+        require(not lacking, what, hint, str(path), "line 1", kind=kind)
+        yield from ((reader.line_num, row) for row in reader)
+    except csv.Error:
+        raise kind("the file is no CSV", hint, str(path), f"line {reader.line_num}") from None
 
 
 def csv_separator(header: str) -> str:

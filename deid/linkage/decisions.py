@@ -6,15 +6,13 @@ must not join other persons in another, or in the same one after a row was added
 
 from __future__ import annotations
 
-import csv
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from deid.base.errors import FormatError, InputError, told_as
-from deid.base.files import csv_separator, os_reason
+from deid.base.errors import FormatError, told_as
+from deid.base.files import read_rows
 from deid.base.late import pd
 from deid.table.cell_text import text_list
 
@@ -107,39 +105,25 @@ def read_decisions(path: str | Path, tables: Sequence[pd.DataFrame], *, without:
         one pair.
     """
     where = str(path)
-    lines: list[tuple[int, Mapping[str, Any]]] = []
-    try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as stream:
-            delimiter = csv_separator(stream.readline())
-            stream.seek(0)
-            reader = csv.DictReader(stream, delimiter=delimiter)
-            if not set(_COLUMNS) <= set(reader.fieldnames or ()):
-                raise FormatError(
-                    "no list of decisions",
-                    f"it needs the columns {', '.join(_COLUMNS)}: write the last one into what deid link --review "
-                    "wrote, or name what deid annotate decisions wrote",
-                    where,
-                )
-            lines += ((reader.line_num, line) for line in reader)
-    except OSError as error:
-        raise InputError(f"cannot be read ({os_reason(error)})", "check the path", where) from None
-    except (UnicodeDecodeError, csv.Error):
-        raise FormatError("no CSV in UTF-8", "write it anew", where) from None
+    hint = (
+        f"it needs the columns {', '.join(_COLUMNS)}: write the last one into what deid link --review wrote, or name "
+        "what deid annotate decisions wrote"
+    )
     said: dict[tuple[int, int], tuple[str, str, int]] = {}
     total = sum(map(len, tables))
-    for number, line in lines:
-        decision = (line["decision"] or "").strip()
+    for number, line in read_rows(Path(path), _COLUMNS, hint, FormatError):
+        decision = line["decision"].strip()
         if decision not in (*ANSWERS, ""):
             raise FormatError("no decision", f"one of {', '.join(ANSWERS)}, or nothing", where, f"line {number}")
         with told_as(
             FormatError("a row is no number", "leave row_a and row_b as they were", where, f"line {number}"), ValueError
         ):
-            a, b = sorted(int(line[name] or "") - 1 for name in ("row_a", "row_b"))
+            a, b = sorted(int(line[name]) - 1 for name in ("row_a", "row_b"))
         if not 0 <= a < b < total:
             raise FormatError("no two rows of the table", "name the table that was linked", where, f"line {number}")
         if decision in ("", "unsure"):
             continue
-        if said.setdefault((a, b), (decision, line["check"] or "", number))[0] != decision:
+        if said.setdefault((a, b), (decision, line["check"], number))[0] != decision:
             raise FormatError("the pair is same and different", "decide on it once", where, f"line {number}")
     now = checks(tables, (row for pair in said for row in pair), without=without)
     for (a, b), (_, check, number) in said.items():

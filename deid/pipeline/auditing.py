@@ -9,9 +9,7 @@ in independent trials", 1956), and what rounding adds to some types is put on th
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import math
 from collections import Counter
 from collections.abc import Mapping
@@ -22,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from deid.base.draws import draw
-from deid.base.errors import ConfigError, FormatError, require, told_as, told_of
-from deid.base.files import csv_separator, read_text, write_bytes
+from deid.base.errors import ConfigError, FormatError, require, told_as
+from deid.base.files import csv_text, read_rows, write_bytes
 from deid.base.reports import Section
 from deid.document import Document
 from deid.evaluation.proportions import design_effect, effective_words, upper_bound
@@ -215,13 +213,12 @@ def write_sheet(path: Path, source: Source, draw: Draw) -> None:
     OutputError
         When the file exists or cannot be written.
     """
-    stream = io.StringIO()
-    writer = csv.writer(stream)
-    writer.writerow(_COLUMNS)
-    for key, item in keyed_documents(source):
-        if isinstance(item, Document) and key in draw.notes:
-            writer.writerow((key, draw.notes[key], "", "", text_digest(item.text), item.text))
-    write_bytes(path, stream.getvalue().encode("utf-8", "surrogatepass"))
+    rows = (
+        (key, draw.notes[key], "", "", text_digest(item.text), item.text)
+        for key, item in keyed_documents(source)
+        if isinstance(item, Document) and key in draw.notes
+    )
+    write_bytes(path, csv_text([_COLUMNS, *rows]).encode("utf-8", "surrogatepass"))
 
 
 def read_marks(path: Path) -> dict[str, ReaderMark]:
@@ -232,32 +229,18 @@ def read_marks(path: Path) -> dict[str, ReaderMark]:
     FormatError
         When it is no such sheet, or a row is not marked or marked twice; names rows, never notes.
     """
-    with told_of(str(path), FormatError):
-        return _marks(read_text(path, str(path), FormatError))
-
-
-def _marks(text: str) -> dict[str, ReaderMark]:
     hint = "fill in the sheet that deid audit --sheet wrote, and keep its columns"
-    csv.field_size_limit(1 << 30)
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=csv_separator(text.partition("\n")[0]))
-    with told_as(FormatError("this is no sheet of an audit", hint), ValueError, csv.Error):
-        names = next(rows, [])
-        places = [names.index(name) for name in ("note", "leaks", "words", "digest")]
     marks: dict[str, ReaderMark] = {}
-    for number, row in enumerate(rows, 2):
-        if not row:
-            continue
-        where = f"row {number}"
-        try:
-            key, leaks, words, digest = (row[place].strip() for place in places)
+    for number, (_, row) in enumerate(read_rows(path, ("note", "leaks", "words", "digest"), hint, FormatError), 2):
+        where = str(path), f"row {number}"
+        key, leaks, words, digest = (row[name].strip() for name in ("note", "leaks", "words", "digest"))
+        what = "leaks is no number", "write how many identifiers were missed, 0 for none"
+        with told_as(FormatError(*what, *where), ValueError):
             mark = ReaderMark(int(leaks), int(words) if words else None, digest)
-        except (IndexError, ValueError):
-            what = "leaks is no number" if len(row) > max(places) else "columns are missing"
-            raise FormatError(what, "write how many identifiers were missed, 0 for none", position=where) from None
         if mark.leaks < 0 or (mark.words or 0) < 0 or (mark.words is not None and bool(mark.words) != bool(mark.leaks)):
-            raise FormatError("the counts cannot be", "words are those of the leaks", position=where)
+            raise FormatError("the counts cannot be", "words are those of the leaks", *where)
         if key in marks:
-            raise FormatError("the note is marked twice", hint, position=where)
+            raise FormatError("the note is marked twice", hint, *where)
         marks[key] = mark
     return marks
 

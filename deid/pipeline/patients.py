@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
@@ -10,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from deid.base.errors import ConfigError, require
-from deid.base.files import csv_separator
+from deid.base.errors import require
+from deid.base.files import read_rows
 from deid.document import Document
 from deid.table.cell_text import key_text
 from deid.table.column_names import alike
@@ -161,23 +160,10 @@ def read_patients(path: Path) -> dict[str, str]:
     """
     hint = "it needs the columns document and patient, one line a document"
     table: dict[str, str] = {}
-    line = 1
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            delimiter = csv_separator(stream.readline())
-            stream.seek(0)
-            reader = csv.DictReader(stream, delimiter=delimiter)
-            if not {"document", "patient"} <= set(reader.fieldnames or ()):
-                raise ConfigError("the table of patients lacks a column", hint, str(path))
-            for line, row in enumerate(reader, 2):
-                document, patient = (row["document"] or "").strip(), (row["patient"] or "").strip()
-                if not document or not patient:
-                    raise ConfigError("a document or patient without an id", hint, str(path), f"line {line}")
-                for name in dict.fromkeys((document, _stem(document))):
-                    if table.setdefault(name, patient) != patient:
-                        raise ConfigError("a document with a second patient", hint, str(path), f"line {line}")
-    except (OSError, UnicodeDecodeError):
-        raise ConfigError("the table of patients cannot be read", hint, str(path)) from None
-    except csv.Error:
-        raise ConfigError("the table of patients is no CSV", hint, str(path), f"line {line}") from None
+    for line, row in read_rows(path, ("document", "patient"), hint):
+        document, patient, place = row["document"].strip(), row["patient"].strip(), f"line {line}"
+        require(document and patient, "a document or patient without an id", hint, str(path), place)
+        for name in dict.fromkeys((document, _stem(document))):
+            same = table.setdefault(name, patient) == patient
+            require(same, "a document with a second patient", hint, str(path), place)
     return table

@@ -7,11 +7,11 @@ document, offsets and published value. Both write a label for what they do not k
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require, told_as
+from deid.base.files import read_rows
 from deid.document import Document, Span
 from deid.reading.dictionaries import fold_phrase
 from deid.replacement.operators import label_for
@@ -79,16 +79,9 @@ def published_value(*, values: Path = Path()) -> Operator:
 def _read_values(path: Path) -> dict[tuple[str, int, int], str]:
     hint = "it needs the columns document, start, end and value, one line a place"
     published: dict[tuple[str, int, int], str] = {}
-    line = 1
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            for line, row in enumerate(csv.DictReader(stream), 2):
-                place = (row["document"], int(row["start"]), int(row["end"]))
-                if place in published:
-                    raise ConfigError("a second value for the same place", hint, str(path), f"line {line}")
-                published[place] = row["value"]
-    except (OSError, UnicodeDecodeError):
-        raise ConfigError("the file of published values cannot be read", hint, str(path)) from None
-    except (KeyError, TypeError, ValueError, csv.Error):
-        raise ConfigError("not a published value", hint, str(path), f"line {line}") from None
+    for line, row in read_rows(path, ("document", "start", "end", "value"), hint):
+        with told_as(ConfigError("not a published value", hint, str(path), f"line {line}"), ValueError):
+            place = row["document"], int(row["start"]), int(row["end"])
+        require(place not in published, "a second value for the same place", hint, str(path), f"line {line}")
+        published[place] = row["value"]
     return published

@@ -6,12 +6,12 @@ a date without a year, a ZIP code of another country, an age in words it does no
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from deid.base.errors import ConfigError
+from deid.base.files import read_rows
 from deid.document import Document, Span
 from deid.reading.centuries import full_year
 from deid.reading.dictionaries import load_dictionary
@@ -187,14 +187,9 @@ def zip3(*, counts: Path = Path()) -> Operator:
 
 def _read_counts(path: Path) -> dict[str, int]:
     hint = "write lines of a three-digit prefix, a comma and a number of people, below the header prefix,population"
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            rows = list(csv.DictReader(stream))
-    except (OSError, UnicodeDecodeError, csv.Error):
-        raise ConfigError("the file of ZIP3 counts cannot be read", hint, str(path)) from None
     population: dict[str, int] = {}
-    for line, row in enumerate(rows, 2):
-        prefix, people = (row.get("prefix") or "").strip(), (row.get("population") or "").strip()
+    for line, row in read_rows(path, ("prefix", "population"), hint):
+        prefix, people = row["prefix"].strip(), row["population"].strip()
         if not re.fullmatch(r"[0-9]{3}", prefix) or not re.fullmatch(r"[0-9]{1,9}", people) or prefix in population:
             raise ConfigError("not a count of people in a ZIP3 area", hint, str(path), f"line {line}")
         population[prefix] = int(people)

@@ -121,7 +121,7 @@ def test_decisions_on_other_rows_are_refused_with_their_line(
 def test_a_file_without_the_columns_is_no_list(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("row_a,row_b,decision\n1,2,same\n", encoding="utf-8")
-    with pytest.raises(FormatError, match="no list of decisions"):
+    with pytest.raises(FormatError, match="lacks the column"):
         read_decisions(path, [TABLE], without="person")
 
 

@@ -31,7 +31,7 @@ def test_a_table_names_documents_with_or_without_suffix(tmp_path: Path, separato
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("document,person\nSmith,p1\n", "lacks a column"),
+        ("document,person\nSmith,p1\n", "lacks the column"),
         ('document,patient\n"Smith' + "x" * 140_000, "no CSV|line 2"),
         ("document,patient\nSmith,\n", "line 2"),
         ("document,patient\nSmith,p1\nSmith,p2\n", "line 3"),

@@ -63,7 +63,7 @@ def test_published_values_stand_at_their_places(tmp_path: Path) -> None:
 def test_bad_tables_name_the_line_and_no_id(tmp_path: Path, content: str) -> None:
     values = tmp_path / "view.csv"
     values.write_text(content)
-    with pytest.raises(ConfigError, match=r"line [23]") as caught:
+    with pytest.raises(ConfigError, match=r"line [123]") as caught:
         published_value(values=values)
     assert "Smith" not in str(caught.value)
 
@@ -73,6 +73,6 @@ def test_a_file_of_values_that_cannot_be_read_is_refused(tmp_path: Path) -> None
     latin = tmp_path / "latin.csv"
     latin.write_bytes("document,start,end,value\nnote 1,0,2,Öl\n".encode("latin-1"))
     for path in (tmp_path / "missing.csv", latin, tmp_path):
-        with pytest.raises(ConfigError, match="published values cannot be read") as caught:
+        with pytest.raises(ConfigError, match=r"cannot be read|not UTF-8") as caught:
             published_value(values=path)
         assert path.name in str(caught.value)
