@@ -367,15 +367,15 @@ class TableOutput:
         for wait in (*_WAITS, None):
             try:
                 with self.store.writing() as connection:
-                    refused = self._write(connection)
                     far = {"rows": self._count, "after": self._after, "written": self._written}
                     state = self._seal(0, {"options": self._digest, **far})
+                    self._step(connection, state)  # first: where another run is at work, nothing else can go wrong
+                    refused = self._write(connection)
                     for number, key in self._handled.items():
                         if number in self._earlier:
                             self._drop(connection, number)
                         if what := refused.get(number, self._left.get(number)):
                             self._put(connection, number, self._seal(number, {"key": key, "what": what}))
-                    self._step(connection, state)
                 break
             except StoreError:
                 if wait is None:
@@ -391,8 +391,14 @@ class TableOutput:
     def _step(self, connection: sql.Connection, state: bytes) -> None:
         table = self._progress
         own = (table.c.target == self.name, table.c.part == 0, table.c.sealed == self._state)
-        if connection.execute(sql.update(table).where(*own).values(sealed=state)).rowcount != 1:
-            raise StoreError("another run writes to the table", "let it end; then run again", self.store.shown)
+        noted = self._is_noted(connection)
+        if not noted or connection.execute(sql.update(table).where(*own).values(sealed=state)).rowcount != 1:
+            what = "another run writes to the table" if noted else "another run writes to the table, and has ended it"
+            raise StoreError(what, "let it end; then run again", self.store.shown)
+
+    def _is_noted(self, connection: sql.Connection) -> bool:
+        """Tell whether any run is noted beside the table: the last one to end takes that away."""
+        return sql.inspect(connection).has_table(_PROGRESS, schema=self.schema)
 
     def _write(self, connection: sql.Connection) -> dict[int, str]:
         """Write the rows of the batch; return those that the database refuses, each for itself."""
@@ -445,6 +451,8 @@ class TableOutput:
         self.store.close()
 
     def _forget(self, connection: sql.Connection) -> None:
+        if not self._is_noted(connection):
+            return
         connection.execute(sql.delete(self._progress).where(self._progress.c.target == self.name))
         if connection.execute(sql.select(self._progress.c.part).limit(1)).first() is None:
             self._progress.drop(connection)
