@@ -17,6 +17,7 @@ from deid.reading.identity import PersonName, name_key
 from deid.replacement.choices import Choices, tag
 from deid.replacement.contacts import replace_email, replace_ip, replace_phone, replace_url
 from deid.replacement.containment import Finder, finder, is_whole, texts_of
+from deid.replacement.coordinates import replace_coordinates
 from deid.replacement.identifiers import replace_code, replace_ssn
 from deid.replacement.institutions import TEMPLATES, initials_of, learn_states, replace_by_template
 from deid.replacement.names import NameMap
@@ -33,6 +34,8 @@ _NUMBERS: Final = frozenset(
     {"SSN", "MEDICALRECORD", "HEALTHPLAN", "ACCOUNT", "LICENSE", "VEHICLE", "DEVICE", "BIOID", "IDNUM"}
 )
 """Categories whose numbers are one person's: one map for all patients (`deid.replacement.numbers`)."""
+_ELSEWHERE: Final = "LOCATION-OTHER"
+"""The category of coordinates, among other places."""
 _STEPS: Final = 8
 _BLANKS: Final = "".join(chr(c) if chr(c).isalpha() else " " for c in range(128))
 """Table that leaves nothing of an ASCII text but its letters."""
@@ -85,6 +88,8 @@ class _Page:
 
     def surrogate(self, category: str, text: str, step: int) -> str:
         """Return the surrogate of what is no name, place or date; empty when there is none."""
+        if category == _ELSEWHERE and (new := replace_coordinates(self.keyed, text, step)):
+            return new
         if category in TEMPLATES:
             return replace_by_template(self.choices, category, text, self.places.known, self.acronyms, step)
         if category in _NUMBERS:
