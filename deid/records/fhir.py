@@ -462,9 +462,11 @@ class _Resource:
             self._leaf(node, "IDNUM", path, start, end)
 
     def _segments(self, node: JsonValue, start: int, end: int, path: str) -> None:
-        """Make links of the parts of an address that may name an institution, or somebody."""
+        """Make links of what may name an institution or somebody in an address; behind a resource stands its id."""
+        named = False
         for part in SEGMENT.finditer(node.value, start, end):
-            if part[0] not in self.table.heads and not is_usual(part[0].lower(), self.facts["path_words"]):
+            is_id, named = named and any(map(str.isdigit, part[0])), part[0] in self.table.heads
+            if not named and (is_id or not is_usual(part[0].lower(), self.facts["path_words"])):
                 self._link(node, *part.span(), path)
 
     def _reference(self, node: JsonValue, path: str) -> None:

@@ -181,6 +181,38 @@ def test_whom_a_resource_is_about_is_told_by_all_that_take_part(resource: str, s
     assert read(json.dumps({"resourceType": resource, **said}).encode(), TABLE).patient == "p-7712093"
 
 
+def test_a_provenance_goes_with_what_it_is_about(surrogates: Pipeline) -> None:
+    """Its days move with the patient's, its references and policies lead to the same resources as before."""
+    when = "2015-06-27T08:39:24+10:00"
+    said = {
+        "resourceType": "Bundle",
+        "type": "collection",
+        "entry": [
+            {"resource": {"resourceType": "Observation", "id": "o7", "subject": PATIENT, "effectiveDateTime": when}},
+            {"resource": {"resourceType": "Consent", "id": "25", "patient": PATIENT}},
+            {
+                "resource": {
+                    "resourceType": "Provenance",
+                    "target": [PATIENT, {"reference": "Observation/o7/_history/2"}],
+                    "occurredPeriod": {"start": "2015-06-27", "end": "2015-06-29"},
+                    "recorded": when,
+                    "policy": ["http://northfield.example/fhir/Consent/25"],
+                    "agent": [{"who": {"display": "Dr. Per Quillfeather"}, "onBehalfOf": PATIENT}],
+                    "entity": [{"role": "source", "what": {"reference": "Consent/25"}}],
+                }
+            },
+        ],
+    }
+    observation, consent, provenance = (entry["resource"] for entry in scrubbed(surrogates, said)["entry"])
+    assert provenance["recorded"] == observation["effectiveDateTime"] != when
+    assert provenance["occurredPeriod"]["start"] == observation["effectiveDateTime"][:10]
+    assert provenance["target"][0] == provenance["agent"][0]["onBehalfOf"] == consent["patient"] != PATIENT
+    assert provenance["target"][1]["reference"].startswith(f"Observation/{observation['id']}/_history/")
+    assert provenance["entity"][0]["what"]["reference"] == f"Consent/{consent['id']}" != "Consent/25"
+    assert provenance["policy"][0].endswith(f".example/fhir/Consent/{consent['id']}")
+    assert "Quillfeather" not in json.dumps(provenance)
+
+
 def test_who_looked_at_a_record_is_not_its_patient() -> None:
     who = {"who": {"identifier": {"value": "jdoe7"}}}
     said = {"resourceType": "AuditEvent", "agent": [who], "entity": [{"what": {"identifier": {"value": "99"}}}]}
