@@ -217,7 +217,7 @@ class FieldReader:
             here = f"({number})" if number > 1 else ""
             if part and part != NULL:
                 if isinstance(rule, Parts):
-                    if rule.unnamed and self._is_misplaced(part, persons_alone=rule.numbered):
+                    if rule.unnamed and self._is_misplaced(part, rule):
                         coded = rule.parts.get(2, _NOBODY)[0] == CODE  # no words belong there
                         self._misplaced(places, part, at, here, coded=coded)
                     else:
@@ -360,15 +360,19 @@ class FieldReader:
         """Return what the words of a code are, by the coding system behind them."""
         return display_as(words, of_standard=system in self._systems or HL7_TABLE.match(system) is not None)
 
-    def _is_misplaced(self, raw: str, *, persons_alone: bool = False) -> bool:
+    def _is_misplaced(self, raw: str, rule: Parts | None = None) -> bool:
         """Tell whether a person, or an identifier by its shape, stands where a code should: many messages are a field
-        off. The second and third component of a code are its words and its coding system.
+        off. The second and third component of a code are its words and its coding system; of a data type (``rule``)
+        that begins with a number, only persons tell, and its components of free text tell nothing.
         """
-        found = stray(self.component).search(raw)
-        if found is None:
-            return False
-        said = found[1] or found[2]
-        return not persons_alone if said is None else said.upper() not in self.table.facts["no_given_names"]
+        for found in stray(self.component).finditer(raw):
+            said = found[1] or found[2]
+            if said is not None:
+                if said.upper() not in self.table.facts["no_given_names"]:
+                    return True
+            elif rule is None or not (rule.numbered or raw.count(self.component, 0, found.start()) + 1 in rule.texts):
+                return True
+        return False
 
     def _misplaced(
         self, places: list[Place], raw: str, at: int, path: str, sep: str = "", *, coded: bool = False

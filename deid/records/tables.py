@@ -74,6 +74,8 @@ class Parts:
     """Whether the second and third component are neither names nor any other identifier, nor a document's type."""
     numbered: bool = False
     """Whether the first component is an identifier, as of a telephone."""
+    texts: frozenset[int] = frozenset()
+    """Components that are free text: whatever stands there is at its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +250,9 @@ class Table:
         inner = [parts[n][0] if n in parts else "" for n in (2, 3)]
         unnamed = all(rule in (*_FORMS, KEEP, TEXT, BLOCKED, DISPLAY, LISTED) for rule in inner)
         first = parts[1][0] if 1 in parts else ""
-        return Parts(parts, unnamed and all(rule != DATA for rule, _, _ in parts.values()), first in CATEGORIES)
+        texts = frozenset(n for n, (rule, _, _) in parts.items() if rule == TEXT)
+        unnamed = unnamed and all(rule != DATA for rule, _, _ in parts.values())
+        return Parts(parts, unnamed, first in CATEGORIES, texts)
 
 
 def typed(key: str, name: str) -> str:

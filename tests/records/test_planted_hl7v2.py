@@ -17,8 +17,8 @@ PEOPLE = (
     *("EVN", "ORC", "NTE", "TXA", "SCH", "AIL", "AIP", "RGS", "FT1", "UB2", "PDA", "QRD", "MSA", "NPU"),
 )
 """Segments about persons and visits: nothing in them is kept as it stands."""
-CODES = {"keep", "CWE", "CWT", "ELD", "TQ", "SPS"}
-NUMBERS = {"number", "NM", "CP", "MOC"}
+CODES = {"keep", "CWE", "CWT", "ELD", "TQ", "SPS", "PRL"}
+NUMBERS = {"number", "NM", "CP", "MOC", "CQ", "NA", "RMC", "PTA", "DDI"}
 
 
 def word(n: int, kind: str = "") -> str:
