@@ -10,7 +10,7 @@ cell                            text
 text                            as written, in NFC, without blanks at its ends
 empty, blanks, NULL, NA, NaN    none: the cell is missing
 whole number 1, also typed 1.0  ``1`` (a column of whole numbers with gaps holds 1.0)
-other number                    its shortest decimal form: ``0.1``
+other number                    its shortest decimal form: ``0.1``; -0.0 is ``0``
 NUMERIC(5,2), decimal           all its places: ``250.00``
 date; time stamp                ``2020-01-31``; ``2020-01-31 10:01:00``, at midnight the date
 true, false                     ``True``, ``False``
@@ -99,6 +99,7 @@ def _whole_text(value: int) -> str:
 
 
 def _decimal_text(value: Decimal) -> str:
+    value = value if value else value.copy_abs()  # -0.00 is 0.00
     exponent = value.as_tuple().exponent
     return f"{value:f}" if isinstance(exponent, int) and abs(exponent) <= _LONGEST_EXPONENT else str(value)
 

@@ -75,7 +75,7 @@ def _scaled(cell: object, places: int | None) -> object:
     """Write a number of SQLite with the decimal places that its column declares, where nothing is lost."""
     if places is None or not isinstance(cell, int | float):
         return cell
-    text = f"{cell:.{places}f}"
+    text = f"{cell or 0:.{places}f}"  # -0.00 is 0.00
     return text if float(text) == cell else cell
 
 

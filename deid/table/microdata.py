@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,9 @@ NA_CODE = -1
 
 SUPPRESSED = "*"
 """A published cell that says nothing; stands for every value, also where no hierarchy has it."""
+
+_ONE_TYPE = ("string", "empty", "integer", "floating", "mixed-integer-float", "boolean", "date", "datetime64")
+"""What is inferred of columns of which equal cells have equal texts."""
 
 _GENERAL = ("*", "[", "{")  # how a cell that is not an original value can end or begin
 
@@ -179,6 +183,14 @@ class Microdata:
         """Return the table with its rows in another order: ``order`` has each row once."""
         other = replace(self, frame=self.frame.iloc[order].reset_index(drop=True))
         other._codes.update({name: Codes(own.codes[order], own.values) for name, own in self._codes.items()})
+        return other
+
+    def with_columns(self, names: Sequence[str]) -> Microdata:
+        """Return the table with its columns in another order: ``names`` has each column once."""
+        if list(names) == list(self.frame.columns):
+            return self
+        other = replace(self, frame=self.frame[list(names)])
+        other._codes.update(self._codes)
         return other
 
     @property
@@ -344,10 +356,9 @@ def _encode(series: pd.Series, column: str, kind: str | None) -> Codes:
         distinct: Any = list(series.cat.categories)
     else:
         try:
-            codes, uniques = pd.factorize(series, sort=False)
+            codes, distinct = _distinct(series)
         except (TypeError, NotImplementedError):  # lists, sets, dictionaries, arrays
             raise _odd("a cell holds several values", column) from None
-        distinct = list(uniques)
     if not all(map(pd.api.types.is_scalar, distinct)):
         raise _odd("a cell holds several values", column)
     numbers = [isinstance(v, (int, float, np.number)) and not isinstance(v, (bool, np.bool_)) for v in distinct]
@@ -370,6 +381,23 @@ def _encode(series: pd.Series, column: str, kind: str | None) -> Codes:
             values.append(texts[i])
         table[i] = len(values) - 1
     return Codes(table[codes], tuple(values))
+
+
+def _distinct(series: pd.Series) -> tuple[np.ndarray, list[Any]]:
+    """Return the place of each cell's value, -1 where it is missing, and the distinct values.
+
+    Of cells of several types, or of decimals and times, a value is told by its type and its text: to a dictionary 1 and
+    True are the same, 1.0 and 1.00, one o'clock here and noon there, and the first row would decide for all.
+    """
+    if series.dtype != object or pd.api.types.infer_dtype(series) in _ONE_TYPE:
+        codes, uniques = pd.factorize(series, sort=False)
+        return codes, list(uniques.to_numpy() if series.dtype.kind == "f" else uniques)  # an index would widen float32
+    cells = series.to_numpy(object)
+    missing = series.isna().to_numpy()
+    told = [None if gone else f"{type(cell).__name__} {_text(cell)}" for cell, gone in zip(cells, missing, strict=True)]
+    codes, _ = pd.factorize(np.array(told, object), sort=False)
+    _, first = np.unique(codes[codes >= 0], return_index=True)
+    return codes, cells[codes >= 0][first].tolist()
 
 
 def meaning(text: str, kind: str) -> str | float:
@@ -424,8 +452,8 @@ def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, (float, np.floating)):
-        return plain_number(float(value))
-    if isinstance(value, bytes):
+        return plain_number(str(value))  # of 32 bits 0.1 is 0.1
+    if isinstance(value, bytes | Decimal):
         return cell_text(value) or ""
     if hasattr(value, "isoformat"):
         return str(value.isoformat()).removesuffix("T00:00:00")

@@ -12,7 +12,7 @@ from deid.base.errors import OutputError
 from deid.base.files import atomic_files, check_new_file
 from deid.base.late import pd
 from deid.table import statistics_files, workbook
-from deid.table.cell_text import cell_text
+from deid.table.cell_text import cell_text, text_column
 from deid.table.database_tables import check_new_rows, shown_table, write_rows
 from deid.table.table_files import PARQUET
 
@@ -126,6 +126,9 @@ def _write_csv(frames: Iterable[pd.DataFrame], stream: BinaryIO, suffix: str) ->
     text = io.TextIOWrapper(stream, "utf-8", newline="")
     separator = "\t" if suffix == ".tsv" else ","
     for number, frame in enumerate(frames):
+        numbers = [name for name in frame.columns if pd.api.types.is_float_dtype(frame[name])]
+        # 1, not 1.0, and no sign of zero: the texts by which the numbers were compared
+        frame = frame.assign(**{name: text_column(frame[name]) for name in numbers})
         frame.to_csv(
             text, index=False, header=not number, sep=separator, lineterminator="\n", quoting=csv_quoting(frame)
         )

@@ -71,9 +71,7 @@ def restore(copy: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["entries", "look-ups", "forgetting"])
-@pytest.mark.parametrize(
-    "moment", ["before the commit", "behind the commit", "before the line", "behind the release"]
-)
+@pytest.mark.parametrize("moment", ["before the commit", "behind the commit", "before the line", "behind the release"])
 def test_a_copy_that_lacks_what_was_released_is_refused(moment: str, what: str) -> None:
     at = 3
     with Vault.create("vault.db", KEY, who="me") as vault:
