@@ -13,8 +13,8 @@ from typing import Any
 
 from deid.annotation.editing import REPLACEMENT
 from deid.annotation.project import Project
-from deid.base.errors import DeidError, FormatError, InputError, require
-from deid.base.files import atomic_files, os_reason, read_rows
+from deid.base.errors import MALFORMED, FormatError, InputError, require, told_as
+from deid.base.files import atomic_files, read_rows, read_text
 from deid.document import Document, Failure, Span, Tally
 from deid.evaluation.agreement import disputes
 from deid.phi import find_label, group
@@ -259,14 +259,12 @@ def add_findings(project: Project, report: Path) -> int:
     FormatError
         When the file is no such report.
     """
-    try:
-        told = json.loads(report.read_bytes())
-        require(told["command"] == "verify", "the report is of another command", "name that of deid verify --json")
+    text, wrong = read_text(report, str(report), FormatError), "no report of a check"
+    with told_as(FormatError(wrong, "name what deid verify --json wrote", str(report)), *MALFORMED):
+        told = json.loads(text)
         found = [(f"{one['document']}: {one['message']}", one) for one in told["failures"]]
-    except OSError as error:
-        raise InputError(f"cannot be read ({os_reason(error)})", "check the path", str(report)) from None
-    except (DeidError, ValueError, KeyError, TypeError):
-        raise FormatError("no report of a check", "name what deid verify --json wrote", str(report)) from None
+        if told["command"] != "verify":
+            raise ValueError
     return project.items.add("verify", found)
 
 

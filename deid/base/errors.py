@@ -43,6 +43,8 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 E = TypeVar("E", bound=BaseException)
+MALFORMED = (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, ArithmeticError, RecursionError)
+"""What reading a file raises that cannot be read, or holds something else than it should."""
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 

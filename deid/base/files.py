@@ -73,11 +73,12 @@ def read_text(path: Path, where: str, kind: type[DeidError] = ConfigError) -> st
         return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise kind(f"cannot be read ({os_reason(error)})", "check the path and its permissions", where) from None
-    except UnicodeDecodeError:
-        raise kind("not UTF-8", "save the file in UTF-8", where) from None
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise kind("not UTF-8", "save the file in UTF-8", where, f"line {line}") from None
 
 
-def read_toml(path: Path, hint: str) -> dict[str, Any]:
+def read_toml(path: Path, hint: str, where: str = "") -> dict[str, Any]:
     """Return the content of a TOML file that a user wrote.
 
     Parameters
@@ -85,19 +86,19 @@ def read_toml(path: Path, hint: str) -> dict[str, Any]:
     path : Path
     hint : str
         Where its form is described.
+    where : str
+        What messages call it; by default its path.
 
     Raises
     ------
     ConfigError
         When it cannot be read or is no TOML; names the file.
     """
+    text = read_text(path, where or str(path))
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        what, hint = f"cannot be read ({os_reason(error)})", "check the path and its permissions"
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        what = "not a TOML file"
-    raise ConfigError(what, hint, str(path))
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"not valid TOML ({error})", hint, where or str(path)) from None
 
 
 def read_rows(

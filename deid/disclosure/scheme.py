@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid.base.arrays import BoolArray, IndexArray
-from deid.base.errors import ConfigError, InputError, require
+from deid.base.errors import MALFORMED, ConfigError, InputError, require, told_as
+from deid.base.files import read_text
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.cells import Domain, cover_table
 from deid.disclosure.encoding import class_ids, encode
@@ -63,17 +64,15 @@ def read_scheme(path: Path) -> Scheme:
     ConfigError
         When it cannot be read or is no scheme.
     """
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+    text, wrong = read_text(path, str(path)), "not a recoding scheme"
+    with told_as(ConfigError(wrong, "write one with deid anonymize --save-scheme", str(path)), *MALFORMED):
+        content = json.loads(text)
         columns = tuple(map(str, content["columns"]))
         levels = tuple(map(int, content.get("levels", ())))
         cells = tuple(tuple(None if cell is None else str(cell) for cell in row) for row in content.get("cells", ()))
         good = content["format"] == _FORMAT and all(len(row) == len(columns) for row in (*cells, levels or columns))
-    except OSError as error:
-        raise ConfigError(f"cannot be read ({error.strerror})", "check the path", str(path)) from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        good = False
-    require(good, "not a recoding scheme", "write one with deid anonymize --save-scheme", str(path))
+        if not good:
+            raise ValueError
     return Scheme(columns, cells, levels)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from deid.base.arrays import FloatArray, IntArray
-from deid.base.errors import ConfigError, FormatError, require
+from deid.base.errors import MALFORMED, ConfigError, FormatError, require, told_as
 from deid.base.late import pd
 from deid.dp.boxes import Boxes
 from deid.dp.costs import cost_of, told
@@ -296,19 +296,11 @@ def read_release(path: Path) -> CubeRelease:
     FormatError
         When the file is none.
     """
-    try:
-        metadata, frame = read_numbers(path, numeric=(*_NUMBERS, "variance"))
-        if metadata.get("deid_cube") != _VERSION:
-            raise FormatError("a release of another version", "read it with the version that made it", str(path))
+    hint = "name a file that deid cube wrote; .csv needs its .csv.json, too"
+    with told_as(FormatError("this is no released cube, or a part is missing", hint, str(path)), *MALFORMED):
+        metadata, frame = read_numbers(path, (*_NUMBERS, "variance"), ("deid_cube", _VERSION))
         dimensions = tuple(map(declared_again, metadata.pop("domains")))
-        model, _ = metadata.pop("model"), metadata.pop("deid_cube")
-        return CubeRelease(dimensions, _model(model, frame, dimensions, metadata), metadata)
-    except FileNotFoundError:
-        raise FormatError(
-            "there is no such release", "a CSV release needs its .csv.json file, too", str(path)
-        ) from None
-    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
-        raise FormatError("this is no released cube", "name a file that deid cube wrote", str(path)) from None
+        return CubeRelease(dimensions, _model(metadata.pop("model"), frame, dimensions, metadata), metadata)
 
 
 def _model(

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import InputError, require
+from deid.base.errors import FormatError, InputError, require
 from deid.base.files import atomic_files
 from deid.base.late import pd
 from deid.dp.intervals import check_level
@@ -92,8 +92,10 @@ def write_numbers(frame: pd.DataFrame, metadata: Mapping[str, Any], path: Path, 
             pyarrow.parquet.write_table(table, streams[0])
 
 
-def read_numbers(path: Path, numeric: Sequence[str]) -> tuple[dict[str, Any], pd.DataFrame]:
+def read_numbers(path: Path, numeric: Sequence[str], form: tuple[str, int]) -> tuple[dict[str, Any], pd.DataFrame]:
     """Return metadata and table of a release; ``numeric`` names the columns that are numbers where they occur.
+
+    The metadata say of which form and version it is by ``form``, which is taken out.
 
     Raises
     ------
@@ -105,6 +107,8 @@ def read_numbers(path: Path, numeric: Sequence[str]) -> tuple[dict[str, Any], pd
     if not path.exists():
         raise InputError("the release cannot be read: there is no such file", "look at its name", str(path))
     metadata, frame = _read(path, numeric)
+    if metadata.pop(form[0]) != form[1]:
+        raise FormatError("a release of another version", "read it with the version that made it", str(path))
     # what every release says of itself; without it a reader could take test noise for what protects
     private, noise, level = (metadata[name] for name in ("private", "noise", "level"))
     if not isinstance(private, bool) or not isinstance(noise, str) or isinstance(level, bool) or not 0 < level < 1:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from deid.base.arrays import FloatArray
-from deid.base.errors import ConfigError, FormatError, require
+from deid.base.errors import MALFORMED, ConfigError, FormatError, require, told_as
 from deid.base.late import pd
 from deid.dp.costs import Cost, Rho
 from deid.dp.domain import Dimension, declared_again
@@ -339,13 +339,12 @@ def read_sequences(path: Path) -> SequenceRelease:
     FormatError
         When the file is none.
     """
-    try:
-        metadata, frame = read_numbers(path, numeric=("length", "count", "lower", "upper", "noisy", "again"))
-        if metadata.get("deid_sequences") != _VERSION:
-            raise FormatError("this is no release of sequences", "name a file that deid sequences wrote", str(path))
+    hint = "name a file that deid sequences wrote; .csv needs its .csv.json, too"
+    with told_as(FormatError("this is no release of sequences, or a part is missing", hint, str(path)), *MALFORMED):
+        numeric = ("length", "count", "lower", "upper", "noisy", "again")
+        metadata, frame = read_numbers(path, numeric, ("deid_sequences", _VERSION))
         dimension = declared_again(metadata.pop("domain"))
         shape, columns = metadata.pop("model"), tuple(metadata.pop("columns"))
-        metadata.pop("deid_sequences")
         unit = unit_of(metadata)
         distance = unit.unit_distance if "events" in metadata else unit.distance
         labels = {label: code for code, label in enumerate((*dimension.labels, *([END] if shape["ends"] else [])))}
@@ -359,10 +358,6 @@ def read_sequences(path: Path) -> SequenceRelease:
             noisy = tuple(table.reshape((len(labels),) * min(2, len(columns))) for table in tables)
             model = ChainModel(MarkovChain(len(labels), _costs(shape), distance, noisy), bool(shape["ends"]))
         return SequenceRelease(dimension, columns, model, metadata)
-    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
-        raise FormatError(
-            "this is no release of sequences, or a part is missing", "name a file that deid sequences wrote", str(path)
-        ) from None
 
 
 def _tree(

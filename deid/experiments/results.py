@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from deid.base.errors import ConfigError, InputError
-from deid.base.files import os_reason
+from deid.base.errors import MALFORMED, ConfigError, InputError, require, told_as
+from deid.base.files import read_text
 from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import Section, frame_section
 from deid.disclosure.frontier import ChosenRelease, Point, plot_map
@@ -106,14 +106,12 @@ def _is_result(values: Any) -> bool:
 
 
 def _read(file: Path) -> Any:
-    try:
-        if file.stat().st_size > _MOST:
-            raise InputError("the file is too large for results", "name what a command wrote with --json", str(file))
-        return json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot be read ({os_reason(error)})", "name a file of results", str(file)) from None
-    except (ValueError, RecursionError):
-        raise InputError("the file is no JSON", "name what a command wrote with --json", str(file)) from None
+    hint, where = "name what a command wrote with --json", str(file)
+    small = not file.is_file() or file.stat().st_size <= _MOST
+    require(small, "the file is too large for results", hint, where, kind=InputError)
+    text = read_text(file, where, InputError)
+    with told_as(InputError("the file is no JSON", hint, where), ValueError, RecursionError):
+        return json.loads(text)
 
 
 def show_results(found: Mapping[str, Values], source: Path) -> list[Shown]:
@@ -135,14 +133,11 @@ def show_results(found: Mapping[str, Values], source: Path) -> list[Shown]:
     points: list[Point] = []
     for name, values in found.items():
         where = str(source / name if source.is_dir() else source)
-        try:
+        what = f"the file does not hold what deid {values['command']} writes"
+        with told_as(InputError(what, "run the command again", where), *MALFORMED, ConfigError):
             if values["command"] == "anonymize":
                 points.append(_release_point(values))
             one = _KINDS[values["command"]](values)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, ConfigError):
-            raise InputError(
-                f"the file does not hold what deid {values['command']} writes", "run the command again", where
-            ) from None
         shown.append(dataclasses.replace(one, title=f"{one.title} ({name})") if len(found) > 1 else one)
     if points:
         shown.insert(0, Shown("Releases: risk and utility", (), [_map(points, ())]))

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from deid.base.errors import ModelError, require, told_as
+from deid.base.errors import MALFORMED, ModelError, require, told_as
 from deid.features import FeatureSet
 from deid.labeling import rescoring
 from deid.labeling.crfsuite_file import parse_crfsuite
@@ -75,11 +75,9 @@ def read_description(folder: Path) -> dict[str, Any]:
     path = folder / DESCRIPTION
     if not path.is_file():
         raise ModelError("no model: there is no tagger.json", "name a folder that deid train wrote", where)
-    try:
+    with told_as(ModelError("tagger.json is no description of a model", _RETRAIN, where), *MALFORMED):
         description = json.loads(path.read_text(encoding="utf-8"))
         made_by, files, digest = description["format"], dict(description["files"]), description["digest"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        raise ModelError("tagger.json is no description of a model", _RETRAIN, where) from None
     if made_by != FORMAT:
         raise ModelError(f"the model has format {made_by!r}, this version reads {FORMAT}", _RETRAIN, where)
     if digest != _own_digest(description):
@@ -116,7 +114,7 @@ def read_decoder(
             decoder.weights  # noqa: B018 - damage is told here, not when labelling begins
         return decoder, data
     require(ARRAY_WEIGHTS in description["files"], "the model holds no weights", _RETRAIN, where, kind=ModelError)
-    try:
+    with told_as(ModelError(f"{ARRAY_WEIGHTS} does not hold weights", _RETRAIN, where), *MALFORMED):
         with np.load(folder / ARRAY_WEIGHTS, allow_pickle=False) as stored:
             arrays = dict(stored)
         names = json.loads(arrays.pop("names").tobytes())
@@ -124,8 +122,6 @@ def read_decoder(
         if "threshold" in arrays:
             return TreeDecoder(DecisionTree(labels, rows, **arrays), features), None
         return Decoder(Weights(labels, rows, **arrays), features), None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        raise ModelError(f"{ARRAY_WEIGHTS} does not hold weights", _RETRAIN, where) from None
 
 
 def read_rescorer(folder: Path, description: Mapping[str, Any]) -> Rescorer | None:
@@ -188,11 +184,9 @@ class StoredLexicon(Mapping[str, int]):
 
     @cached_property
     def _read(self) -> dict[str, int]:
-        try:
+        with told_as(ModelError(f"{LEXICON} cannot be read", _RETRAIN, str(self._folder)), *MALFORMED):
             lines = (self._folder / LEXICON).read_text(encoding="utf-8").split("\n")[:-1]
             return {json.loads(name): int(n) for n, name in (line.split("\t", 1) for line in lines)}
-        except (OSError, ValueError, TypeError, RecursionError):
-            raise ModelError(f"{LEXICON} cannot be read", _RETRAIN, str(self._folder)) from None
 
 
 def read_lexicon(folder: Path) -> Mapping[str, int]:

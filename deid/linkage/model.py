@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deid.base.errors import ConfigError, ModelError
+from deid.base.errors import MALFORMED, ConfigError, ModelError, told_as
+from deid.base.files import read_text
 from deid.base.late import pd
 from deid.base.private_folder import PrivateFolder
 from deid.linkage.blocking import Block
@@ -112,8 +113,9 @@ def read_model(path: Path) -> LinkageModel:
         When it cannot be read, or is another file, or was changed.
     """
     hint = "name a file that deid link --save-model wrote"
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+    text = read_text(path, str(path), ModelError)
+    with told_as(ModelError("no model of linkage", hint, str(path)), *MALFORMED):
+        content = json.loads(text)
         if content.get("form") != _FORM:
             raise ModelError("no model of linkage, or of another version", hint, str(path))
         levels = {
@@ -121,10 +123,6 @@ def read_model(path: Path) -> LinkageModel:
             for field, own in content["levels"].items()
         }
         model = LinkageModel(float(content["prior"]), levels, dict(content["kinds"]))
-    except OSError as error:
-        raise ModelError(f"cannot be read ({error.strerror})", "check the path", str(path)) from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise ModelError("no model of linkage", hint, str(path)) from None
     if content.get("checksum") != model.checksum:
         raise ModelError("the model was changed: its checksum is another", hint, str(path))
     return model

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import FormatError, told_as
+from deid.base.errors import MALFORMED, FormatError, told_as
 from deid.base.safe_names import safe_name
 
 FORMAT = "deid manifest 1"
@@ -93,14 +93,12 @@ class Manifest:
             When it is no manifest, or not as it was written, to the byte.
         """
         wrong = FormatError("this is no manifest of deid, or it was changed", "see docs/manifest.md", where)
-        try:
+        with told_as(wrong, *MALFORMED):
             values = json.loads(data)
             if not isinstance(values, dict) or values.pop("format", None) != FORMAT:
                 raise wrong
             manifest = cls(**values)
             same = manifest.to_bytes() == data
-        except (ValueError, TypeError, RecursionError):
-            raise wrong from None
         texts = (manifest.previous, manifest.public_key, manifest.signature)
         if not same or not all(isinstance(text, str) for text in texts) or not isinstance(manifest.number, int):
             raise wrong

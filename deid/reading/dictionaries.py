@@ -25,7 +25,6 @@ import datetime
 import functools
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +32,7 @@ from typing import Any
 
 from deid.base.cache import cached
 from deid.base.errors import ConfigError
+from deid.base.files import read_text, read_toml
 from deid.base.plain_letters import without_accents
 from deid.base.resources import resource_folder
 from deid.base.safe_names import safe_name
@@ -87,23 +87,17 @@ def _as_set(phrases: tuple[str, ...]) -> frozenset[str]:
     return frozenset(phrases)
 
 
+def _shown(path: Path) -> str:
+    return "/".join(path.parts[-3:])
+
+
 def _fail(path: Path, what: str, hint: str, position: str = "") -> ConfigError:
-    return ConfigError(what, hint, "/".join(path.parts[-3:]), position)
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise _fail(path, "not UTF-8", "save the file in UTF-8", f"line {line}") from None
-    except OSError as error:
-        raise _fail(path, f"cannot be read ({error.strerror})", "check the path and its permissions") from None
+    return ConfigError(what, hint, _shown(path), position)
 
 
 def _read_items(path: Path) -> tuple[str, ...]:
     """Read a list of phrases; sorted and without doubles, so that the order of lines changes nothing."""
-    text = _read_text(path)
+    text = read_text(path, _shown(path))
     control = _CONTROL.search(text)
     if control:
         at = text[: control.start()].count("\n") + 1
@@ -124,10 +118,7 @@ def _read_items(path: Path) -> tuple[str, ...]:
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(_read_text(path))
-    except tomllib.TOMLDecodeError as error:
-        raise _fail(path, f"not valid TOML ({error})", "see toml.io for the syntax") from None
+    return read_toml(path, "see toml.io for the syntax", _shown(path))
 
 
 @functools.lru_cache(maxsize=512)

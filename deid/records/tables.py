@@ -16,13 +16,13 @@ from __future__ import annotations
 import difflib
 import functools
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, told_of
+from deid.base.files import read_toml
 from deid.base.resources import resource_folder
 from deid.phi import CATEGORIES
 from deid.records.readings import SHAPES
@@ -356,16 +356,9 @@ def standards() -> tuple[str, ...]:
 
 
 def _read(path: Path, below: Table | None) -> Table:
-    try:
-        said = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-        raise ConfigError(
-            "the table of places cannot be read", "it is a TOML file, see docs/hl7v2.md", str(path)
-        ) from None
-    try:
+    said = read_toml(path, "it is a table of places, see docs/hl7v2.md")
+    with told_of(str(path), ConfigError):
         return _check(said, path.stem, below)
-    except ConfigError as error:
-        raise error.at(str(path)) from None
 
 
 def _check(said: Mapping[str, Any], name: str, below: Table | None) -> Table:

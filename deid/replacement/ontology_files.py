@@ -27,13 +27,12 @@ from __future__ import annotations
 import csv
 import functools
 import io
-import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from deid.base.errors import ConfigError
-from deid.base.files import read_text
+from deid.base.files import read_text, read_toml
 from deid.base.resources import resource_folder
 from deid.base.safe_names import safe_name
 from deid.reading.dictionaries import fold_phrase
@@ -183,12 +182,7 @@ def _phrases(path: Path) -> tuple[str, ...]:
 
 
 def _settings(path: Path) -> dict[str, Any]:
-    try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-        raise ConfigError("not a readable TOML file", "see toml.io for the syntax", _where(path)) from None
+    settings = read_toml(path, "see toml.io for the syntax", _where(path)) if path.is_file() else {}
     for key, value in settings.items():
         if key not in _SETTINGS or not isinstance(value, _SETTINGS[key]):
             raise ConfigError(

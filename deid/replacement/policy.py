@@ -31,13 +31,13 @@ so is one whose label may stand for such a thing (`Policy.applied`).
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
+from deid.base.files import read_toml
 from deid.base.resources import resource_folder
 from deid.phi import CATEGORIES, GROUPS, HIPAA, canonical, find_label, group, hipaa, known_category, may_be
 from deid.replacement.operators import OPERATORS
@@ -267,14 +267,8 @@ def load_policy(name_or_file: str | Path, allow: Iterable[str] = ()) -> Policy:
     wanted = str(name_or_file)
     shipped = shipped_policies()
     path = resource_folder("dictionaries") / "policies" / f"{wanted}.toml" if wanted in shipped else Path(wanted)
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError):
-        raise ConfigError(f"no policy {wanted!r}", f"name a TOML file, or one of: {', '.join(shipped)}") from None
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"not valid TOML ({error})", "see toml.io for the syntax", f"policy {wanted}") from None
+    require(path.is_file(), f"no policy {wanted!r}", f"name a TOML file, or one of: {', '.join(shipped)}")
+    data = read_toml(path, "see toml.io for the syntax", f"policy {wanted}")
     return parse_policy(data, path.stem, path.parent, allow)
 
 

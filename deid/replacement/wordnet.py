@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deid.base.errors import ConfigError
+from deid.base.errors import MALFORMED, ConfigError, told_as
 from deid.table.hierarchy import Hierarchy
 
 DEBIAN_FOLDER = Path("/usr/share/wordnet")
@@ -40,7 +40,7 @@ def read_wordnet(folder: Path) -> tuple[Hierarchy, dict[str, tuple[str, ...]]]:
         index = (folder / "index.noun").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise ConfigError("WordNet's files data.noun and index.noun cannot be read", _HINT) from None
-    try:
+    with told_as(ConfigError("WordNet's files are malformed", _HINT), *MALFORMED):
         names, above = _senses(data)
         parents = {names[sense]: names[parent] for sense, parent in above.items()}
         senses: dict[str, tuple[str, ...]] = {
@@ -48,8 +48,6 @@ def read_wordnet(folder: Path) -> tuple[Hierarchy, dict[str, tuple[str, ...]]]:
             for line in index.splitlines()
             if line and not line.startswith(" ")
         }
-    except (ValueError, IndexError, KeyError):
-        raise ConfigError("WordNet's files are malformed", _HINT) from None
     return Hierarchy("wordnet", parents), senses
 
 

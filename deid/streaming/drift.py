@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deid.base.errors import FormatError
+from deid.base.errors import MALFORMED, FormatError, told_as
 from deid.base.files import write_bytes
 from deid.phi import group
 from deid.reading.dictionaries import available, load_dictionary
@@ -180,14 +180,13 @@ class Drift:
         self.alarms: list[Alarm] = []
         """Those of this run."""
         if path.exists():
-            try:
+            hint = "name the file that --drift of an earlier run wrote, or a new one"
+            wrong = "this is no file of rates, or it is damaged"
+            with told_as(FormatError(wrong, hint, str(path)), *MALFORMED):
                 kept = json.loads(path.read_bytes())["sources"]
                 self._sources = {
                     name: {week: Sums.of_list(values) for week, values in weeks.items()} for name, weeks in kept.items()
                 }
-            except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-                hint = "name the file that --drift of an earlier run wrote, or a new one"
-                raise FormatError("this is no file of rates, or it is damaged", hint, str(path)) from None
 
     def take(self, source: str, sums: Sums) -> None:
         """Take in notes of a source; now and then it is compared, and the file written."""

@@ -73,7 +73,7 @@ def test_flags_win() -> None:
     [
         ('polcy = "redact"', "did you mean 'policy'?"),
         ("doubt = 'much'", "doubt is not a number"),
-        ("model = [", "not a TOML file"),
+        ("model = [", "not valid TOML"),
         ("doubt = 3", "the doubt must be 0 to 1"),
     ],
 )

@@ -98,7 +98,7 @@ def test_schemas_are_written_as_they_are_read(tmp_path: Path) -> None:
         ("[columns.age]\nhierarchy = {kind = 'intervals', widths = [3, 5]}", "column 'age': the widths are not nested"),
         ("[columns.age]\nhierarchy = 'missing.csv'", "cannot be read"),
         ("person = 7", "person is no column's name"),
-        ("role = ", "not a TOML file"),
+        ("role = ", "not valid TOML"),
         ("persons_as_given = 'yes'", "persons_as_given is neither true nor false"),
         ("each_row_a_person = 1", "each_row_a_person is neither true nor false"),
     ],
