@@ -58,6 +58,9 @@ _LONGEST_KIND: Final = 2
 _WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|['. -])*\Z")
 _LONGEST_LOGIN: Final = 3
 """Letters of a word before a name that may be somebody's number, or a place's."""
+_LAST_NAMED: Final = 3
+"""The last component in which a given name may stand behind an organization's, or a family's in place of a number."""
+_CALLED: Final = frozenset(("ORGANIZATION", "HOSPITAL", "DEPARTMENT", *NAMES))
 _CHECK: Final = "check"
 _SHAPE: Final = "shape"
 _AMOUNT: Final = "amount"
@@ -249,8 +252,8 @@ class FieldReader:
                 here = f"{path}.{first or number}"
                 if inner == LISTED and (sep == self.sub or self.sub not in piece):
                     inner = listed_as(piece, self.table.facts["list_words"])
-                    if inner in (KEEP, TEXT) and number == 2 and self._is_given(piece, rule):
-                        inner = str(rule.parts[1][0])
+                    if inner in (KEEP, TEXT) and 1 < number <= _LAST_NAMED:
+                        inner = self._as_name(pieces, number, rule) or inner
                 elif inner == NUMBER and piece.isalpha() and len(piece) > _LONGEST_KIND:
                     inner = "IDNUM"  # no sentence stands in an amount: a lone word there is somebody's
                 elif inner == DISPLAY:
@@ -299,11 +302,19 @@ class FieldReader:
         usual = words_of(self.table.facts["list_words"])
         return named and (len(pieces) == 1 or (len(family) > _LONGEST_LOGIN and family.lower() not in usual))
 
-    def _is_given(self, piece: str, rule: Parts) -> bool:
-        """Tell whether a given name stands behind the name of an organization, where a code says of what kind it is."""
-        kinds = words_of(self.table.facts["list_words"])
-        organization = rule.parts.get(1, _NOBODY)[0] in ("ORGANIZATION", "HOSPITAL")
-        return organization and piece.isalpha() and len(piece) > _LONGEST_KIND and piece.lower() not in kinds
+    def _as_name(self, pieces: Sequence[str], number: int, rule: Parts) -> str:
+        """Return the category of a given name where a code belongs, behind the name of an organization or of a person
+        in a number's place; empty for what is none.
+        """
+        piece, before = pieces[number - 1], rule.parts.get(number - 1, _NOBODY)[0]
+        facts = self.table.facts
+        if not piece.isalpha() or len(piece) <= _LONGEST_KIND or piece.lower() in words_of(facts["list_words"]):
+            return ""
+        if piece.upper() in facts["no_given_names"]:
+            return ""
+        if before == _CHECK:  # no digit: a family name
+            return "PATIENT" if pieces[number - 2].isalpha() and len(pieces[number - 2]) > _LONGEST_KIND else ""
+        return str(before) if before in _CALLED else ""
 
     def _kept(self, places: list[Place], raw: str, at: int, path: str) -> None:
         """Make places of what is no code in a field that is kept."""

@@ -138,3 +138,14 @@ def test_words_where_only_codes_belong_are_a_persons(surrogates: Pipeline, perso
     assert not any(word in line for word in person.split("^"))
     timing = "1^BID^X7^20240102^20240109^R^once weekly"
     assert scrubbed(surrogates, "PID|||77^^^X^MR", f"OBR|1{'|' * 26}{timing}")[1].split("|")[27].startswith("1^BID^X7^")
+
+
+@pytest.mark.parametrize(
+    ("said", "codec"), [("UTF8", "utf-8"), ("utf-8", "utf-8"), ("ISO-8859-1", "latin-1"), ("WINDOWS-1252", "cp1252")]
+)
+def test_a_character_set_by_the_name_of_another_standard(surrogates: Pipeline, said: str, codec: str) -> None:
+    lines = (f"{HEAD}||||||{said}", "PID|1||77^^^X^MR||Mueller-Brück^Jürg", "NTE|1|L|Größe 170 cm", "")
+    written = surrogates(document(one("\r".join(lines).encode(codec)), "m")).document.record
+    assert written is not None
+    assert "Größe 170 cm" in written.data.decode(codec)
+    assert "Brück".encode(codec) not in written.data

@@ -118,3 +118,25 @@ def test_no_segment_that_the_table_names_is_blocked_in_the_middle() -> None:
         if number not in keys
     }
     assert forgotten == set()
+
+
+@pytest.mark.parametrize(
+    "segment",
+    [
+        "STF|DOC7^Zuvarth^Quila^^^Dr.",
+        "STF|DOC7^Zuvarth^Quila",
+        "PRA|DOC7^Zuvarth^Quila",
+        "AIG|1||DOC7^Zuvarth^Quila^^^Dr.",
+        "ORG|1|DOC7^Zuvarth^Quila",
+    ],
+)
+def test_a_person_in_place_of_a_number_or_an_institution_is_replaced_whole(surrogates: Pipeline, segment: str) -> None:
+    line = scrubbed(surrogates, segment)[0].lower()
+    assert not [word for word in ("doc7", "zuvarth", "quila") if word in line]
+
+
+def test_the_scheme_and_the_system_of_a_number_stay(surrogates: Pipeline) -> None:
+    line = scrubbed(surrogates, PID, "STF|77120^5^M10^NFC^PRN", "AIG|1||7712^Scanner^HL70286")
+    assert "^M10^" in line[1]
+    assert line[1].endswith("^PRN")
+    assert line[2].endswith("^HL70286")
