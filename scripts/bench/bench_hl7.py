@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import cProfile
+import gc
 import pstats
 import time
 from collections.abc import Callable
@@ -65,6 +66,7 @@ def main() -> None:
     said = parser.parse_args()
     import hl7
 
+    gc.set_threshold(50_000)  # as the commands do
     messages = [message(n) for n in range(said.messages)]
     table = load_table("hl7v2")
     pipeline = build_pipeline(Key(b"b" * 32), PipelineOptions(policy="surrogate"))
