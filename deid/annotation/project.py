@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Self
@@ -84,7 +85,7 @@ class Event:
     """The marks concerned as they were afterwards; those that went, as they were before."""
 
 
-class Project:
+class Project(AbstractContextManager["Project"]):
     """A project; made by `Project.create` or `Project.open`, to be closed or used in a ``with`` statement."""
 
     def __init__(self, store: Store, path: Path) -> None:
@@ -96,9 +97,6 @@ class Project:
 
     def __repr__(self) -> str:
         return "Project()"
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ _SHIFT = np.uint64(56)
 Words = NDArray[np.uint64]
 
 
-class Buckets:
+class Buckets(AbstractContextManager["Buckets"]):
     """Records of ``width`` numbers, in parts by the highest byte of their first one.
 
     Records with the same first number come in the same part, and parts in the order of their first bytes. First numbers
@@ -39,9 +39,6 @@ class Buckets:
         self._bytes = 0
         self._folder: PrivateFolder | None = None
         self._there: set[int] = set()
-
-    def __enter__(self) -> Buckets:
-        return self
 
     def __exit__(self, *_: object) -> None:
         if self._folder is not None:

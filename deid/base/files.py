@@ -432,28 +432,27 @@ def clear_folder(folder: Path) -> bool:
         os.close(descriptor)
 
 
-def hold(descriptor: int) -> bool:
-    """Lock a file or folder for as long as it is open; tell whether nobody else holds it."""
+def _lock(descriptor: int) -> bool | None:
+    """Lock a file or folder for as long as it is open; False where another process holds it, None where none can."""
     if fcntl is None:
-        return False
+        return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         return False
+    except OSError:
+        return None
     return True
+
+
+def hold(descriptor: int) -> bool:
+    """Lock a file or folder for as long as it is open; tell whether nobody else holds it."""
+    return _lock(descriptor) is True
 
 
 def held_by_another(descriptor: int) -> bool:
     """Lock a file for as long as it is open; tell whether another process holds it. Where no locks are, none does."""
-    if fcntl is None:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        pass
-    return False
+    return _lock(descriptor) is False
 
 
 def write_bytes(path: Path, data: bytes, *, private: bool = True, replace: bool = False) -> None:

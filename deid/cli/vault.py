@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from deid.base.audit import login
-from deid.base.errors import ConfigError, require
+from deid.base.errors import require
+from deid.base.files import read_text
 from deid.base.keys import load_key
 from deid.cli import EXIT_FAILED, KeyOptions, Summary, argument, command, option, store_of
 from deid.joint.options import PersonPlaces
@@ -91,10 +92,7 @@ def reidentify(
     """
     wanted = [(surrogate, scope) for surrogate in surrogates]
     if lines is not None:
-        try:
-            text = sys.stdin.read() if str(lines) == "-" else lines.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError):
-            raise ConfigError("the file of --lines cannot be read", "give a text file in UTF-8") from None
+        text = sys.stdin.read() if str(lines) == "-" else read_text(lines, "the file of --lines")
         parts = [line.partition("\t") for line in text.splitlines() if line.strip()]
         wanted += [(surrogate, own or scope) for surrogate, _, own in parts]
     require(wanted, "nothing to look up", "give surrogates, or a file with --lines")

@@ -349,26 +349,16 @@ def forecast_query(checked: CheckedQuery) -> list[AnswerForecast]:
 def query_sections(checked: CheckedQuery) -> tuple[list[Section], dict[str, Any]]:
     """Return `forecast_query` as a table and as JSON values."""
     lines = forecast_query(checked)
-    shown = [
-        {
-            "aggregate": line.aggregate,
-            "rows": "any" if line.rows is None else f"{line.rows:,}",
-            "numbers": line.numbers,
-            "error": line.error,
-            "half": line.plus_minus,
-        }
-        for line in lines
-    ]
     groups = math.prod(len(own) for own in checked.groups)
     section = Section.of(
         f"Expected error at {_spent(checked.epsilon, checked.terms)}",
-        shown,
+        [asdict(line) | {"rows": "any" if line.rows is None else f"{line.rows:,}"} for line in lines],
         {
             "aggregate": "{aggregate}",
             f"rows{' of a group' if checked.groups else ''}": "{rows}",
             "numbers": "{numbers}",
             "error a number": "{error:.4g}",
-            "interval, plus or minus": "{half:.4g}",
+            "interval, plus or minus": "{plus_minus:.4g}",
         },
         f"{_NOTHING} {f'The same holds in each of {groups} groups. ' if checked.groups else ''}Rehearsed on made-up "
         "rows that are spread evenly over the declared values; the interval is the mean one.",

@@ -179,11 +179,9 @@ class Evaluation:
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each measure and label (``ALL`` is micro), with scores, counts and intervals."""
         rows = []
-        for name, table in self.tables.items():
-            bounds = self._intervals(name)
-            rows.append({"measure": name, "label": ALL, **table.micro().as_dict(), **bounds})
-            if table.labels != (ALL,):
-                rows += [{"measure": name, "label": label, **s.as_dict()} for label, s in table.by_label().items()]
+        for name, told in ((name, self._measure(name)) for name in self.tables):
+            scores = {ALL: told["micro"], **told.get("by_label", {})}
+            rows += [{"measure": name, "label": label, **score} for label, score in scores.items()]
         return pd.DataFrame(rows)
 
     def _measure(self, name: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import heapq
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from operator import itemgetter
 
@@ -153,7 +154,7 @@ def who_is_who_in_parts(parts: Iterable[Part], part_of: Callable[[IntArray], Par
         return WhoIsWho(_numbered(first), [], found)
 
 
-class _Collected:
+class _Collected(AbstractContextManager["_Collected"]):
     """What is known of all notes before they are linked: their keys, and what stands in many of them."""
 
     def __init__(self) -> None:
@@ -162,9 +163,6 @@ class _Collected:
         self._often: dict[str, Counter[object]] = {}
         self._left_out: dict[str, set[object]] = {}
         self._keys, self._numbers, self._by_key = Buckets(3), Buckets(4), Buckets(2)
-
-    def __enter__(self) -> _Collected:
-        return self
 
     def __exit__(self, *_: object) -> None:
         for one in (self._keys, self._numbers, self._by_key):

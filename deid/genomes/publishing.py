@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from deid.base.errors import ConfigError, OutputError, require
+from deid.base.errors import ConfigError, method_fault, require
 from deid.base.nearest import nearest
 from deid.base.options import column_names, option
 from deid.base.resources import resource_folder
@@ -138,17 +138,13 @@ def verify_genomes(source: Path, asked: GenomeLevels) -> tuple[bool, str]:
     return good, what or f"bins of {asked.within} sites and {asked.across} records hold"
 
 
-def _held(good: bool, what: str = "", position: str = "") -> None:
-    if not good:
-        raise OutputError(f"the release does not hold{what}", "nothing was written; please report this", "", position)
-
-
 def _sequences(source: Path, target: Path, asked: GenomeOptions) -> PublishedGenomes:
     originals = read_fasta(source)
     result = generalize_sequences(originals, matching=asked.matching)
     released = result.sequences
     good, level, place = check_release(released, originals.at(result.order))
-    _held(good, position=f"record {(place or 0) + 1}")
+    if not good:
+        raise method_fault(f"the release does not hold: record {(place or 0) + 1}")
     write_fasta(Sequences(asked.names(released.names), released.codes), target)
     figures = {
         "sequences": len(released),
@@ -170,7 +166,8 @@ def _genotypes(source: Path, target: Path, asked: GenomeOptions) -> PublishedGen
     bins = asked.bins(table.sites)
     result = bin_genotypes(table.rows, tree, **bins)
     good, what = check_bins(result.rows, tree.root, **bins)
-    _held(good, f" ({what})")
+    if not good:
+        raise method_fault(f"the release does not hold: {what}")
     released = Genotypes(tuple(table.records[i] for i in result.order), table.sites, result.rows).ordered()
     write_genotypes(Genotypes(asked.names(released.records), table.sites, released.rows), target)
     figures = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -240,7 +240,7 @@ def _existing(file: Path, format: Format) -> Iterator[Path]:
     return (path for path in candidates if path.is_file())
 
 
-class Output:
+class Output(AbstractContextManager["Output"]):
     """Writes documents to their groups' places, one group after the other; used as a context manager.
 
     Parameters
@@ -332,9 +332,6 @@ class Output:
         """Note that another run wrote OUT, where that is one file: no manifest of this run may speak of it."""
         if not self._group and (self.source.single or isinstance(self.format, CollectionFormat)):
             self._taken = TakenError(error.what, error.hint)
-
-    def __enter__(self) -> Output:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> None:
         if kind is None:

@@ -12,11 +12,12 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import sqlalchemy as sql
 
@@ -83,7 +84,7 @@ def is_whole(place: str) -> bool:
         store.close()
 
 
-class TableOutput:
+class TableOutput(AbstractContextManager["TableOutput"]):
     """The new table; use it in a ``with`` statement (it takes the place of `deid.pipeline.files.Output`).
 
     Parameters
@@ -421,9 +422,6 @@ class TableOutput:
                     kind = type(error).__name__
                     refused[number] = f"the output table does not take the row ({kind}): a value, or a second equal id"
         return refused
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -16,7 +16,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ _SETTLED = 1.0
 """Seconds after which it is on the disk how far the vault came; a process that is killed loses none of it."""
 
 
-class Vault:
+class Vault(AbstractContextManager["Vault"]):
     """An open vault; made by `Vault.create` or `Vault.open`, closed by `close` or as a context manager.
 
     For one thread. A process that was forked gets connections of its own.
@@ -159,9 +159,6 @@ class Vault:
         with suppress(DeidError), self._reading() as (_, state):
             self._note(state, settle=True)
         self._store.close()
-
-    def __enter__(self) -> Vault:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -28,6 +28,7 @@ import hashlib
 import numbers
 import re
 import unicodedata
+from contextlib import AbstractContextManager
 from decimal import Decimal
 from typing import Any
 
@@ -200,7 +201,7 @@ def table_hash(frame: pd.DataFrame, key: bytes) -> str:
         return content.digest()
 
 
-class RowsHash:
+class RowsHash(AbstractContextManager["RowsHash"]):
     """The hash of `table_hash`, of rows that come in batches.
 
     Parameters
@@ -211,9 +212,6 @@ class RowsHash:
 
     def __init__(self, key: bytes) -> None:
         self._key, self._rows = key, Buckets(1)
-
-    def __enter__(self) -> RowsHash:
-        return self
 
     def __exit__(self, *told: Any) -> None:
         self._rows.__exit__(*told)

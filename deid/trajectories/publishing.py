@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from deid.base.errors import ConfigError, InputError, OutputError
+from deid.base.errors import ConfigError, InputError, method_fault
 from deid.base.late import pd
 from deid.base.options import option
 from deid.base.plots import COLOURS, new_figure
@@ -223,9 +223,7 @@ def publish_trajectories(
     published = release.published()
     good, level, place = check_trajectories(published, release.k, data, diversity)
     if not good:
-        raise OutputError(
-            "the release does not hold", "nothing was written; please report this", "", f"trajectory {(place or 0) + 1}"
-        )
+        raise method_fault(f"the release does not hold: trajectory {(place or 0) + 1}")
     column, cells = attached or ("", {})
     records = sorted(
         ([(data.codes.names[c], data.ages.names[a]) for c, a in pairs.tolist()], cells.get(who, ""))

@@ -8,6 +8,8 @@ is known, which is the stronger attacker.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
@@ -134,23 +136,10 @@ def attack_tables(
     return results
 
 
-class _Index:
-    """Released records by the original codes that they may hold."""
-
-    def __init__(self, released: Transactions) -> None:
-        self.whole = released.all_bits
-        self.held: dict[str, int] = {}
-        for members, bits in zip(released.members, released.bits, strict=True):
-            if bits:
-                for code in members:
-                    self.held[code] = self.held.get(code, 0) | bits
-
-    def fitting(self, known: Iterable[str]) -> int:
-        bits = self.whole
-        for code in known:
-            if code in self.held:
-                bits &= self.held[code]
-        return bits
+def _fitting(released: Transactions, known: Iterable[str]) -> int:
+    """Return the records that may hold what is known, a bit for each; codes that no record may hold are passed over."""
+    held = (bits for code in known if (bits := released.holding.get(code)))
+    return functools.reduce(operator.and_, held, released.all_bits)
 
 
 def candidates(released: Transactions, known: Iterable[str]) -> list[int]:
@@ -158,14 +147,13 @@ def candidates(released: Transactions, known: Iterable[str]) -> list[int]:
 
     Known codes that no published item stands for are passed over.
     """
-    bits = _Index(released).fitting(known)
+    bits = _fitting(released, known)
     return [record for record in range(len(released)) if bits >> record & 1]
 
 
 def distinguishability(released: Transactions, known: Sequence[frozenset[str]]) -> IntArray:
     """Return for each set of known codes the number of records that fit it, shape (sets,)."""
-    index = _Index(released)
-    distinct = {codes: index.fitting(codes).bit_count() for codes in dict.fromkeys(known)}
+    distinct = {codes: _fitting(released, codes).bit_count() for codes in dict.fromkeys(known)}
     return np.array([distinct[codes] for codes in known], dtype=np.int64)
 
 

@@ -107,6 +107,15 @@ class Transactions:
         """A bit for every record."""
         return (1 << len(self)) - 1
 
+    @cached_property
+    def holding(self) -> dict[str, int]:
+        """The records that may hold each code, as `bits`, of every code that an item stands for."""
+        found: dict[str, int] = {}
+        for members, bits in zip(self.members, self.bits, strict=True):
+            for code in members:
+                found[code] = found.get(code, 0) | bits
+        return found
+
     def any_bits(self, items: Iterable[int]) -> int:
         """Return the records that hold any of the items, a bit for each."""
         return functools.reduce(operator.or_, (self.bits[item] for item in items), 0)

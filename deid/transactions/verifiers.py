@@ -146,10 +146,7 @@ def verify_privacy_policy(published: Transactions, policy: Sequence[frozenset[st
     TransactionVerdict
         Level: the smallest support of a constraint that occurs; witness: its codes.
     """
-    held: dict[str, int] = {}
-    for item, members in enumerate(published.members):
-        for code in members:
-            held[code] = held.get(code, 0) | published.bits[item]
+    held = published.holding
     least, witness = float(len(published)), tuple[str, ...]()
     for constraint in policy:
         known = sorted(code for code in constraint if held.get(code))
@@ -274,18 +271,9 @@ def verify_rules(
         Level: the greatest share; where a rule fails, its share, with its codes as the witness.
     """
     greatest = 0.0
-    where: dict[str, list[int]] = {}
-    for item, members in enumerate(published.members):
-        for code in members:
-            where.setdefault(code, []).append(item)
 
     def holding(codes: frozenset[str], bits: int, absent: int) -> int:
-        for code in sorted(codes):
-            any_of = 0
-            for item in where.get(code, ()):
-                any_of |= published.bits[item]
-            bits &= any_of if code in where else absent
-        return bits
+        return functools.reduce(operator.and_, (published.holding.get(code, absent) for code in codes), bits)
 
     for public, hidden in rules:
         body = holding(public, published.all_bits, published.all_bits)
