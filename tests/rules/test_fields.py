@@ -87,7 +87,7 @@ def test_what_is_not_understood_and_lists_are_always_looked_at():
 
 @needs_native
 def test_programs_and_places_that_are_not_there_are_refused():
-    fits = FINDERS["en"]._fits
+    fits = FINDERS["en"]._made_fits()
     for programs, places in (([99], [0]), ([-1], [0]), ([0], [2]), ([0], [-1])):
         with pytest.raises(ValueError, match="not there"):
             fits.may("x", programs, places)
