@@ -377,7 +377,7 @@ def _split(places: IntArray, number: int, shares: Sequence[float], how: Drawing)
         if first >= last:
             continue
         middle = (first + last) // 2
-        inside = (shares[middle] - from_share) / (to_share - from_share) if to_share > from_share else 0.5
+        inside = (shares[middle] - from_share) / (to_share - from_share)
         rows = ranks[start : stop + 1] - ranks[start]
         place = start + how.noise.choose(
             -np.abs(rows - inside * rows[-1]), max(inside, 1 - inside) * how.distance, choosing(levels[depth])

@@ -62,7 +62,7 @@ class PatternAutomaton:
         return result
 
 
-def ever(levels: Collection[int], symbols: int, *, ends: bool = False) -> PatternAutomaton:
+def ever(levels: Collection[int], symbols: int, *, ends: bool) -> PatternAutomaton:
     """Return the pattern of sequences that have one of some levels.
 
     Parameters
@@ -80,7 +80,7 @@ def ever(levels: Collection[int], symbols: int, *, ends: bool = False) -> Patter
     return _unmoved(steps, ends)
 
 
-def then(first: int, second: int, within: int, symbols: int, *, ends: bool = False) -> PatternAutomaton:
+def then(first: int, second: int, within: int, symbols: int, *, ends: bool) -> PatternAutomaton:
     """Return the pattern of sequences that have one level, and another at most ``within`` periods after it.
 
     Parameters

@@ -65,7 +65,7 @@ def release_paths(path: Path) -> list[Path]:
     return [path, path.with_name(path.name + ".json")] if check_suffix(path) == ".csv" else [path]
 
 
-def write_numbers(frame: pd.DataFrame, metadata: Mapping[str, Any], path: Path, *, replace: bool = False) -> None:
+def write_numbers(frame: pd.DataFrame, metadata: Mapping[str, Any], path: Path, *, replace: bool) -> None:
     """Write a release's table and metadata; the suffix tells the format.
 
     Raises

@@ -128,7 +128,7 @@ def test_a_quantile_among_one_candidate_is_that_one() -> None:
     assert found.value == 1.0
 
 
-SHARES_OF = st.lists(st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0]), min_size=2, max_size=6, unique=True)
+SHARES_OF = st.lists(st.sampled_from([0.0, 0.1, 0.25, 0.45, 0.5, 0.75, 0.9, 1.0]), min_size=2, max_size=6, unique=True)
 
 
 @settings(max_examples=150)
@@ -164,6 +164,48 @@ def test_of_each_level_of_a_split_a_row_moves_one_part_by_its_sensitivity(
         spent[epsilon] = spent.get(epsilon, 0.0) + epsilon * (moved > 0)
     levels = split_epsilon(1.5, [1.0] * len(shares).bit_length())
     assert sum(spent.values()) <= sum(levels) + 1e-9  # in each level one part moves, whatever their number
+
+
+@settings(max_examples=100)
+@given(st.lists(st.integers(0, 4), max_size=60), SHARES_OF, st.sampled_from([1, 2]))
+def test_several_quantiles_are_those_of_splitting_rows_one_by_one(
+    values: list[int], shares: list[float], distance: int
+) -> None:
+    """The paper's recursion over a list of rows: which cuts are offered, with which scores, sensitivities and costs."""
+    turn: dict[int, int] = {}
+    rows = []  # eight slots a value, dealt so that any number of rows is spread evenly
+    for value in sorted(values):
+        turn[value] = turn.get(value, -1) + 1
+        rows.append(8 * value + (0, 4, 2, 6, 1, 5, 3, 7)[turn[value] % 8])
+    expected, found = [], {}
+
+    def search(own: list[float], start: int, stop: int, low: float, high: float, level: int) -> None:
+        if not own:
+            return
+        middle = len(own) // 2
+        inside = (own[middle] - low) / (high - low)
+        below = [sum(start <= row < cut for row in rows) for cut in range(start, stop + 1)]
+        scores = [-abs(n - inside * below[-1]) for n in below]
+        expected.append((scores, max(inside, 1 - inside) * distance, level))
+        cut = start + int(np.argmax(scores))
+        # a cut between two values belongs to the one on the side of the middle
+        found[own[middle]] = min(cut // 8, 4) if own[middle] < 0.5 else max(cut - 1, 0) // 8
+        search(own[middle + 1 :], cut, stop, own[middle], high, level + 1)
+        search(own[:middle], start, cut, low, own[middle], level + 1)
+
+    search(sorted(shares), 0, 40, 0.0, 1.0, 0)
+    noise: Any = Exact()
+    told = noisy_quantiles(np.array(values, float), shares, 0, 4, Drawing(1.5, noise, distance, 0.9), whole=True)
+    assert [own.value for own in told] == sorted(found.values())
+    costs = 1 + max(level for *_, level in expected)
+    for (scores, sensitivity, epsilon), (own, moved, _) in zip(
+        sorted(noise.asked, key=lambda asked: (len(asked[0]), asked[0].tolist())),
+        sorted(expected, key=lambda asked: (len(asked[0]), asked[0])),
+        strict=True,
+    ):
+        assert scores.tolist() == near(own)
+        assert sensitivity == near(moved)
+        assert epsilon == near(1.5 / costs)
 
 
 def test_quartiles_are_found_where_values_repeat() -> None:
