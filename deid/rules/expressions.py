@@ -206,16 +206,19 @@ def _either(parts: Sequence[Walk]) -> Walk:
 
 
 def _repeated(part: Walk, least: int, most: int | None) -> Walk:
+    limit = AFTER + least if most is None else most
+
     def walk(places: int, sets: Sets) -> int:
         ends = 0
-        for count in range(AFTER + least + 1 if most is None else most + 1):
+        for count in range(limit + 1):
+            if count:
+                places = part(places, sets)
             if count >= least:
                 if places | ends == ends:
                     break
                 ends |= places
             elif places == BEYOND:
                 return BEYOND
-            places = part(places, sets)
         return ends
 
     return walk
