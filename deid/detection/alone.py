@@ -63,10 +63,8 @@ _MEASURED: Final = re.compile(r"(?:[ \t]+[a-z]+)?(?:[ \t]+[0-9][0-9.:]*,?(?![0-9
 _SEXES: Final = frozenset("FMfm")
 _CELL_BEFORE: Final = re.compile(r"(?:\n|\t|\||[ ]{2})[ ]*\Z")
 _CELL_BEHIND: Final = re.compile(r"[ ]*(?:\Z|\n|\t|\||:)|[ ]{2}")
-_PART: Final = re.compile(r"[0-9][.,]\Z|[$\u00a3\u20ac][ ]?\Z")
+_PART: Final = re.compile(r"(?<=[0-9][.,])|(?<=[$\u00a3\u20ac])|(?<=[$\u00a3\u20ac] )")
 """Before the digits behind a decimal point, or an amount."""
-_PARTS: Final = ".,$\u00a3\u20ac "
-"""Signs that it ends in."""
 _STAFF: Final = CREDENTIAL | ROLE | TITLES
 _FULL_DATE: Final = re.compile(r"[0-9]{1,4}[/.-][0-9]{1,2}[/.-][0-9]{2,4}")
 _FRACTION: Final = re.compile(r"[0-9]{1,2}/(?:5|6|7|8|10|12|52)")
@@ -84,8 +82,7 @@ def stands_alone(scene: Scene, span: Span) -> bool:
     """
     kind, start, end, text = kind_of(span.category), span.start, span.end, scene.text
     words = scene.inside(start, end)
-    behind = start > 0 and text[start - 1] in _PARTS
-    if behind and _PART.search(text, max(0, start - 3), start) and text[start:end].isdecimal():
+    if _PART.match(text, start) and text[start:end].isdecimal():
         return False
     if kind.category == "STREET" and all(_is_common(scene, i) for i in words):
         return False

@@ -122,9 +122,9 @@ def _standard(module: str) -> Callable[[str], bool]:
 
 
 def _possible(year: int, month: int, day: int) -> bool:
-    if month == 2 and day == 29:
-        return 0 < year < 10000 and calendar.isleap(year)
-    return 0 < year < 10000 and 0 < month < 13 and 0 < day <= _DAYS[month]
+    if not (0 < year < 10000 and 0 < month < 13):
+        return False
+    return 0 < day <= _DAYS[month] + (month == 2 and calendar.isleap(year))
 
 
 @functools.lru_cache(maxsize=4096)

@@ -140,6 +140,11 @@ def test_a_number_of_four_digits_is_found_again_without_its_label(number: str, t
 @example("that's L-I-N-D")
 @example("it\u2019s S-I-L-V-E-\u00b2\u2019 and a-b-c?")
 @example("L. I. N\u00a0")
+@example("it is L I N D")
+@example("a-b-c")
+@example("it is a. b. c. d")
+@example("x'a b c")
+@example("a b_c d e")
 def test_what_is_spelt_letter_by_letter_is_never_passed_over(text: str) -> None:
     spelt = [found.span() for found in find_again._SPELT_OUT.finditer(text)]
     view = view_of(text)

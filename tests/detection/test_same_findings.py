@@ -1,7 +1,8 @@
 """What was found in a text yesterday, and why, is found tomorrow (`pinned`): invented lines of many kinds.
 
 Each line is read by the rules alone and, once more in capitals, misread by a scanner or with other line ends, by the
-rules beside a model that is often mistaken, a table of known people and a site's lists.
+rules beside a model that is often mistaken, a table of known people and a site's lists. Notes of other languages are
+read in the same ways.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -26,8 +27,9 @@ from tests.pinned import Pinned
 from tests.rules.marked import notes, unmark
 
 HERE = Path(__file__).parent
-RULES = RuleRecognizer.load("en")
 CATEGORIES = ["PATIENT", "DOCTOR", "DATE", "HOSPITAL", "CITY", "STATE", "PHONE", "MEDICALRECORD", "IDNUM", "PROFESSION"]
+OF_OTHER_LANGUAGES = [*CATEGORIES, "ORGANIZATION", "STREET", "AGE", "ZIP", "LOCATION_OTHER", "COUNTRY"]
+LANGUAGES = ("de", "es", "fr", "nl")
 CHANGES = [
     str,
     str.upper,
@@ -58,7 +60,16 @@ OTHERS = (
     "(",
     "x",
 )
-RULES_ALONE = Ensemble((RULES,))
+
+
+@cache
+def rules(language: str) -> RuleRecognizer:
+    return RuleRecognizer.load(language)
+
+
+@cache
+def rules_alone(language: str) -> Ensemble:
+    return Ensemble((rules(language),))
 
 
 @dataclass(frozen=True)
@@ -67,7 +78,7 @@ class Mistaken:
 
     marks: tuple[str, ...]
     name: str = "en"
-    categories: frozenset[str] = frozenset(CATEGORIES)
+    categories: frozenset[str] = frozenset(OF_OTHER_LANGUAGES)
 
     def find(self, document: Document) -> list[Span]:
         draw, found = random.Random(document.text), []
@@ -77,7 +88,8 @@ class Mistaken:
             if draw.random() < (0.6 if marked else 0.08):
                 last = words[min(len(words) - 1, first + draw.choice([0, 0, 1, 1, 2]))][1]
                 score = draw.choice([None, 0.15, 0.3, 0.45, 0.55, 0.75, 0.9, 0.99])
-                found.append(Span(start, last, draw.choice(CATEGORIES), source="model:en", score=score))
+                kind = draw.choice(CATEGORIES if self.name == "en" else OF_OTHER_LANGUAGES)
+                found.append(Span(start, last, kind, source=f"model:{self.name}", score=score))
         return sorted(found)
 
 
@@ -106,19 +118,25 @@ def texts() -> Iterator[tuple[str, Document]]:
         yield f"notes {note.id}", Document("n", note.text, note.spans)
 
 
-def answer(document: Document, number: int) -> object:
+def of_other_languages() -> Iterator[tuple[str, str, Document]]:
+    for file in sorted(file for language in LANGUAGES for file in HERE.glob(f"*/{language}.txt")):
+        for note in notes(file):
+            yield file.stem, f"{file.stem} {file.parent.name} {note.id}", Document("n", note.text, note.spans)
+
+
+def answer(document: Document, number: int, language: str = "en") -> object:
     """Return all that the rules propose, and what becomes of it beside others, with every word's part in it."""
-    ruled = RULES_ALONE.trace(Document("n", document.text))
+    ruled = rules_alone(language).trace(Document("n", document.text))
     text = CHANGES[number % len(CHANGES)](document.text)
     marks = tuple(re.findall(r"[^\W_]+", " ".join(document.text[s.start : s.end] for s in document.spans).lower()))
-    joined = Ensemble((known(document), Mistaken(marks), RULES), to_canonical=bool(number % 2))
+    joined = Ensemble((known(document), Mistaken(marks, language), rules(language)), to_canonical=bool(number % 2))
     lists = site(document) if number % 4 == 0 else load_site_lists()
     place = (len(text) // 3, len(text) // 2)
     told = explain(Document("n", text), None, joined, site=lists, places=[place])
     return [[[c.fate, c.certainty, c.span] for c in ruled.candidates], ruled.spans, told.as_dict()]
 
 
-def varied(document: Document, number: int) -> object:
+def varied(document: Document, number: int, language: str = "en", times: int = 2) -> object:
     """Return what the rules propose for a text that lacks a word or a sign, has one twice, or goes on in another line.
 
     Which one it is differs from text to text; what is a name, a place or a number hangs on its neighbours.
@@ -126,13 +144,15 @@ def varied(document: Document, number: int) -> object:
     draw = random.Random(number)
     parts = re.findall(r"\s*(?:\w+|[^\w\s])", document.text)
     found: list[object] = []
-    for change in ("", "\n", " ", "again", "other") * 2:
+    for change in ("", "\n", " ", "again", "other") * times:
         at = draw.randrange(len(parts))
         new = {"": "", "again": parts[at] * 2, "other": f" {draw.choice(OTHERS)}"}.get(
             change, change + parts[at].strip()
         )
         text = "".join((*parts[:at], new, *parts[at + 1 :]))
-        found.append([[c.fate, c.certainty, c.span] for c in RULES_ALONE.trace(Document("n", text)).candidates])
+        found.append(
+            [[c.fate, c.certainty, c.span] for c in rules_alone(language).trace(Document("n", text)).candidates]
+        )
     return found
 
 
@@ -147,6 +167,10 @@ def windowed(stem: str) -> object:
 
 QUESTIONS = {name: partial(answer, document, number) for number, (name, document) in enumerate(texts())}
 QUESTIONS |= {f"{name} varied": partial(varied, document, number) for number, (name, document) in enumerate(texts())}
+for number, (language, name, document) in enumerate(of_other_languages()):
+    QUESTIONS[name] = partial(answer, document, number, language)
+    if number % 3 == 0:
+        QUESTIONS[f"{name} varied"] = partial(varied, document, number, language, 1)
 QUESTIONS |= {f"{file.stem} in windows": partial(windowed, file.stem) for file in sorted(HERE.glob("*.txt"))}
 PINNED = Pinned(Path(__file__).with_name("same_findings.tsv"), QUESTIONS)
 PARTS = 60
