@@ -79,6 +79,32 @@ def test_logins_are_taken_apart_into_names_of_the_document_and_initials() -> Non
         assert {login: names.username(login) for login in expected} == expected
 
 
+def test_a_login_follows_its_parts_however_they_are_put_together() -> None:
+    """Up to two initials, a name, and initials or another name; who is named in the document comes first."""
+    for scope in (f"patient:{n}" for n in range(4)):
+        names = name_map(scope, "Johanna Smithson")
+        given, family = names.replace("Johanna Smithson").lower().split(" ")
+        parts = {"johanna": given, "smithson": family, "smiths": family[:6]}
+        parts |= {word: names.username(word) for word in ("kimberly", "gonzalez")}  # common names
+        starts = {letters: names.initials(letters) for letters in ("", "q", "qx")}
+        ends = starts | parts
+        for (start, first), (word, new), (end, last) in itertools.product(starts.items(), parts.items(), ends.items()):
+            if not (len(start) > 1 and len(end) > 2):  # initials and two names are too much
+                login = start + word + end
+                assert names.username(login) == first + new + last, login
+                assert names.username(login.upper()) == (first + new + last).upper()
+    # three letters are initials, unless the document has such a name
+    names = name_map("patient:1", "Amy Lee")
+    assert names.username("lee") == names.replace("Lee").lower()
+    assert names.username("amy") == names.replace("Amy").lower()
+    assert names.username("lex") == names.initials("lex")
+    assert names.username("bx") == names.initials("bx")
+    # a cut word counts more than a common name that it begins like; a common name of three letters is none
+    names = name_map("patient:1", "Kimberley Quux")
+    assert names.username("kimb") == names.replace("Kimberley").lower()[:4]
+    assert names.username("amy") == names.initials("amy")
+
+
 def test_digits_of_a_login_change() -> None:
     new = name_map().username("jsmith22")
     assert re.fullmatch(r"[a-z]+\d\d", new)
