@@ -18,6 +18,7 @@ from deid.detection.things import (
     NAMESAKE,
     behind_grade,
     compound,
+    is_kind,
     is_nobodys,
     is_thing,
     names_a_thing,
@@ -54,6 +55,7 @@ _LABELLING: Final = _ORDINARY | classes_of("section", "patient_word")
 _SHORTEST: Final = 2
 """Letters of the shortest word between two names."""
 _POPULAR: Final = classes_of("popular")
+_LAST: Final = classes_of("last")
 _TONGUE: Final = classes_of("nationality")
 _BEHIND: Final = classes_of("credential", "function")
 """Words that stand beside names."""
@@ -248,7 +250,7 @@ def within(scene: Scene, span: Span, held: list[int] | None = None) -> Span:
     words = scene.inside(span.start, span.end) if held is None else held
     if kind.institution:
         first = _on_the_last_line(scene, words)
-        while first < len(words) - 1 and scene.says(words[first], "place_label"):
+        while first < len(words) - 1 and is_kind(scene, words[first], kind):
             first += 1
         return span.moved(scene.starts[words[first]], span.end) if first else span
     if kind.date:
@@ -265,11 +267,27 @@ def within(scene: Scene, span: Span, held: list[int] | None = None) -> Span:
             if _leads_name(scene, words[first], words[last]):
                 break
             first += 1
-        while first < last and _beside(scene, words[last], _BEHIND):
+        first += first < last and _is_of(scene, words[first])
+        while first < last and (_beside(scene, words[last], _BEHIND) or _is_sex(scene, words[last])):
             last -= 1
     start = scene.starts[words[first]] if first else span.start
     end = scene.ends[words[last]] if last < len(words) - 1 else span.end
     return span.moved(start, end)
+
+
+def _is_of(scene: Scene, index: int) -> bool:
+    """Tell whether a small word before a given name says whose something is: *moeder van Luka*."""
+    if scene.kinds[index] != LOWER or scene.lowercase_text or not scene.has(index, PARTICLE) or not index:
+        return False
+    behind = scene.classes[index + 1]
+    return bool(behind & _GIVEN) and not behind & _LAST and scene.kinds[index - 1] == LOWER
+
+
+def _is_sex(scene: Scene, index: int) -> bool:
+    """Tell whether a letter behind a name and a comma is a sex: *João, M, 44 ans*."""
+    if scene.ends[index] - scene.starts[index] > 1 or scene.word(index - 1) != "," or scene.word(index + 1) != ",":
+        return False
+    return scene.says(index, "sex")
 
 
 def _date_within(scene: Scene, span: Span, words: list[int]) -> Span:

@@ -33,6 +33,9 @@ NAMESAKE: Final = classes_of("eponym")
 FUNCTION: Final = classes_of("function")
 INITIALS: Final = 4
 """Characters from which a name is more than initials."""
+_GUESSED_NAME: Final = "rule:name.word"
+_NEAR_WORK: Final = 5
+"""Words before an employer among which one says that somebody works there."""
 _FRACTION: Final = re.compile(r"[0-9]{1,2}/[0-9]{1,3}")
 _COURSE: Final = re.compile(r"[0-9]{1,2}/(?:7|12|52)")
 _YEAR: Final = re.compile(r"(?:19|20)[0-9]{2}")
@@ -94,6 +97,8 @@ def is_nobodys(scene: Scene, span: Span, words: list[int], kind: CategoryTraits,
         return False
     if not words:
         return False
+    if scene.words["insurer"] and _insures(scene, words, kind, span.source):
+        return True
     first, last = words[0], words[-1]
     behind = scene.ends[last]
     if _leads(text, behind) and LEADERS.match(text, behind) is not None and _is_label(scene, words):
@@ -116,6 +121,36 @@ def is_nobodys(scene: Scene, span: Span, words: list[int], kind: CategoryTraits,
     if kind.person and _is_animal(scene, first):
         return True
     return origin.guessed and scene.says(first, "occasion") and not _is_from(scene, first)
+
+
+def _insures(scene: Scene, words: list[int], kind: CategoryTraits, source: str) -> bool:
+    """Tell whether words name an insurer, which many share (*AOK Bayern*, *Zilveren Kruis*), and nobody's employer."""
+    insurers = scene.words["insurer"]
+    first = words[0]
+    if kind.town:
+        return first > 0 and scene.folded[first - 1] in insurers
+    if not kind.institution:
+        return source == _GUESSED_NAME and len(words) == 1 and scene.folded[first] in insurers
+    if any(scene.says(first - back, "employed") for back in range(1, _NEAR_WORK)):
+        return False
+    if scene.folded[first] in insurers or scene.folded[words[-1]] in insurers:
+        return True
+    return len(words) > 1 and " ".join([scene.folded[i] for i in words]) in insurers
+
+
+def is_kind(scene: Scene, index: int, kind: CategoryTraits) -> bool:
+    """Tell whether a word before the name of an institution is none of it: *l'*Ormeraie, *Pflegedienst* Vita.
+
+    What kind of a hospital one is belongs to its name, for the names of most are a town and that word.
+    """
+    if scene.says(index, "place_label"):
+        return True
+    kinds = scene.words["kind_of_place"]
+    if not kinds:
+        return False
+    if kind.category == "ORGANIZATION" and scene.folded[index] in kinds:
+        return True
+    return scene.kinds[index] == LOWER and not scene.lowercase_text and scene.has(index, FUNCTION)
 
 
 def _leads(text: str, behind: int) -> bool:

@@ -293,3 +293,20 @@ def test_what_is_written_alike_everywhere_is_found_in_every_language(language: s
     spans = build_recognizer(RecognizerOptions(language=language)).find(Document("", text))
     left = {i for i in range(3, len(text)) if text[i].isalnum()} - {i for s in spans for i in range(s.start, s.end)}
     assert not left
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "hidden"),
+    [
+        ("de", "Frau Kunz ist bei der AOK Bayern versichert, Kasse: Barmer.", ["Kunz"]),
+        ("de", "Frau Kunz arbeitet bei der Barmer in Ulm.", ["Kunz", "Barmer", "Ulm"]),
+        ("de", "Frau Kunz lebt im Pflegeheim Abendrot.", ["Kunz", "Abendrot"]),
+        ("de", "Konsil Dr. Marquardt, OA Neurologie, Fußheberschwäche KG 4/5.", ["Marquardt"]),
+        ("fr", "Mme Kunz vit à la résidence Beau Soleil.", ["Kunz", "Beau Soleil"]),
+        ("nl", "Mevrouw Kunz is verzekerd bij Zilveren Kruis.", ["Kunz"]),
+        ("nl", "De moeder van Femke belde, zij werkt bij Menzis.", ["Femke", "Menzis"]),
+    ],
+)
+def test_insurers_and_kinds_of_places_name_nobody(language: str, text: str, hidden: list[str]) -> None:
+    spans = build_recognizer(RecognizerOptions(language=language)).find(Document("n", text))
+    assert " ".join(text[s.start : s.end] for s in spans) == " ".join(hidden)

@@ -52,6 +52,22 @@ def test_genres_that_rules_were_made_for(path: Path) -> None:
     assert precision >= 0.90
 
 
+@pytest.mark.parametrize(("language", "found", "right"), [("de", 0.94, 0.94), ("fr", 0.96, 0.91), ("nl", 0.95, 0.93)])
+def test_notes_of_wards(language: str, found: float, right: float) -> None:
+    """Written before anything was looked at, then read for classes of leaks and false alarms: these stay mended."""
+    gold = notes(Path(__file__).parent / "wards" / f"{language}.txt")
+    recall, precision = words(build_recognizer(RecognizerOptions(language=language)), gold)
+    assert recall >= found
+    assert precision >= right
+
+
+def test_spanish_notes_of_wards() -> None:
+    gold = notes(Path(__file__).parent / "wards" / "es.txt")
+    recall, precision = words(build_recognizer(RecognizerOptions(language="es")), gold)
+    assert recall >= 0.91
+    assert precision >= 0.90
+
+
 @pytest.mark.parametrize("path", sorted((Path(__file__).parent / "fresh").glob("*.txt")), ids=lambda path: path.stem)
 def test_notes_of_many_layouts(path: Path) -> None:
     """Written before the rules that read them were looked at; notes of even numbers were only ever scored."""
@@ -67,15 +83,15 @@ def test_notes_of_many_layouts(path: Path) -> None:
     ("folder", "language", "found", "right"),
     [
         # letters, chats, boards, forms: scored before and after
-        *(("letters", "de", 0.95, 0.96), ("letters", "nl", 0.95, 0.93), ("letters", "es", 0.90, 0.88)),
+        *(("letters", "de", 0.945, 0.96), ("letters", "nl", 0.95, 0.93), ("letters", "es", 0.90, 0.88)),
         # triage, midwives, dentists, insurers, boards, rounds: kinds of notes that nothing was made with
         *(("kinds", "de", 0.95, 0.93), ("kinds", "fr", 0.90, 0.88), ("kinds", "nl", 0.94, 0.91)),
         ("kinds", "es", 0.88, 0.85),
         # by a writer who knew no rule: what to expect of notes of another kind
-        *(("unread", "de", 0.85, 0.87), ("unread", "en", 0.91, 0.79), ("unread", "es", 0.80, 0.79)),
-        *(("unread", "fr", 0.85, 0.86), ("unread", "nl", 0.91, 0.83)),
+        *(("unread", "de", 0.86, 0.885), ("unread", "en", 0.91, 0.79), ("unread", "es", 0.80, 0.79)),
+        *(("unread", "fr", 0.85, 0.875), ("unread", "nl", 0.91, 0.855)),
         # by another, of the density that notes have
-        *(("ordinary", "en", 0.95, 0.89), ("ordinary", "de", 0.96, 0.93), ("ordinary", "es", 0.96, 0.85)),
+        *(("ordinary", "en", 0.95, 0.89), ("ordinary", "de", 0.955, 0.94), ("ordinary", "es", 0.96, 0.85)),
         *(("ordinary", "fr", 0.96, 0.91), ("ordinary", "nl", 0.96, 0.91)),
     ],
 )
