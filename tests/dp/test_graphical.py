@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pandas as pd
@@ -94,6 +95,15 @@ def test_what_is_tied_strongly_among_many_columns_is_so_in_the_rows() -> None:
     same = (frame["c0"] == frame["c1"]).mean(), (frame["c2"] == frame["c3"]).mean()
     assert (rows["c0"] == rows["c1"]).mean() == pytest.approx(same[0], abs=0.02)
     assert (rows["c2"] == rows["c3"]).mean() == pytest.approx(same[1], abs=0.02)
+
+
+def test_rows_are_drawn_from_a_tree_where_few_pairs_are_tied_and_its_cliques_are_small() -> None:
+    """Both are asked for: many ties of small columns are no tree, nor is one tie of columns with too many cells."""
+    pairs = list(itertools.combinations(range(6), 2))
+    assert narrow([(0, 1), (1, 2), (3,)], [4] * 12)
+    assert not narrow(pairs, [2] * 6)
+    assert JunctionTree.of(pairs, [2] * 6).cells([2] * 6) <= WIDEST
+    assert not narrow([(0, 1)], [math.isqrt(WIDEST) + 1] * 12)
 
 
 def test_adaptive_finds_what_is_tied_among_many_columns_and_its_tree_stays_narrow() -> None:

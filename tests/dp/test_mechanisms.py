@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deid.base.errors import ConfigError
-from deid.dp.aggregates import Drawing, noisy_quantiles, noisy_sum, noisy_top, quantile_candidates
+from deid.dp.aggregates import Drawing, noisy_quantiles, noisy_sum, noisy_top, quantile_candidates, quantile_scores
 from deid.dp.budget import Ledger
 from deid.dp.cube import plan_cube, release_cube
 from deid.dp.domain import declare
@@ -206,6 +206,18 @@ def test_several_quantiles_are_those_of_splitting_rows_one_by_one(
         assert scores.tolist() == near(own)
         assert sensitivity == near(moved)
         assert epsilon == near(1.5 / costs)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("shares", [[0.5], [0.1, 0.5, 0.9]])
+@pytest.mark.parametrize("interval", [True, False])
+def test_what_quantiles_are_chosen_among_is_told_before(whole: bool, shares: list[float], interval: bool) -> None:
+    """What is too much work is refused by this number; it is no less than what is scored, and not twice as much."""
+    noise: Any = Exact()
+    how = Drawing(1.0, noise, 1, 0.9)
+    noisy_quantiles(np.arange(9.0), shares, 0, 9, how, whole=whole, interval=interval)
+    scored = sum(len(scores) for scores, *_ in noise.asked)
+    assert scored <= quantile_scores((0.0, 9.0), shares, whole=whole, interval=interval) + len(shares) < 2 * scored
 
 
 def test_quartiles_are_found_where_values_repeat() -> None:
