@@ -99,6 +99,18 @@ def test_a_login_follows_its_parts_however_they_are_put_together() -> None:
     assert names.username("amy") == names.replace("Amy").lower()
     assert names.username("lex") == names.initials("lex")
     assert names.username("bx") == names.initials("bx")
+    # one long name counts more than two; of two that a login may be cut from, the first in the alphabet
+    names = name_map("patient:1", "Annabell Anna", "Bell Smithson", "Bell Smithers")
+    assert names.username("annabell") == names.replace("Annabell").lower()
+    assert names.username("smith") == names.replace("Smithers").lower()[:5]
+    # what is no name, is too much for one, or has letters that fold into two becomes other letters
+    given, family = names.replace("Annabell").lower(), names.replace("Smithson").lower()
+    for login in ("zzxqwv", "qxannabellsmithson", "\ufb01smithson", "smithson" * 40):
+        new = names.username(login)
+        assert new != login
+        assert len(new) == len(login)
+        assert given not in new
+        assert family not in new
     # a cut word counts more than a common name that it begins like; a common name of three letters is none
     names = name_map("patient:1", "Kimberley Quux")
     assert names.username("kimb") == names.replace("Kimberley").lower()[:4]
