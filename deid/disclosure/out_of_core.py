@@ -223,6 +223,8 @@ class _Domains:
             query = f"SELECT DISTINCT {sql_name(name)} AS v FROM source ORDER BY v"
             column = table.con.sql(query).to_arrow_table().column("v").combine_chunks()
             found[name] = column.chunk(0) if isinstance(column, pyarrow.ChunkedArray) else column
+        # as `deid.disclosure.release.order_of_columns` has them
+        found = dict(sorted(found.items(), key=lambda one: (len(one[1]) - one[1].null_count, one[0])))
         longest = max(map(len, found.values()), default=0)
         filled = {name: own.take(pyarrow.array(np.arange(longest) % len(own))) for name, own in found.items()}
         place = folder / "values.parquet"
@@ -406,7 +408,7 @@ class _Cells:
         """
         import pyarrow.parquet
 
-        kept = [name for name in self.table.names if name not in self.qi and FATES[roles[name]] != "dropped"]
+        kept = sorted(n for n in self.table.names if n not in self.qi and FATES[roles[n]] != "dropped")
         cells = ", ".join(f"p{at}" for at in range(len(self.qi)))
         codes = ", ".join(self.codes)
         ask = self.table.ask

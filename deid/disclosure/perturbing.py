@@ -29,7 +29,7 @@ from deid.disclosure.perturbation import (
     round_values,
     swap_values,
 )
-from deid.disclosure.release import content_order
+from deid.disclosure.release import content_order, order_of_columns
 from deid.table.cell_text import table_hash
 from deid.table.microdata import NA_CODE, Microdata, check_columns
 from deid.table.scalars import plain_number
@@ -232,6 +232,8 @@ def perturb(data: Microdata, asked: PerturbOptions, key: Key) -> Perturbed:
     gone = [name for name in steps if fates[name].fate == "dropped"]
     require(not gone, f"{', '.join(gone)} would be left out", "name columns that are published")
     require(data.quasi_identifiers, *NO_QUASI_IDENTIFIER)
+    named = [name for name in data.frame.columns if fates[name].fate != "dropped"]
+    data = data.with_columns(order_of_columns(data))
     data = data.arranged(content_order(data))
     own = key.derive("perturb").derive(f"{table_hash(data.frame, key.derive('table').secret[:64])} {asked}")
     after: dict[str, pd.Series] = {}
@@ -247,10 +249,10 @@ def perturb(data: Microdata, asked: PerturbOptions, key: Key) -> Perturbed:
     classes = equivalence_classes(published)
     if asked.k is not None and set(averaged) >= set(data.quasi_identifiers) and classes.persons.min() < asked.k:
         raise method_fault("rows of a group differ")
-    names = [name for name, what in fates.items() if what.fate != "dropped"]
+    names = [name for name in data.frame.columns if fates[name].fate != "dropped"]
     order = content_order(Microdata(changed[names], {name: data.roles.get(name, "other") for name in names}))
     return Perturbed(
-        changed[names].iloc[order].reset_index(drop=True),
+        changed[named].iloc[order].reset_index(drop=True),
         {name: _utility(data, published, name, step) for name, (step, _) in steps.items()},
         _correlation(data, published),
         linked,

@@ -25,7 +25,7 @@ from deid.disclosure.encoding import class_ids, encode
 from deid.disclosure.groups import groups_of
 from deid.disclosure.guards import check_before_release
 from deid.disclosure.methods import MethodOptions
-from deid.disclosure.release import Release, constraint_of, finish
+from deid.disclosure.release import Release, constraint_of, finish, order_of_columns
 from deid.table.microdata import Microdata, check_columns
 
 _FORMAT = "deid recoding scheme 1"
@@ -115,7 +115,12 @@ def apply_scheme(scheme: Scheme, data: Microdata, asked: Requirements, options: 
     ConfigError
         When a column is missing or nothing is said of it, or more rows than allowed would be suppressed.
     """
-    options = options or MethodOptions(suppression=1.0)
+    own = data.with_columns(order_of_columns(data))
+    release = _apply(scheme, own, asked, options or MethodOptions(suppression=1.0))
+    return release.with_columns_of(data)
+
+
+def _apply(scheme: Scheme, data: Microdata, asked: Requirements, options: MethodOptions) -> Release:
     check_before_release(data)
     if set(scheme.columns) != set(data.quasi_identifiers):
         check_columns(data.frame, scheme.columns)
