@@ -30,6 +30,7 @@ HERE = Path(__file__).parent
 CATEGORIES = ["PATIENT", "DOCTOR", "DATE", "HOSPITAL", "CITY", "STATE", "PHONE", "MEDICALRECORD", "IDNUM", "PROFESSION"]
 OF_OTHER_LANGUAGES = [*CATEGORIES, "ORGANIZATION", "STREET", "AGE", "ZIP", "LOCATION_OTHER", "COUNTRY"]
 LANGUAGES = ("de", "es", "fr", "nl")
+FOLDERS = ("fresh", "genres", "kinds", "letters", "unread")
 CHANGES = [
     str,
     str.upper,
@@ -118,10 +119,10 @@ def texts() -> Iterator[tuple[str, Document]]:
         yield f"notes {note.id}", Document("n", note.text, note.spans)
 
 
-def of_other_languages() -> Iterator[tuple[str, str, Document]]:
-    for file in sorted(file for language in LANGUAGES for file in HERE.glob(f"*/{language}.txt")):
-        for note in notes(file):
-            yield file.stem, f"{file.stem} {file.parent.name} {note.id}", Document("n", note.text, note.spans)
+def of_other_languages() -> Iterator[tuple[str, str, int, Document]]:
+    for file in sorted(HERE / folder / f"{language}.txt" for folder in FOLDERS for language in LANGUAGES):
+        for number, note in enumerate(notes(file) if file.exists() else ()):
+            yield file.stem, f"{file.stem} {file.parent.name} {note.id}", number, Document("n", note.text, note.spans)
 
 
 def answer(document: Document, number: int, language: str = "en") -> object:
@@ -167,7 +168,7 @@ def windowed(stem: str) -> object:
 
 QUESTIONS = {name: partial(answer, document, number) for number, (name, document) in enumerate(texts())}
 QUESTIONS |= {f"{name} varied": partial(varied, document, number) for number, (name, document) in enumerate(texts())}
-for number, (language, name, document) in enumerate(of_other_languages()):
+for language, name, number, document in of_other_languages():
     QUESTIONS[name] = partial(answer, document, number, language)
     if number % 3 == 0:
         QUESTIONS[f"{name} varied"] = partial(varied, document, number, language, 1)
