@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from deid.detection.edges import date_within
 from deid.detection.kinds import CategoryTraits, SourceTraits, kind_of, origin_of
 from deid.detection.things import (
     FUNCTION,
@@ -25,7 +26,7 @@ from deid.detection.things import (
 )
 from deid.document import Span
 from deid.reading.lexicon import classes_of
-from deid.reading.view import LOWER, NUMBER, TITLE, UPPER
+from deid.reading.view import LOWER, NUMBER, UPPER
 from deid.rules.institutions import is_general
 from deid.rules.person_words import PERSON, follows_eponym_cue
 from deid.rules.scene import Scene
@@ -34,7 +35,6 @@ from deid.rules.word_classes import CREDENTIAL, EPONYM_HEAD, PARTICLE, ROLE, TIT
 ALONE: Final = 0.95
 """Probability from which a model needs nobody else."""
 _CLINICAL: Final = classes_of("clinical", "section", "eponym", "device", "function")
-_CALENDAR: Final = classes_of("month", "weekday", "season", "holiday")
 _TERM: Final = classes_of("clinical")
 _COMMON: Final = classes_of("clinical", "section", "function", "hospital_head", "hospital_head_weak", "role")
 _WORD: Final = classes_of("word")
@@ -46,8 +46,6 @@ _NO_OCCUPATION: Final = classes_of("no_occupation", "role", "relation", "clinica
 _BEFORE: Final = classes_of("section", "function", "role", "relation", "occupation", "title", "title_doctor")
 _LEADS: Final = classes_of("role", "title", "title_doctor", "relation")
 """Words before a name that stay words before a name where they are rare surnames too: *Doctor*, *Nurse*, *Husband*."""
-_UNDATED: Final = classes_of("institution", "eponym", "clinical")
-"""Words that a date may have taken along: *NCCN 2024*, *2016 IDSA*."""
 _GIVEN: Final = classes_of("given")
 _SOMEWHERE: Final = classes_of("city", "city_ambig", "city_big", "state", "state_code", "country")
 _ORDINARY: Final = classes_of("word", "function", "clinical", "role", "relation", "person_verb")
@@ -56,19 +54,22 @@ _SHORTEST: Final = 2
 """Letters of the shortest word between two names."""
 _POPULAR: Final = classes_of("popular")
 _LAST: Final = classes_of("last")
+_UNSAID: Final = classes_of("function", "occupation_qualifier")
+"""Words before an occupation that are none of it: *a retired welder*."""
 _TONGUE: Final = classes_of("nationality")
 _BEHIND: Final = classes_of("credential", "function")
 """Words that stand beside names."""
-_SEPARATED: Final = re.compile(r"[0-9][/-]")
 _MEASURED: Final = re.compile(r"(?:[ \t]+[a-z]+)?(?:[ \t]+[0-9][0-9.:]*,?(?![0-9/-])){2}")
 """Values behind the name of a measure: *Fundal height 28 30*, *O2 sat 88 90*."""
 _SEXES: Final = frozenset("FMfm")
+_SETS_OFF: Final = frozenset(",-\u2013\u2014")
+_LEAST_LETTERS: Final = 3
+"""Capitals of an abbreviation that are hardly somebody's initials."""
 _CELL_BEFORE: Final = re.compile(r"(?:\n|\t|\||[ ]{2})[ ]*\Z")
 _CELL_BEHIND: Final = re.compile(r"[ ]*(?:\Z|\n|\t|\||:)|[ ]{2}")
 _PART: Final = re.compile(r"(?<=[0-9][.,])|(?<=[$\u00a3\u20ac])|(?<=[$\u00a3\u20ac] )")
 """Before the digits behind a decimal point, or an amount."""
 _STAFF: Final = CREDENTIAL | ROLE | TITLES
-_FULL_DATE: Final = re.compile(r"[0-9]{1,4}[/.-][0-9]{1,2}[/.-][0-9]{2,4}")
 _FRACTION: Final = re.compile(r"[0-9]{1,2}/(?:5|6|7|8|10|12|52)")
 """A part of a scale, or of a week, a year: *7/10*, *5/5*, *3/52*."""
 
@@ -114,13 +115,17 @@ def stands_alone(scene: Scene, span: Span) -> bool:
 
 
 def _in_clinical_row(scene: Scene, words: list[int]) -> bool:
-    """Tell whether small letters stand beside a clinical word, as one of several: *htn and dm*."""
-    if len(words) != 1 or scene.kinds[words[0]] != LOWER:
+    """Tell whether letters stand beside a clinical word, as one of several, or lead nowhere: *htn and dm*, *for DM*."""
+    if len(words) != 1 or scene.uppercase_line[words[0]]:
         return False
+    small = scene.kinds[words[0]] == LOWER
+    if not small and scene.says(words[0] - 1, "leads_to_matter") and not scene.breaks[words[0]]:
+        return True
     for step in (-1, 1):
         link, other = words[0] + step, words[0] + 2 * step
         joined = scene.says(link, "and") or scene.word(link) in (",", "/")
-        if joined and scene.is_word(other) and _clinical(scene, other) and not scene.has(other, _STAFF):
+        alike = joined and (small or (scene.kinds[other] == UPPER and scene.word(link) == ","))
+        if alike and scene.is_word(other) and _clinical(scene, other) and not scene.has(other, _STAFF):
             return True
     return False
 
@@ -254,12 +259,12 @@ def within(scene: Scene, span: Span, held: list[int] | None = None) -> Span:
             first += 1
         return span.moved(scene.starts[words[first]], span.end) if first else span
     if kind.date:
-        return _date_within(scene, span, words) if words else span
+        return date_within(scene, span, words) if words else span
     first, last = 0, len(words) - 1
     if last > 0 and scene.vocabulary.expressions["registry"].match(scene.text, span.end):
         last -= 1
     if not kind.person:
-        while first < last and (scene.has(words[first], FUNCTION) or _is_told_apart(scene, words[first])):
+        while first < last and (scene.has(words[first], _UNSAID) or _is_told_apart(scene, words[first])):
             first += 1
     else:
         first = behind_grade(scene, words)
@@ -268,7 +273,9 @@ def within(scene: Scene, span: Span, held: list[int] | None = None) -> Span:
                 break
             first += 1
         first += first < last and _is_of(scene, words[first])
-        while first < last and (_beside(scene, words[last], _BEHIND) or _is_sex(scene, words[last])):
+        while first < last and (
+            _beside(scene, words[last], _BEHIND) or _is_sex(scene, words[last]) or _is_matter_behind(scene, words[last])
+        ):
             last -= 1
     start = scene.starts[words[first]] if first else span.start
     end = scene.ends[words[last]] if last < len(words) - 1 else span.end
@@ -290,19 +297,11 @@ def _is_sex(scene: Scene, index: int) -> bool:
     return scene.says(index, "sex")
 
 
-def _date_within(scene: Scene, span: Span, words: list[int]) -> Span:
-    """Return a date without a word before its number that is none of the calendar, or is too much."""
-    index = scene.at(span.start)
-    if index + 1 < scene.count and scene.kinds[index] > NUMBER:
-        behind = scene.starts[index + 1]
-        if scene.has(index, _CALENDAR):
-            odd = _FULL_DATE.fullmatch(scene.text, behind, span.end) is not None
-        else:
-            odd = scene.kinds[index] == TITLE and scene.kinds[index + 1] == NUMBER
-            odd = odd and _SEPARATED.search(scene.text, behind, span.end) is not None
-        if odd:
-            return span.moved(behind, span.end)
-    return _dated(scene, span, words)
+def _is_matter_behind(scene: Scene, index: int) -> bool:
+    """Tell whether clinical letters stand behind a name and its comma or dash: *Sandoval J, HCC*, *Orme, G - NASH*."""
+    if scene.kinds[index] != UPPER or len(scene.strings[index]) < _LEAST_LETTERS or scene.uppercase_line[index]:
+        return False
+    return scene.word(index - 1) in _SETS_OFF and _clinical(scene, index)
 
 
 def in_capitals(scene: Scene, span: Span, held: list[int] | None = None) -> list[Span]:
@@ -312,7 +311,7 @@ def in_capitals(scene: Scene, span: Span, held: list[int] | None = None) -> list
     ----------
     scene : Scene
     span : Span
-        A name of a person or of an institution; of the latter only small words before its first capital are cut.
+        A name of a person, a town or an institution; of the last only small words before its first capital are cut.
     held : list of int, optional
         Its words that are made of letters, where they are known.
 
@@ -322,7 +321,7 @@ def in_capitals(scene: Scene, span: Span, held: list[int] | None = None) -> list
         The span itself where nothing is cut, or where nothing would be left.
     """
     kind = kind_of(span.category)
-    if scene.lowercase_text or not (kind.person or kind.institution):
+    if scene.lowercase_text or not (kind.person or kind.institution or kind.town):
         return [span]
     words = scene.inside(span.start, span.end) if held is None else held
     capitals = 0
@@ -367,30 +366,6 @@ def _on_the_last_line(scene: Scene, words: list[int]) -> int:
 def _is_told_apart(scene: Scene, index: int) -> bool:
     """Tell whether a word before an occupation says how old or of which sex somebody is."""
     return scene.says(index, "age_label") or scene.says(index, "sex")
-
-
-def _dated(scene: Scene, span: Span, words: list[int]) -> Span:
-    """Return a date without words of guidelines, comparison, the next line at its edges: *2016 IDSA*, *Fri vs*."""
-    start, end = span.start, span.end
-    for i in words:
-        below = i > words[0] and scene.breaks[i] and not scene.has(i, _CALENDAR)
-        if below and not _figures(scene, scene.starts[i], end):
-            end = scene.ends[i - 1]
-            break
-        if scene.has(i, _UNDATED) and not scene.has(i, _CALENDAR | PERSON):
-            if _figures(scene, scene.ends[i], end):
-                start = scene.starts[i + 1]
-            elif _figures(scene, start, scene.starts[i]):
-                end = scene.ends[i - 1]
-                break
-    last = scene.at(end - 1)
-    if scene.says(last, "versus") and scene.starts[last] > start:
-        end = scene.ends[last - 1]
-    return span if (start, end) == (span.start, span.end) else span.moved(start, end)
-
-
-def _figures(scene: Scene, start: int, end: int) -> bool:
-    return any(map(str.isdigit, scene.text[start:end]))
 
 
 _DECIMAL: Final = re.compile(r"[ \t]+[0-9]+[.,][0-9]")

@@ -16,6 +16,7 @@ from deid.detection.things import LEADERS
 from deid.document import Span
 from deid.phi import GROUP
 from deid.reading.lexicon import classes_of
+from deid.reading.view import NUMBER, TITLE
 from deid.reading.vocabulary import Vocabulary
 from deid.rules.person_words import PERSON
 from deid.rules.scene import Scene
@@ -49,7 +50,8 @@ _MISREAD: Final = regex.compile(r"[0-9]{1,2}(?![0-9])\p{L}{0,12}(?![\w/-])")
 _HYPHENED: Final = regex.compile(r"-\p{Lu}\p{Ll}{1,15}(?![\w-])")
 """The second half of a name: *Sun-Hi*."""
 _INITIAL: Final = regex.compile(
-    r", ?[A-Z](?:\.(?! ?[A-Z])(?=[ \t]*[^ \n])|(?![\p{L}0-9.'\u2019/-]|,? ?\p{Lu}?\p{Ll}))(?!(?<=[MF]),? ?[0-9])"
+    r", ?[A-Z](?:\.(?! ?[A-Z])(?=[ \t]*[^ \n])|(?![\p{L}0-9.'\u2019/-]|,? ?\p{Lu}?\p{Ll}))"
+    r"(?!(?<=[MF]),? ?[0-9]| [0-9]{1,3}[.][0-9])"
 )
 """The initial that stands behind a surname, in a list or a column: *Treadway, B. 66M*, *Mavrogordatos, E  EDW*."""
 _JOINS: Final = {
@@ -83,11 +85,17 @@ _APART: Final = frozenset("/;,|")
 """Signs one of which it has."""
 _DIGITS: Final = 7
 """Digits of the shortest telephone number that stands for itself."""
+_SEPARATED: Final = regex.compile(r"[0-9][/-]")
+_FULL_DATE: Final = regex.compile(r"[0-9]{1,4}[/.-][0-9]{1,2}[/.-][0-9]{2,4}")
+_UNDATED: Final = classes_of("institution", "eponym", "clinical")
+"""Words that a date may have taken along: *NCCN 2024*, *2016 IDSA*."""
+_CALENDAR: Final = classes_of("month", "weekday", "season", "holiday")
 _COMMA: Final = regex.compile(r",[ ]?\p{L}$")
 _CUTS: Final = frozenset("/'\u2019")
 _FIGURES: Final = frozenset("0123456789")
 _LETTER: Final = regex.compile(r"(?<=\p{L}),?[ ]\p{L}$")
-"""The letter of a code that a name took along: *Birdsong, G3P1011*."""
+"""The letter of a code, or of a measure, that a name took along: *Birdsong, G3P1011*, *Boateng, K 5.9*."""
+_MEASURED: Final = regex.compile(r"[ ][0-9]{1,3}[.][0-9]")
 _TWO: Final = 2
 _SHORT: Final = 50
 """Characters of a line that is shorter than lines that are wrapped."""
@@ -158,6 +166,45 @@ def _parts(scene: Scene, start: int, end: int, person: bool) -> bool:
     return _TABULAR.search(text, first, start) is not None or _TABULAR.search(text, end, last) is not None
 
 
+def date_within(scene: Scene, span: Span, words: list[int]) -> Span:
+    """Return a date without a word before its number that is none of the calendar, or is too much."""
+    index = scene.at(span.start)
+    if index + 1 < scene.count and scene.kinds[index] > NUMBER:
+        behind = scene.starts[index + 1]
+        if scene.has(index, _CALENDAR):
+            odd = _FULL_DATE.fullmatch(scene.text, behind, span.end) is not None
+        else:
+            odd = scene.kinds[index] == TITLE and scene.kinds[index + 1] == NUMBER
+            odd = odd and _SEPARATED.search(scene.text, behind, span.end) is not None
+        if odd:
+            return span.moved(behind, span.end)
+    return _dated(scene, span, words)
+
+
+def _dated(scene: Scene, span: Span, words: list[int]) -> Span:
+    """Return a date without words of guidelines, comparison, the next line at its edges: *2016 IDSA*, *Fri vs*."""
+    start, end = span.start, span.end
+    for i in words:
+        below = i > words[0] and scene.breaks[i] and not scene.has(i, _CALENDAR)
+        if below and not _figures(scene, scene.starts[i], end):
+            end = scene.ends[i - 1]
+            break
+        if scene.has(i, _UNDATED) and not scene.has(i, _CALENDAR | PERSON):
+            if _figures(scene, scene.ends[i], end):
+                start = scene.starts[i + 1]
+            elif _figures(scene, start, scene.starts[i]):
+                end = scene.ends[i - 1]
+                break
+    last = scene.at(end - 1)
+    if scene.says(last, "versus") and scene.starts[last] > start:
+        end = scene.ends[last - 1]
+    return span if (start, end) == (span.start, span.end) else span.moved(start, end)
+
+
+def _figures(scene: Scene, start: int, end: int) -> bool:
+    return any(map(str.isdigit, scene.text[start:end]))
+
+
 def called_apart(text: str, span: Span) -> list[Span]:
     """Return the telephone numbers that a model took for one: *541-555-0110 / 541-555-0192*."""
     if not _APART.intersection(text[span.start : span.end]):
@@ -209,7 +256,8 @@ def in_one_row(scene: Scene, span: Span) -> Span:
     )
     if cut and (comma := _COMMA.search(text, span.start, span.end)):
         return span.moved(span.start, comma.start())
-    if behind in _FIGURES and (letter := _LETTER.search(text, span.start, span.end)):
+    valued = behind in _FIGURES or (behind == " " and _MEASURED.match(text, span.end) is not None)
+    if valued and (letter := _LETTER.search(text, span.start, span.end)):
         return span.moved(span.start, letter.start())
     if "\n" not in text[span.start : span.end]:
         return span

@@ -490,7 +490,8 @@ class Ensemble:
     def _parts(self, numbers: Numbers, span: Span) -> tuple[Span, ...]:
         """Return what of a span has a reading of its category; its label, or what is known, is one."""
         scene, origin = numbers.scene, origin_of(span.source)
-        if origin.names and (cell := in_one_row(scene, span)) is not span:
+        in_a_line = origin.names or (origin.model and "\n" not in scene.text[span.start : span.end])
+        if in_a_line and (cell := in_one_row(scene, span)) is not span:
             span = cell
         if origin.known or span.source in self._trusted:
             return (span,)

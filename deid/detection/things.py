@@ -36,6 +36,15 @@ INITIALS: Final = 4
 _GUESSED_NAME: Final = "rule:name.word"
 _NEAR_WORK: Final = 5
 """Words before an employer among which one says that somebody works there."""
+_ROW_THING: Final = classes_of("eponym", "device")
+_LISTED: Final = frozenset(",;:")
+_ROWED: Final = frozenset(("rule:name.full", "rule:name.last_first", "rule:place.city"))
+"""Sources whose names may be of a row of things."""
+_ROW: Final = 14
+"""Words and signs beside a name that are of the same row."""
+_OTHERS: Final = 2
+_MANY_OTHERS: Final = 4
+"""Things of a row that make one more a thing: one that a list has, one that none has."""
 _FRACTION: Final = re.compile(r"[0-9]{1,2}/[0-9]{1,3}")
 _COURSE: Final = re.compile(r"[0-9]{1,2}/(?:7|12|52)")
 _YEAR: Final = re.compile(r"(?:19|20)[0-9]{2}")
@@ -110,11 +119,13 @@ def is_nobodys(scene: Scene, span: Span, words: list[int], kind: CategoryTraits,
         return True
     if _is_named_after(scene, words) or (origin.model and _is_council(scene, words)):
         return True
+    if (origin.guessed or span.source in _ROWED) and _is_among_namesakes(scene, words):
+        return True
     if len(words) > 1:
         return False
     if _is_demographic(scene, first):
         return True
-    if (origin.guessed or origin.repeats_model) and _is_matter(scene, first):
+    if (origin.guessed or origin.repeats_model or scene.word(first - 1) == "(") and _is_matter(scene, first):
         return True
     if scene.has(first, _ORDINARY) and scene.vocabulary.expressions["numbered"].match(text, end):
         return True
@@ -151,6 +162,29 @@ def is_kind(scene: Scene, index: int, kind: CategoryTraits) -> bool:
     if kind.category == "ORGANIZATION" and scene.folded[index] in kinds:
         return True
     return scene.kinds[index] == LOWER and not scene.lowercase_text and scene.has(index, FUNCTION)
+
+
+def _is_among_namesakes(scene: Scene, words: list[int]) -> bool:
+    """Tell whether a name is one of a row of instruments, signs, classes: *Kocher x4, Deaver*, *Risser 4, Lenke*."""
+    before, behind = words[0] - 1, words[-1] + 1
+    if scene.word(before) not in _LISTED and scene.word(behind) not in _LISTED:
+        return False
+    valued = not scene.is_word(behind) or scene.kinds[behind] == NUMBER or scene.says(behind, "graded")
+    told = valued or scene.has(behind, _ORDINARY) or scene.says(behind, "unit")
+    if not told or not (valued or scene.kinds[behind] == LOWER):
+        return False
+    others = sure = 0
+    for step, start in ((-1, before), (1, behind)):
+        at = start
+        while 0 <= at < scene.count and abs(at - start) < _ROW:
+            if scene.has(at, _ROW_THING):
+                others += 1
+                sure += not scene.has(at, PERSON)
+            if scene.breaks[at if step < 0 else min(at + 1, scene.count - 1)]:
+                break
+            at += step
+    own = all(scene.has(i, _ROW_THING) for i in words)
+    return sure > 0 and others >= (_OTHERS if own else _MANY_OTHERS)
 
 
 def _leads(text: str, behind: int) -> bool:

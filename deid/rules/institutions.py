@@ -46,6 +46,7 @@ from deid.rules.word_classes import (
 
 __all__ = ["find_institutions", "proper_run"]
 
+_LONGEST_ACRONYM: Final = 5
 _W: Final[dict[str, float]] = certainties("institutions")
 
 _NO_PART: Final = TITLES | CREDENTIAL | SECTION | CALENDAR | FUNCTION
@@ -284,6 +285,11 @@ def _ends_line(scene: Scene, index: int) -> bool:
     return index >= scene.count or bool(scene.breaks[index])
 
 
+def _only_institution(scene: Scene, index: int) -> bool:
+    """Tell whether a word is long and no list has it but those of institutions: *Froedtert*, not *Chop*."""
+    return len(scene.strings[index]) > _LONGEST_ACRONYM and not scene.classes[index] & ~(HOSPITAL_NAME | EMPLOYER)
+
+
 def _known(scene: Scene) -> list[Span]:
     """Listed hospitals and employers."""
     found: list[Span] = []
@@ -293,7 +299,7 @@ def _known(scene: Scene) -> list[Span]:
             if not classes & (HOSPITAL_NAME | EMPLOYER) or not scene.capital(index):
                 continue
             if classes & HOSPITAL_NAME:
-                acronym = stop == index + 1 and scene.kinds[index] != UPPER
+                acronym = stop == index + 1 and scene.kinds[index] != UPPER and not _only_institution(scene, index)
                 sure = _W["acronym_in_lower_case" if acronym else "hospital"]
                 found.append(
                     scene.span(
@@ -366,6 +372,8 @@ def _behind_cues(scene: Scene) -> list[Span]:
         if start >= scene.count or scene.case_uninformative(start) or not scene.same_line(start):
             continue
         end = proper_run(scene, start)
+        if field:  # what begins the next line is no part of a value
+            end = next((i for i in range(start + 1, end) if scene.breaks[i]), end)
         named = any(not scene.classes[i] & WORD or scene.classes[i] & PERSON for i in range(start, end))
         unit = end in scene.cues_at["hospital_unit"]
         if end > start and (named or field) and (field or unit or not scene.classes[start] & PERSON):

@@ -64,6 +64,7 @@ _WORDY: Final = WORD | RELATION
 _HEADING: Final = CLINICAL | SECTION
 _VALUE_LEADS: Final = TITLES | PARTICLE
 _NO_RELATIVE: Final = FUNCTION | RELATION | classes_of("month")
+_WEEKDAY: Final = classes_of("weekday")
 _NO_INITIALS: Final = ORDINARY | CREDENTIAL | STATE_CODE | SUFFIX
 _SIGNER: Final = cues_of("signer")
 _SEPARATORS: Final = frozenset(":#=-\u2013|.")
@@ -373,8 +374,10 @@ def _trim(scene: Scene, run: Run) -> Run:
 
 def _may_start(scene: Scene, index: int) -> bool:
     kind = scene.kinds[index]
-    if kind in (SIGN, NUMBER) or (kind == LOWER and not scene.lowercase_text):
+    if kind in (SIGN, NUMBER) or (kind == LOWER and not scene.lowercase_text) or scene.has(index, _WEEKDAY):
         return False
+    if is_initial(scene, index) and scene.word(index - 1) == "/" and not scene.gap(index):
+        return False  # "F/U. Orme was seen"
     if scene.classes[index] & PERSON or not scene.classes[index]:
         return not (scene.case_uninformative(index) and not scene.classes[index] & PERSON)
     return scene.has(index, PARTICLE) or is_initial(scene, index)

@@ -222,6 +222,8 @@ def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
             if dot and run.names and _opens_sentence(scene, at):
                 break
             continue
+        if run.names and scene.kinds[at] == LOWER and scene.says(at, "filler"):
+            break  # "he sees doctor Orme um his sugar"
         # behind a title or a label anything may be a name; where case tells nothing only the first word
         lenient = relaxed and len(run.names) < (1 if scene.case_uninformative(at) else 3)
         if name_word(scene, at, lenient) or _closes_without_case(scene, run, at):

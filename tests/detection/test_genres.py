@@ -27,6 +27,7 @@ CONTEXTS = notes(HERE / "contexts" / "en.txt")
 LAYOUTS = notes(HERE / "contexts" / "layouts.txt")
 ORIGINS = notes(HERE / "contexts" / "origins.txt")
 SHEETS = notes(HERE / "contexts" / "layouts2.txt")
+SHORTHAND = notes(HERE / "contexts" / "shorthand.txt")
 QUESTIONS = [
     unmark(line) for line in (HERE / "questions.txt").read_text("utf-8").splitlines() if not line.startswith("# ")
 ]
@@ -160,8 +161,9 @@ def test_what_stands_beside_a_name_or_is_none_stays(text: str, hidden: list[str]
         (LAYOUTS, (0.955, 0.935), (0.925, 0.93)),
         (ORIGINS, (0.985, 0.945), (0.92, 0.91)),
         (SHEETS, (0.95, 0.91), (0.91, 0.86)),
+        (SHORTHAND, (0.965, 0.94), (0.93, 0.93)),
     ],
-    ids=["layouts", "origins", "sheets"],
+    ids=["layouts", "origins", "sheets", "shorthand"],
 )
 def test_layouts_of_many_record_systems_are_read(
     written: Sequence[Document], looked_at: tuple[float, float], scored: tuple[float, float]
@@ -200,6 +202,28 @@ def test_layouts_of_many_record_systems_are_read(
 def test_columns_scores_towns_and_wards_are_told_apart(text: str, hidden: list[str]) -> None:
     found = [text[s.start : s.end] for s in recognizer().find(Document("n", text))]
     assert [part for part in found if not part.startswith("Elm")] == hidden
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("Wt: 1/3 182, 1/10 180.4, 1/17 179.", ["1/3", "1/10", "1/17"]),
+        ("Labs:     3/4    3/5    3/6\nWBC      12.1   10.4    9.8\n", ["3/4", "3/5", "3/6"]),
+        ("Biceps    5/5    4/5\nStrength 5/5, 4/5, 3/5 on the left.", []),
+        ("ARDS 2/2 influenza, fall 2/2 syncope.", []),
+        ("Line placed the 3rd, pain in the 3rd toe.", ["3rd"]),
+        ("Wife 75, in good health. Son 40.", ["75", "40"]),
+        ("Kids 2, 5 and 9. Baby, 6 wks.", ["2", "5", "9", "6 wks"]),
+        ("Kocher x4, Adson, Richardson, Balfour, Deaver, Babcock.", []),
+        ("Risser 4, Lenke 1A, Cobb 22, Meyerding I.", []),
+        ("seen for OCT. Here for HCM f/u, DME: BSC, TTB, reacher.", []),
+        ("Ask about Boateng, K 5.9, and Zorblat J, HCC.", ["Boateng", "Zorblat J"]),
+        ("He sees doctor penhaligon um for his sugar.", ["penhaligon"]),
+        ("Wound care F/U. Birdie Zorblat is here.", ["Birdie Zorblat"]),
+    ],
+)
+def test_rows_lists_and_shorthand_are_told_apart(text: str, hidden: list[str]) -> None:
+    assert [text[s.start : s.end] for s in recognizer().find(Document("n", text))] == hidden
 
 
 FORM = """\
