@@ -42,6 +42,7 @@ from pathlib import Path
 from typing import Final
 
 from deid.base.compiled import quick
+from deid.base.in_step import pause
 from deid.detection.alone import (
     ALONE,
     in_capitals,
@@ -244,8 +245,10 @@ class Ensemble:
                 document.text
             ) if candidates is not None else None
         scene, accepted, labelled = self._accept(document, candidates)
+        pause()
         again, named = self._again(scene, accepted, None, candidates), functools.partial(words_of_name, scene)
         passed, sure = self._passed(again)
+        pause()
         spans = self._settle(document.text, [*accepted, *passed], [*labelled, *sure], named)
         if document.record is None and not any(s.source in self._trusted or origin_of(s.source).known for s in spans):
             # a record is somebody's, whatever one of its fields asks
@@ -323,6 +326,7 @@ class Ensemble:
             fates[number] = fate
             passed[number] = fate != "accepted"
         judged = self._judge(scene, weighed, scores, unsure) if self.joining and unsure else {}
+        pause()
         guessed = any(told.kind == POSSIBLE for told in judged.values())
         taken = bytearray(len(document.text)) if guessed else bytearray()
         first = last = 0  # what was marked last: most spans have the place of the one before
@@ -356,6 +360,7 @@ class Ensemble:
             for number, (_, span) in enumerate(weighed)
             if passed[number] and (scores[number] or 0.0) >= _DOUBTS and kind_of(span.category).named
         ]
+        pause()
         accepted = may_be_names(whose(scene, accepted, self._trusted.__contains__), doubts)
         alike = [*columns(scene, accepted), *explained(scene, accepted)] if self.consistency else []
         if candidates is not None:
@@ -441,24 +446,30 @@ class Ensemble:
         self, document: Document, left_out: list[tuple[int, Span, str]] | None
     ) -> tuple[list[tuple[int, Span]], Scene]:
         """Ask every recognizer about one reading; what does not count for itself is added to ``left_out``."""
-        candidates: list[tuple[int, Span]] = []
+        found: list[list[tuple[int, Span]]] = []
         scene: Scene | None = None
-        for rank, recognizer in enumerate(self._asked):
+        for rank in range(
+            len(self._asked) - 1, -1, -1
+        ):  # rules first: a model that is asked how sure it is has it at hand
+            recognizer = self._asked[rank]
             if isinstance(recognizer, RuleRecognizer):
                 absorbed: list[Span] | None = None if left_out is None else []
                 spans, seen = recognizer.analyse(document.text, absorbed)
                 if left_out is not None:
                     left_out += [(rank, span, "absorbed") for span in absorbed or ()]
-                scene = scene or seen
+                scene = seen
             else:
                 spans = recognizer.find(document)
-            candidates += [(rank, span) for span in spans]
+            found.append([(rank, span) for span in spans])
+        candidates = list(chain.from_iterable(reversed(found)))
         # a title at a segment's end says nothing about the next one's name, whoever thinks so
         segments = [segment for r in self._asked if isinstance(r, RuleRecognizer) for segment in r.catalogue.segments]
         if names := segment_names(document.text, segments):
             candidates = [(rank, rest) for rank, span in candidates if (rest := beside(names, span)) is not None]
         scene = scene or self._scene(document.text)
-        return self._readable(scene, candidates, self._heads(scene), left_out), scene
+        heads = self._heads(scene)
+        pause()
+        return self._readable(scene, candidates, heads, left_out), scene
 
     def _heads(self, scene: Scene) -> list[tuple[int, int]]:
         """Return where heads of tables are, by the labels of all rules."""
@@ -531,7 +542,9 @@ class Ensemble:
     ) -> tuple[list[tuple[int, Span]], Scene]:
         """Ask every recognizer; returns spans with the precedence of their recognizer."""
         others = second_readings(document, load_lexicon(self.language, self.folders))
+        pause()
         again = [(passage, self._read(part, None)[0]) for part, passage in others]
+        pause()
         candidates, scene = self._read(document, left_out)  # last: a model that is asked how sure it is has it at hand
         for passage, found in again:
             backs = ((rank, back) for rank, span in found if (back := passage.back(span)) is not None)

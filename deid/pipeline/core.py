@@ -11,6 +11,7 @@ from typing import Any
 
 from deid.base.compiled import quick
 from deid.base.errors import ConfigError, InputError, require
+from deid.base.in_step import pause
 from deid.base.keys import Key
 from deid.detection import Recognizer
 from deid.detection.recognizers import LazyRecognizer, find_with_effect, language_of_labels
@@ -261,6 +262,7 @@ class Pipeline:
         if self.applied is None:
             return self.replace(document, ())
         spans, effect = self._spans(document)
+        pause()
         return self._scrub(document, spans, frozenset(), effect)
 
     def replace(self, document: Document, spans: Sequence[Span], avoid: frozenset[str] = frozenset()) -> Scrubbed:
@@ -311,6 +313,7 @@ class Pipeline:
             if record is not None and record.owners:
                 scope_at = self._scope_at(record, scope)
             replaced = self._replacer(document, spans, scope, scope_at)
+        pause()
         anonymous = Document(
             self.naming.id(document.id),
             replaced.document.text,

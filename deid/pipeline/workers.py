@@ -10,18 +10,22 @@ import functools
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from deid.base.errors import DetectionError, require
+from deid.base.in_step import batches, in_step
 from deid.base.pool import Pool
 from deid.document import Document, Failure, failure_of
 
 R = TypeVar("R")
 Work = Callable[[Document], R]
 
-_CHUNK_DOCUMENTS = 32
-_CHUNK_CHARACTERS = 100_000
+_SPLIT = "split the document, or raise --timeout"
+_IN_STEP = 60.0
+"""Seconds that a few documents may take in step, where each may take more."""
 
 
 def process(work: Work[R], documents: Iterable[Document | Failure], jobs: int = 1) -> Iterator[R | Failure]:
@@ -49,8 +53,8 @@ def process(work: Work[R], documents: Iterable[Document | Failure], jobs: int = 
     """
     require(jobs >= 1, "the number of jobs must be at least 1", "such as --jobs 2")
     if jobs == 1:
-        return _in_turn(work, documents)
-    return _together(Pool(functools.partial(_Each, work), jobs), documents)
+        return chain.from_iterable(_together(work, items) for items in batches(documents, _size))
+    return _in_processes(Pool(functools.partial(_Each, work), jobs), documents)
 
 
 def prepare(work: object) -> None:
@@ -81,37 +85,55 @@ class Timed(Generic[R]):
         DetectionError
             When it takes longer. (Signals reach the main thread alone: in another thread there is no limit.)
         """
-        if not self.seconds or threading.current_thread() is not threading.main_thread():
+        with _limit(self.seconds, DetectionError(f"it took longer than {self.seconds:g} s", _SPLIT)):
             return self.work(document)
-        working = [True]
 
-        def over(number: int, frame: object) -> None:
-            if working:
-                hint = "split the document, or raise --timeout"
-                raise DetectionError(f"it took longer than {self.seconds:g} s", hint)
 
-        before = signal.signal(signal.SIGALRM, over)
-        # again each second: what is raised while an object is finalized (`__del__`) is printed and dropped by Python
-        signal.setitimer(signal.ITIMER_REAL, self.seconds, 1)
+class _OverTime(BaseException):
+    """Documents that are worked on in step take too long: no work takes this for an error of its own."""
+
+
+@contextmanager
+def _limit(seconds: float, over: BaseException) -> Iterator[None]:
+    """Raise an error in what goes on for longer; signals reach the main thread alone: in another there is no limit."""
+    if not seconds or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    working = [True]
+
+    def told(number: int, frame: object) -> None:
+        if working:
+            raise over
+
+    before = signal.signal(signal.SIGALRM, told)
+    # again each second: what is raised while an object is finalized (`__del__`) is printed and dropped by Python
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1)
+    try:
         try:
-            try:
-                return self.work(document)
-            finally:
-                working.clear()
+            yield
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
+            working.clear()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
-def _in_turn(work: Work[R], documents: Iterable[Document | Failure]) -> Iterator[R | Failure]:
-    for document in documents:
-        if isinstance(document, Failure):
-            yield document
-            continue
-        try:
-            yield work(document)
-        except Exception as error:
-            yield failure_of(document, error)
+def _tried(work: Work[R], item: Document | Failure) -> R | Failure:
+    if isinstance(item, Failure):
+        return item
+    try:
+        return work(item)
+    except Exception as error:
+        return failure_of(item, error)
+
+
+def _together(work: Work[R], items: list[Document | Failure]) -> list[R | Failure]:
+    """Apply work to a few documents, in step; to each by itself, with time of its own, where all take too long."""
+    if len(items) > 1:
+        plain, seconds = (work.work, min(work.seconds, _IN_STEP)) if isinstance(work, Timed) else (work, 0.0)
+        with suppress(_OverTime), _limit(seconds, _OverTime()):
+            return in_step(functools.partial(_tried, plain), items)
+    return [_tried(work, item) for item in items]
 
 
 class _Each(Generic[R]):
@@ -122,29 +144,20 @@ class _Each(Generic[R]):
         prepare(work)
 
     def __call__(self, items: list[Document | Failure]) -> list[R | Failure]:
-        return list(_in_turn(self.work, items))
+        return _together(self.work, items)
 
 
-def _together(
+def _in_processes(
     pool: Pool[list[Document | Failure], list[R | Failure]], documents: Iterable[Document | Failure]
 ) -> Iterator[R | Failure]:
     with pool:
         # one of a few documents killed its worker: which one shows when each is worked on by itself
-        for results in pool.in_order(_chunks(documents), lambda items: [[item] for item in items], _killed):
+        for results in pool.in_order(batches(documents, _size), lambda items: [[item] for item in items], _killed):
             yield from results
 
 
-def _chunks(documents: Iterable[Document | Failure]) -> Iterator[list[Document | Failure]]:
-    items: list[Document | Failure] = []
-    size = 0
-    for item in documents:
-        items.append(item)
-        size += len(item.text) if isinstance(item, Document) else 0
-        if len(items) >= _CHUNK_DOCUMENTS or size >= _CHUNK_CHARACTERS:
-            yield items
-            items, size = [], 0
-    if items:
-        yield items
+def _size(item: Document | Failure) -> int:
+    return len(item.text) if isinstance(item, Document) else 0
 
 
 def _killed(items: list[Document | Failure]) -> list[Any]:

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Final
 
 from deid.base.errors import DeidError
+from deid.base.in_step import pause
 from deid.document import Document, Span
 from deid.phi import canonical
 from deid.reading.identity import PersonName, name_key
@@ -165,6 +166,7 @@ def fill(document: Document, spans: Sequence[Span], scope: Scope, corpus: bool, 
     found = list(zip(categories, own, strict=True))
     known = _original_words(scope.known_names) if scope.known_names else frozenset()
     originals = known | _original_words({*beside, *own, *scope.beside})
+    pause()
     names = NameMap(keyed, scope.language, originals, known, scope.people, scope.sexes)
     choices = Choices(keyed, names, originals, scope.language)
     places: dict[int, AddressSpan] = {}
@@ -188,6 +190,7 @@ def fill(document: Document, spans: Sequence[Span], scope: Scope, corpus: bool, 
         for i, category in enumerate(categories):
             if category == "DATE":
                 out[i] = next(shifted)
+    pause()
     try:
         people = _fill(page, found, places, out)
     except DeidError as error:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from deid.base.compiled import changed, quick
 from deid.base.errors import ConfigError, DeidError, LabelError
+from deid.base.in_step import pause
 from deid.document import Document, Edit, Span, resolve_overlaps
 from deid.phi import CATEGORIES, find_label, group
 from deid.reading.accents import composed
@@ -122,6 +123,7 @@ class Replacer:
             else:
                 by_rule[rule] = [place]
             known.append(span if category == label else span.named(category))
+        pause()
         texts = [""] * len(united)
         for rule, places in by_rule.items():
             if self._operators[rule][0].operator == "surrogate":
@@ -148,6 +150,7 @@ class Replacer:
                 if isinstance(written, Written):
                     collisions += written.collisions
                     people.update(written.people)
+        pause()
         pairs = list(zip(united, texts, strict=True))
         for rule, places in by_rule.items():
             if self._operators[rule][1].articles:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from deid.base.in_step import pause
 from deid.document import Document, Span, by_position
 from deid.reading.dictionaries import fold
 from deid.reading.lexicon import Lexicon, classes_of, load_lexicon
@@ -158,18 +159,23 @@ class RuleRecognizer:
         What is left out as a part of a longer name, or as the year of an edition, is added to ``absorbed``.
         """
         spans = self.catalogue.search(text, self._ordinary)
+        pause()
         scene, scan = self._seen(text)
+        pause()
         spans += scan.spans
         spans += find_segments(text, self.catalogue.segments)
         spans += find_tables(scene, self.labels.by_label)
         spans += find_spaced_tables(scene, self.labels.by_label)
         spans += find_beds(scene)
+        pause()
         spans += find_names(scene, scan.labels)
+        pause()
         spans += find_institutions(scene)
         spans += find_places(scene, self.threshold)
         spans += find_professions(scene, self.lexicon)
         spans += _logins(scene, self.lexicon)
         spans += _ages_behind_names(scene, spans)
+        pause()
         return sorted(_standing(scene, spans, self.threshold, absorbed), key=by_position), scene
 
     def scene(self, text: str) -> Scene:
@@ -178,7 +184,9 @@ class RuleRecognizer:
 
     def _seen(self, text: str) -> tuple[Scene, Scan]:
         view = view_of(text)
+        pause()
         scan = self.labels.find(view)
+        pause()
         return scene_of(view, self.lexicon, scan), scan
 
 

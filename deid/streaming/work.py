@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from deid.base.errors import ConfigError, InputError, require, told_as
+from deid.base.in_step import batches, in_step
 from deid.base.keys import Key
 from deid.pipeline.options import PipelineOptions
 from deid.pipeline.patients import UNTOLD, Writing, writing_of
@@ -289,27 +290,37 @@ class Work:
         sums = self._sums() if self._gauge else None
         if request.before is not None:
             fields.know(request.before)
-        for start, end, after in shape.framing.split(data):
-            content = data[start:end]
-            if not content or content.isspace():
-                output.append(shape.framing.wrap(content, data[end:after]))
-                continue
+
+        def scrubbed(piece: tuple[int, int, int]) -> tuple[bytes, Scrubbed] | Exception:
+            start, end, _ = piece
             try:
                 if end - start > shape.max_record:
                     raise RecordTooLong
-                if shape.timeout:
-                    # the default action of the signal ends the process, whatever it is stuck in
-                    signal.setitimer(signal.ITIMER_REAL, shape.timeout)
-                written, scrubbed = scrub(content, request.offset + start, self.pipeline, fields)
-                output.append(shape.framing.wrap(written, data[end:after]))
+                return scrub(data[start:end], request.offset + start, self.pipeline, fields)
             except Exception as error:
-                letters.append(self.letter(request.offset + start, content, error))
-            else:
+                return error
+
+        for few in batches(shape.framing.split(data), lambda piece: piece[1] - piece[0]):
+            if shape.timeout:
+                # the default action of the signal ends the process, whatever it is stuck in; its records are then
+                # tried one by one
+                signal.setitimer(signal.ITIMER_REAL, shape.timeout)
+            blank = [not data[start:end] or data[start:end].isspace() for start, end, _ in few]
+            done = iter(in_step(scrubbed, [piece for piece, empty in zip(few, blank, strict=True) if not empty]))
+            for (start, end, after), empty in zip(few, blank, strict=True):
+                if empty:
+                    output.append(shape.framing.wrap(data[start:end], data[end:after]))
+                    continue
+                result = next(done)
+                if isinstance(result, Exception):
+                    letters.append(self.letter(request.offset + start, data[start:end], result))
+                    continue
                 records += 1
-                mark(spans, scrubbed)
-                writings.update(writing_of(self.pipeline, scrubbed))
+                output.append(shape.framing.wrap(result[0], data[end:after]))
+                mark(spans, result[1])
+                writings.update(writing_of(self.pipeline, result[1]))
                 if self._gauge is not None and sums is not None:
-                    self._gauge.take(sums, scrubbed)
+                    self._gauge.take(sums, result[1])
         if shape.timeout:
             signal.setitimer(signal.ITIMER_REAL, 0)
         unmet = frozenset(fields.unmet)

@@ -39,7 +39,7 @@ from deid.base.keys import Key
 from deid.detection.options import RecognizerOptions
 from deid.detection.recognizer import Recognizer
 from deid.detection.recognizers import build_recognizer
-from deid.document import Document
+from deid.document import Document, Failure
 from deid.labeling.tagger import load_model
 from deid.pipeline import Pipeline
 from deid.reading.normalize import normalize
@@ -91,13 +91,17 @@ def memory() -> float:
 
 
 def scrub(pipeline: Pipeline, documents: Iterator[Document]) -> tuple[float, int, int]:
-    """Return CPU seconds, bytes and failures of a pass."""
-    size = failed = 0
+    """Return CPU seconds, bytes and failures of a pass, in step as the commands do it (`Pipeline.pipe`)."""
+    sizes: list[int] = []
+
+    def counted() -> Iterator[Document]:
+        for document in documents:
+            sizes.append(len(document.text.encode("utf-8", "surrogatepass")))
+            yield document
+
     start = time.process_time()
-    for document in documents:
-        size += len(document.text.encode("utf-8", "surrogatepass"))
-        failed += not pipeline(document).document.id
-    return time.process_time() - start, size, failed
+    failed = sum(isinstance(result, Failure) for result in pipeline.pipe(counted()))
+    return time.process_time() - start, sum(sizes), failed
 
 
 def growth(pipeline: Pipeline, documents: list[Document]) -> None:

@@ -16,8 +16,12 @@ from typing import Self
 import pytest
 from fakes import WordRecognizer, heed_interrupts
 
+from deid import read
 from deid.base.errors import ConfigError, DetectionError
+from deid.base.in_step import pause
+from deid.base.keys import Key
 from deid.document import Document, Failure
+from deid.pipeline import PipelineOptions, build_pipeline
 from deid.pipeline.workers import Timed, process
 
 TESTS = Path(__file__).resolve().parent.parent
@@ -68,7 +72,7 @@ def test_reading_runs_only_a_bounded_way_ahead() -> None:
 
     results = process(Counting(), many(), 2)
     next(results)
-    assert read <= 32 * 3 * 2
+    assert read <= 128 * 3 * 2
     results.close()  # type: ignore[attr-defined]
 
 
@@ -172,3 +176,71 @@ def test_a_document_that_takes_too_long_is_given_up_and_the_alarm_is_off_again()
     assert Timed(slow, 60)(Document("a", "0")) == Timed(slow, 0)(Document("a", "0.001"))[:1]
     with ThreadPoolExecutor(1) as elsewhere:  # where no signal arrives
         assert elsewhere.submit(Timed(slow, 60), Document("a", "0")).result() == "0"
+
+
+class Sleeping:
+    """Takes as many seconds as the text says."""
+
+    def __call__(self, document: Document) -> str:
+        time.sleep(float(document.text))
+        return document.id
+
+
+def test_among_documents_in_step_the_one_that_takes_too_long_is_the_only_one_that_fails() -> None:
+    results = list(process(Timed(Sleeping(), 0.3), documents("0", "0.1", "5", "0", "0.2")))
+    assert [isinstance(r, Failure) for r in results] == [False, False, True, False, False]
+    failure = results[2]
+    assert isinstance(failure, Failure)
+    assert "longer than 0.3 s" in str(failure.error)
+
+
+def test_documents_that_take_too_long_together_have_the_time_of_each() -> None:
+    results = list(process(Timed(Sleeping(), 0.5), documents(*["0.2"] * 4)))
+    assert results == ["0", "1", "2", "3"]
+
+
+class Failing:
+    """Pauses, and fails at some documents."""
+
+    def __call__(self, document: Document) -> str:
+        pause()
+        if document.text == "bad":
+            raise DetectionError("it is bad", "make it good")
+        if document.text == "bug":
+            raise ValueError(document.text)
+        pause()
+        return document.id
+
+
+def test_among_documents_in_step_failures_are_those_of_their_documents() -> None:
+    unread = Failure("f", DetectionError("unread", "read it"), 5, "f")
+    given = [*documents("a", "bad", "b", "bug"), unread, Document("9", "c")]
+    results = list(process(Failing(), given))
+    assert [isinstance(r, Failure) for r in results] == [False, True, False, True, True, False]
+    assert results[4] is unread
+    assert [r.index for r in results if isinstance(r, Failure)] == [2, 4, 5]
+
+
+@pytest.mark.parametrize("language", ["en", "de", "auto"])
+def test_what_comes_of_a_note_does_not_depend_on_those_beside_it(language: str) -> None:
+    """Scrubbed in step with others a note has the same text, spans, edits and collisions as scrubbed alone."""
+    corpora = TESTS.parent / "corpora"
+    notes = [d for d in read(corpora / "synthetic" / "sample" / "txt") if isinstance(d, Document)][:20]
+    german = (corpora / "evaluation" / "de.txt").read_text(encoding="utf-8").split("\n\n")[:30]
+    notes = [Document(f"{n}", text) for n, text in enumerate((*(note.text for note in notes), *german, *ODD))]
+    pipeline = build_pipeline(Key(b"k" * 32), PipelineOptions(language=language))
+    alone = [pipeline(note) for note in notes]
+    for shift in (0, 7):
+        turned = notes[shift:] + notes[:shift]
+        assert list(pipeline.pipe(turned)) == alone[shift:] + alone[:shift]
+
+
+ODD = (
+    "",
+    " \r\n\r\n",
+    "SEEN BY DR. ALICE BAKER IN BOSTON ON 3/4/2019. MRN 4711203\n" * 3,
+    "seen by dr. alice baker in boston, ma on 3/4/2019. mrn: 4711203",
+    "Dr. Alice Baker saw John Smith (MRN: 4711203) on 3/4/2019 in Boston, MA, tel 217-555-0001. " * 800,
+    "Name: Zoe\u0301 O\u2019Hara\u200b  DOB 1/2/1930\r\rTel. 217 555 0001\r",
+)
+"""Nothing, blanks, capitals, small letters, more than a window, invisible signs."""
