@@ -44,8 +44,11 @@ def is_database(place: str | Path) -> bool:
     """Tell whether a place is a database: a URL, or a file of SQLite."""
     if "://" in str(place):
         return True
+    path = Path(place)
+    if path.exists() and not path.is_file():
+        return False  # a pipe would be waited for
     try:
-        with Path(place).open("rb") as stream:
+        with path.open("rb") as stream:
             return stream.read(16) == SQLITE
     except OSError:
         return False

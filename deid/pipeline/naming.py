@@ -84,6 +84,8 @@ class Naming:
         for name, value in metadata.items():
             if name in self.keep_fields or value is None or value == "":
                 written[name] = value
+            elif name in self.ids and isinstance(value, int):
+                written[name] = mapped_id(self.key, self.ids[name], value)
             elif name == self.patient_field and (patient := patient_id(value)) is not None:
                 written[name] = self.key.pseudonym("patient", patient)
             elif name in self.ids:

@@ -71,7 +71,9 @@ def repeated_person(table: Microdata) -> str | None:
         Quasi-identifiers and sensitive columns are not looked at.
     """
     columns = [c for c in table.frame.columns if table.roles.get(c) not in ("quasi-identifier", "sensitive")]
-    numbers = [name for name in columns if _numbers_persons(name)]
+    # one called like a person (*person*) before those of a system's numbers (*mrn*), of which he may have several
+    by_number = {name: bool(words_of(name) & NAMED["person_number"]) for name in columns if _numbers_persons(name)}
+    numbers = sorted(by_number, key=lambda name: (by_number[name], name))
     for name in numbers:
         values = table.codes(name).values
         if _repeats(table, name) or len(set(map(alike, values))) < len(values):

@@ -84,6 +84,7 @@ def read_table(
     path, suffix = Path(name), Path(name).suffix.lower()
     if "://" in name or (suffix in DATABASES and not path.is_file()):
         return _from_database(name, table, text, exact)
+    _require_file(path)
     hint = "check the path and its permissions"
     with refused_as(InputError, "cannot be read", hint, name), path.open("rb") as stream:
         head = stream.read(_HEAD)
@@ -173,10 +174,18 @@ def column_names_of(place: str | Path, *, separator: str | None = None, table: s
         return list(map(str, next(batches).columns))
 
 
+def _require_file(path: Path) -> None:
+    """Refuse what would keep a reader waiting: a pipe, also one that a shell makes of ``<(...)``, or a device."""
+    regular = path.is_file() or path.is_dir() or not path.exists()
+    hint = "write the table to a file first: it is read from its beginning more than once"
+    require(regular, "this is a pipe or a device", hint, str(path), kind=InputError)
+
+
 def parquet_files(path: Path) -> list[Path]:
     """Return the files of a table of Parquet, which may be a folder of parts; none for a table of another kind."""
     if path.is_dir():
         return sorted(file for file in path.rglob("*.parquet") if file.is_file())
+    _require_file(path)
     try:
         with path.open("rb") as stream:
             head = stream.read(4)

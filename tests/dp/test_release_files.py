@@ -8,10 +8,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from deid.base.errors import ConfigError, InputError, OutputError
+from deid.base.errors import ConfigError, FormatError, InputError, OutputError
 from deid.dp.release_files import FORMATS, read_numbers, release_paths, write_numbers
 
 METADATA: dict[str, Any] = {"private": True, "noise": "none ü", "level": 0.95, "unit": "row"}
+FORM = ("form", 3)
+WRITTEN = {**METADATA, "form": 3}
 NUMERIC = ("count", "lower", "absent")
 FRAME = pd.DataFrame(
     {
@@ -27,14 +29,14 @@ def changed(path: Path, **metadata: Any) -> None:
     """Write other metadata into the files of a release."""
     for own in release_paths(path):
         own.unlink()
-    write_numbers(FRAME, {**METADATA, **metadata}, path, replace=False)
+    write_numbers(FRAME, {**WRITTEN, **metadata}, path, replace=False)
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_texts_stay_texts_and_numbers_numbers(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"x{suffix}"
-    write_numbers(FRAME, METADATA, path, replace=False)
-    metadata, frame = read_numbers(path, NUMERIC)
+    write_numbers(FRAME, WRITTEN, path, replace=False)
+    metadata, frame = read_numbers(path, NUMERIC, FORM)
     assert metadata == METADATA
     pd.testing.assert_frame_equal(frame, FRAME, rtol=1e-14, check_dtype=False)
     assert frame["level"].tolist() == FRAME["level"].tolist()
@@ -52,34 +54,37 @@ def test_a_release_is_for_others_to_read_and_is_not_written_over(tmp_path: Path,
     path = tmp_path / f"x{suffix}"
     ordinary = tmp_path / "ordinary"
     ordinary.write_bytes(b"")
-    write_numbers(FRAME, METADATA, path, replace=False)
+    write_numbers(FRAME, WRITTEN, path, replace=False)
     assert {own.stat().st_mode for own in release_paths(path)} == {ordinary.stat().st_mode}
     kept = [own.read_bytes() for own in release_paths(path)]
     with pytest.raises(OutputError):
-        write_numbers(FRAME.head(1), METADATA, path, replace=False)
+        write_numbers(FRAME.head(1), WRITTEN, path, replace=False)
     assert [own.read_bytes() for own in release_paths(path)] == kept
-    write_numbers(FRAME.head(1), METADATA, path, replace=True)
-    assert len(read_numbers(path, NUMERIC)[1]) == 1
+    write_numbers(FRAME.head(1), WRITTEN, path, replace=True)
+    assert len(read_numbers(path, NUMERIC, FORM)[1]) == 1
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_what_does_not_say_whether_it_protects_is_no_release(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"x{suffix}"
     with pytest.raises(InputError, match="no such file"):
-        read_numbers(path, NUMERIC)
-    write_numbers(FRAME, METADATA, path, replace=False)
+        read_numbers(path, NUMERIC, FORM)
+    write_numbers(FRAME, WRITTEN, path, replace=False)
     for wrong in ({"private": "no"}, {"private": 1}, {"noise": None}, {"noise": 1}, {"level": True}, {"level": 0},
                   {"level": 1}, {"level": 1.5}, {"level": -0.5}):  # fmt: skip
         changed(path, **wrong)
         with pytest.raises(ValueError):  # noqa: PT011
-            read_numbers(path, NUMERIC)
+            read_numbers(path, NUMERIC, FORM)
+    changed(path, form=4)
+    with pytest.raises(FormatError, match="another version"):
+        read_numbers(path, NUMERIC, FORM)
     for level in (0.01, 0.99):
         changed(path, level=level, private=False)
-        assert read_numbers(path, NUMERIC)[0]["level"] == level
+        assert read_numbers(path, NUMERIC, FORM)[0]["level"] == level
 
 
 def test_other_suffixes_are_refused(tmp_path: Path) -> None:
     for name in ("x", "x.txt", "x.json.gz", "csv"):
         with pytest.raises(ConfigError):
-            write_numbers(FRAME, METADATA, tmp_path / name, replace=False)
+            write_numbers(FRAME, WRITTEN, tmp_path / name, replace=False)
         assert not list(tmp_path.iterdir())

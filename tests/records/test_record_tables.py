@@ -63,7 +63,7 @@ def test_a_field_that_came_before_stands_at_its_own_place() -> None:
         ('[types.XPN]\n1 = ["XPN", "x"]', "circle"),
         ("[record]\npatient = []", "no section"),
         ("segments = 3", "no table of tables"),
-        ("not toml", "cannot be read"),
+        ("not toml", "not valid TOML"),
     ],
 )
 def test_lines_that_cannot_be_meant_are_refused(tmp_path: Path, lines: str, words: str) -> None:

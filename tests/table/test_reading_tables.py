@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import zipfile
+from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -12,11 +14,11 @@ import pandas as pd
 import pyarrow.parquet
 import pytest
 
-from deid.base.errors import ConfigError, DeidError, FormatError, OutputError
+from deid.base.errors import ConfigError, DeidError, FormatError, InputError, OutputError
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.release import anonymize
 from deid.table.microdata import Microdata
-from deid.table.table_files import read_table
+from deid.table.table_files import column_names_of, read_batches, read_table
 from deid.table.table_writing import write_table
 
 
@@ -172,3 +174,10 @@ def test_bytes_are_the_text_that_they_encode(tmp_path: Path, form: str) -> None:
             new = tmp_path / f"out{number}.{end}"
             write_table(anonymize(Microdata(found, roles), Requirements(k=2)).table(), new)
             assert sorted(Microdata(read_table(new), roles).texts("dx"), key=str) == [None, "fffe", "flu", "grippe é"]
+
+
+@pytest.mark.parametrize("read", [read_table, lambda place: list(read_batches(place)), column_names_of])
+def test_a_pipe_is_refused_and_nobody_waits_for_its_writer(read: Callable[[Path], object], tmp_path: Path) -> None:
+    os.mkfifo(pipe := tmp_path / "table.csv")
+    with pytest.raises(InputError, match="a pipe or a device"):
+        read(pipe)
