@@ -28,7 +28,7 @@ class _Step(greenlet):
 def pause() -> None:
     """End a stage: other pieces of work in step with this one end theirs; alone it goes on."""
     current = getcurrent()
-    if current.__class__ is _Step:
+    if isinstance(current, _Step) and current.parent is not None:
         current.parent.switch()
 
 
