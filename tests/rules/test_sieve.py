@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from deid.rules.sieve import needs_tables, sieve_tables
 
 needs_native = pytest.mark.skipif(native is None, reason="the compiled module is not there")
 
+CORPORA = Path(__file__).resolve().parents[2] / "corpora"
 CATALOGUE = load_catalogue("en")
 CASES = [
     case.replace("[[", "").replace("]]", "")
@@ -249,3 +251,15 @@ def test_no_program_fails_where_its_expression_matches(expression, ignore_case, 
     for place in range(len(text)):
         found = compiled.match(text, place)
         assert place in places or found is None or found.end() == place
+
+
+@needs_native
+@pytest.mark.parametrize("language", ["de", "en", "es", "fr", "nl"])
+def test_every_shipped_pattern_is_tried_at_few_places_of_notes(language):
+    """One expression that the sieve cannot read would be tried at every character, and cost as much as all others."""
+    notes = sorted((CORPORA / "evaluation").glob("??.txt")) + sorted((CORPORA / "synthetic/sample/txt").glob("*.txt"))
+    text = "\n".join(file.read_text(encoding="utf-8") for file in notes)
+    catalogue = load_catalogue(language)
+    tried = {catalogue.patterns[number].name: len(at) for number, at in catalogue.sieve.places(text).items()}
+    assert sum(tried.values()) > 20  # it is the sieve that is asked
+    assert {name: count for name, count in tried.items() if count > len(text) / 100} == {}
