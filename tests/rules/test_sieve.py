@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from deid.rules.sieve import needs_tables, sieve_tables
 
 needs_native = pytest.mark.skipif(native is None, reason="the compiled module is not there")
 
-CORPORA = Path(__file__).resolve().parents[2] / "corpora"
+LANGUAGES = ("de", "en", "es", "fr", "nl")
 CATALOGUE = load_catalogue("en")
 CASES = [
     case.replace("[[", "").replace("]]", "")
@@ -254,12 +253,12 @@ def test_no_program_fails_where_its_expression_matches(expression, ignore_case, 
 
 
 @needs_native
-@pytest.mark.parametrize("language", ["de", "en", "es", "fr", "nl"])
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_every_shipped_pattern_is_tried_at_few_places_of_notes(language):
     """One expression that the sieve cannot read would be tried at every character, and cost as much as all others."""
-    notes = sorted((CORPORA / "evaluation").glob("??.txt")) + sorted((CORPORA / "synthetic/sample/txt").glob("*.txt"))
-    text = "\n".join(file.read_text(encoding="utf-8") for file in notes)
+    cases = [case for own in LANGUAGES for p in load_catalogue(own).patterns for case in (*p.match, *p.no_match)]
+    text = "\n".join(cases)
     catalogue = load_catalogue(language)
     tried = {catalogue.patterns[number].name: len(at) for number, at in catalogue.sieve.places(text).items()}
     assert sum(tried.values()) > 20  # it is the sieve that is asked
-    assert {name: count for name, count in tried.items() if count > len(text) / 100} == {}
+    assert {name: count for name, count in tried.items() if count > len(text) / 10} == {}
