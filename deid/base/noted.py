@@ -16,8 +16,8 @@ from typing import Any
 
 from deid.base.keys import config_folder
 
-_TAIL = 1 << 10
-"""Bytes at the end of a list in which its last entry stands."""
+_TAIL = 1 << 16
+"""Bytes at the end of a list in which entries are looked for that are renewed in place."""
 
 
 def noted_place(name: str) -> Path:
@@ -34,14 +34,12 @@ def note(name: str, entry: Mapping[str, Any]) -> None:
         When it cannot be written.
     """
     with _locked(name) as descriptor:
-        size = os.fstat(descriptor).st_size
-        torn = size and os.pread(descriptor, 1, size - 1) != b"\n"  # a killed process left half a line
-        os.pwrite(descriptor, (b"\n" if torn else b"") + json.dumps(entry).encode() + b"\n", size)
+        _append(descriptor, entry)
         os.fsync(descriptor)
 
 
 def note_progress(name: str, of: Mapping[str, str], counts: Mapping[str, int], *, on_disk: bool) -> None:
-    """Note how far a thing came, in place of the last entry where that is of the same thing.
+    """Note how far a thing came, in place of its last entry where that has the room and stands near the end.
 
     Parameters
     ----------
@@ -58,17 +56,31 @@ def note_progress(name: str, of: Mapping[str, str], counts: Mapping[str, int], *
         When it cannot be written.
     """
     with _locked(name) as descriptor:
-        size = os.fstat(descriptor).st_size
-        tail = os.pread(descriptor, _TAIL, max(size - _TAIL, 0))
-        last = tail[:-1].rpartition(b"\n")[2]
-        far = furthest(_entries([last]), of, *counts) if tail.endswith(b"\n") else ()
-        line = json.dumps({**of, **dict(zip(counts, max(far, tuple(counts.values())), strict=True))}).encode() + b"\n"
-        if any(far):  # a longer line, or one as long, over the other: at no moment is there none
-            os.pwrite(descriptor, line.rjust(len(last) + 1), size - len(last) - 1)
+        at = os.fstat(descriptor).st_size
+        *lines, torn = os.pread(descriptor, _TAIL, max(at - _TAIL, 0)).split(b"\n")
+        at -= len(torn)
+        best, own = tuple(counts.values()), [json.dumps(said).encode() for said in of.values()]
+        for line in reversed(lines):
+            at -= len(line) + 1
+            far = furthest(_entries([line]), of, *counts) if all(said in line for said in own) else ()
+            if any(far):
+                best = max(best, far)
+                break
         else:
-            os.pwrite(descriptor, (b"" if tail.endswith(b"\n") or not tail else b"\n") + line, size)
+            line = b""
+        entry = {**of, **dict(zip(counts, best, strict=True))}
+        if len(new := json.dumps(entry).encode()) <= len(line):
+            os.pwrite(descriptor, new.ljust(len(line)), at)
+        else:
+            _append(descriptor, entry)
         if on_disk:
             os.fsync(descriptor)
+
+
+def _append(descriptor: int, entry: Mapping[str, Any]) -> None:
+    size = os.fstat(descriptor).st_size
+    torn = size and os.pread(descriptor, 1, size - 1) != b"\n"  # a killed process left half a line
+    os.pwrite(descriptor, (b"\n" if torn else b"") + json.dumps(entry).encode() + b"\n", size)
 
 
 @contextlib.contextmanager

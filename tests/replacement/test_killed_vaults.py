@@ -175,15 +175,24 @@ def test_of_two_writers_one_of_whom_is_killed_the_furthest_is_noted() -> None:
     assert len(noted_place("vaults").read_text().splitlines()) < 10
 
 
-def test_what_is_noted_only_grows_and_takes_one_line() -> None:
+def test_what_is_noted_only_grows_and_takes_few_lines() -> None:
     for counts in ((1, 9), (1, 10), (1, 5), (2, 3), (2, 1000), (1, 2000)):
         note_progress("vaults", {"vault": "a"}, {"lines": counts[0], "entries": counts[1]}, on_disk=False)
-    assert [json.loads(line) for line in noted_place("vaults").read_text().splitlines()] == [
-        {"vault": "a", "lines": 2, "entries": 1000}
-    ]
+    lines = noted_place("vaults").read_text().splitlines()
+    assert json.loads(lines[-1]) == {"vault": "a", "lines": 2, "entries": 1000}
+    assert len(lines) == 3  # one a number of figures
     with noted_place("vaults").open("a") as stream:
         stream.write('{"vault": "a", "li')  # a process that was killed wrote so far
     note_progress("vaults", {"vault": "b"}, {"lines": 1, "entries": 1}, on_disk=True)
     note_progress("vaults", {"vault": "a"}, {"lines": 2, "entries": 1001}, on_disk=True)
     found = {of: furthest(noted("vaults"), {"vault": of}, "lines", "entries") for of in "abc"}
     assert found == {"a": (2, 1001), "b": (1, 1), "c": (0, 0)}
+
+
+def test_two_vaults_in_turn_keep_their_lines() -> None:
+    """Two feeds of a site, each with a vault of its own, write for years."""
+    for step in range(1, 400):
+        for vault in "ab":
+            note_progress("vaults", {"vault": vault}, {"lines": 1, "entries": step}, on_disk=False)
+    assert len(noted_place("vaults").read_text().splitlines()) == 6  # one a vault and a number of figures
+    assert {furthest(noted("vaults"), {"vault": of}, "lines", "entries") for of in "ab"} == {(1, 399)}
