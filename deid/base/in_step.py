@@ -18,7 +18,9 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _FIRST, _MOST = 8, 128
+"""Items of the first batch, and that no batch passes."""
 _SIZE = 150_000
+"""Characters or bytes from which a batch is done."""
 
 
 class _Step(greenlet):

@@ -4,6 +4,7 @@
     python scripts/bench/bench_scrub.py --texts ../shared/data/english/txt --size 200            # as long as 200 MB
     python scripts/bench/bench_scrub.py --texts ../shared/data/english/txt --peers-python ENV/bin/python
     python scripts/bench/bench_scrub.py --language de     # notes made of corpora/synthetic-de, where --texts names none
+    python scripts/bench/bench_scrub.py --by-turns 4      # in step, and one note after the other, by turns
     python scripts/bench/bench_scrub.py --growth          # cost a token from 1 KB to 1 MB, memory as the archive grows
     python scripts/bench/bench_scrub.py --stages          # ms a MB of each stage on its own
     python scripts/bench/bench_scrub.py --memory 10       # most memory for one note of so many MB, as a multiple of it
@@ -22,6 +23,7 @@ import itertools
 import json
 import pstats
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -102,6 +104,26 @@ def scrub(pipeline: Pipeline, documents: Iterator[Document]) -> tuple[float, int
     start = time.process_time()
     failed = sum(isinstance(result, Failure) for result in pipeline.pipe(counted()))
     return time.process_time() - start, sum(sizes), failed
+
+
+def by_turns(pipeline: Pipeline, documents: list[Document], rounds: int) -> None:
+    """Print the rates of notes in step and of one note after the other, and what an identifier takes of the latter."""
+    size = sum(len(document.text.encode("utf-8", "surrogatepass")) for document in documents)
+    edits = sum(len(pipeline(document).edits) for document in documents)
+    step: list[float] = []
+    alone: list[float] = []
+    for number in range(rounds):
+        again = [Document(f"{document.id}-{number}", document.text) for document in documents]
+        step.append(scrub(pipeline, iter(again))[0])
+        start = time.process_time()
+        for document in again:
+            pipeline(document)
+        alone.append(time.process_time() - start)
+    ratio = statistics.median(one / other for one, other in zip(alone, step, strict=True))
+    each = 1e6 * statistics.median(alone) / edits
+    rates = (size / statistics.median(seconds) / 1e6 for seconds in (step, alone))
+    print("in step {:.2f} MB/s, one by one {:.2f}".format(*rates))
+    print(f"ratio {ratio:.2f}; {1000 * edits / size:.1f} identifiers a KB, {each:.0f} us each, one by one")
 
 
 def growth(pipeline: Pipeline, documents: list[Document]) -> None:
@@ -218,6 +240,7 @@ def main() -> None:
     parser.add_argument("--policy", default="surrogate")
     parser.add_argument("--model", help="model, or none for rules alone")
     parser.add_argument("--peers-python", help="a Python that has the tools of peers.py installed")
+    parser.add_argument("--by-turns", type=int, metavar="ROUNDS")
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--stages", action="store_true")
     parser.add_argument("--memory", type=float, metavar="MB")
@@ -232,6 +255,9 @@ def main() -> None:
     print(f"loaded in {time.process_time() - start:.2f} CPU s, {memory():.0f} MB resident")
     if options.growth:
         growth(pipeline, documents)
+        return
+    if options.by_turns:
+        by_turns(pipeline, documents, options.by_turns)
         return
     if options.memory:
         peaks(pipeline.recognizer or RuleRecognizer.load("en"), options.memory)
