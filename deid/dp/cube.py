@@ -304,6 +304,6 @@ def release_cube(
         "slices": [[plan.dimensions[axis].name for axis in axes] for axes in plan.slices],
         "part": [[dimension.name, cell] for dimension, cell in plan.part],
         "notes": [*notes, *([model.caveat] if model.caveat else [])],
-        "left_out": plan.tell_left_out(counted.left_out, noise, of_part=bool(plan.part)),
+        "left_out": plan.tell_left_out(counted.left_out, noise),
     }
     return CubeRelease(plan.dimensions, model, plan.metadata(noise, receipt, request, own))

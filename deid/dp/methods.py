@@ -89,15 +89,12 @@ class CubePlan(ReleasePlan):
         Their shares of epsilon, in any scale; of ``topdown`` those of the total, the outer levels and the cells.
     nonnegative : bool
         Whether to project onto non-negative counts, for methods where that is a step of its own.
-    part : tuple of (Dimension, str)
-        Only the rows in these cells; parts of one dimension are disjoint, and paid for as such.
     """
 
     dimensions: tuple[Dimension, ...]
     slices: tuple[Axes, ...]
     weights: tuple[float, ...]
     nonnegative: bool
-    part: tuple[tuple[Dimension, str], ...]
 
     def variance(self, share: Cost) -> float:
         """Return the variance of the noise of a table that costs ``share`` (`measured`)."""

@@ -23,7 +23,8 @@ class PatternAutomaton:
     Parameters
     ----------
     steps : int64 array, shape (states, symbols)
-        The next state by state and symbol; reading begins in state 0. The end of a sequence changes no state.
+        The next state by state and symbol; reading begins in state 0. The end of a sequence is a level like others that
+        no pattern names: it leads from no other state to the last.
     """
 
     steps: IntArray
@@ -62,7 +63,7 @@ class PatternAutomaton:
         return result
 
 
-def ever(levels: Collection[int], symbols: int, *, ends: bool) -> PatternAutomaton:
+def ever(levels: Collection[int], symbols: int) -> PatternAutomaton:
     """Return the pattern of sequences that have one of some levels.
 
     Parameters
@@ -71,16 +72,14 @@ def ever(levels: Collection[int], symbols: int, *, ends: bool) -> PatternAutomat
         The levels, by number.
     symbols : int
         How many symbols there are, the end among them.
-    ends : bool
-        Whether the last one is the end.
     """
     steps = np.zeros((2, symbols), np.int64)
     steps[0, list(levels)] = 1
     steps[1] = 1
-    return _unmoved(steps, ends)
+    return PatternAutomaton(steps)
 
 
-def then(first: int, second: int, within: int, symbols: int, *, ends: bool) -> PatternAutomaton:
+def then(first: int, second: int, within: int, symbols: int) -> PatternAutomaton:
     """Return the pattern of sequences that have one level, and another at most ``within`` periods after it.
 
     Parameters
@@ -89,8 +88,8 @@ def then(first: int, second: int, within: int, symbols: int, *, ends: bool) -> P
         The levels, by number; they may be the same.
     within : int
         Periods between them at most: 1 for the next one.
-    symbols, ends
-        As those of `ever`.
+    symbols : int
+        As that of `ever`.
 
     Raises
     ------
@@ -106,10 +105,4 @@ def then(first: int, second: int, within: int, symbols: int, *, ends: bool) -> P
         if state:
             steps[state, second] = within + 1
     steps[-1] = within + 1
-    return _unmoved(steps, ends)
-
-
-def _unmoved(steps: IntArray, ends: bool) -> PatternAutomaton:
-    if ends:
-        steps[:, -1] = np.arange(len(steps))
     return PatternAutomaton(steps)

@@ -14,6 +14,7 @@ from deid.base.errors import require
 from deid.dp.accounts import Part
 from deid.dp.budget import Ledger
 from deid.dp.costs import Cost, Rho, choosing, split
+from deid.dp.domain import Dimension
 from deid.dp.epsilon import payable, split_epsilon
 from deid.dp.intervals import check_level, discrete_half_width
 from deid.dp.noise import Noise, SeededNoise
@@ -215,10 +216,13 @@ class ReleasePlan(Terms, ABC):
         Cost of the whole release.
     method : str
         How it is measured.
+    part : tuple of (Dimension, str)
+        Only what lies in these cells; parts of one column are disjoint, and paid for as such.
     """
 
     epsilon: float
     method: str
+    part: tuple[tuple[Dimension, str], ...] = ()
 
     @property
     def measuring(self) -> Cost:
@@ -236,8 +240,14 @@ class ReleasePlan(Terms, ABC):
     def question(self) -> dict[str, Any]:
         """Return all that defines the release, as JSON values."""
 
-    def tell_left_out(self, left_out: IntArray, noise: Noise, **about: bool) -> dict[str, Any]:
+    @property
+    def of_persons(self) -> bool:
+        """Whether it is persons, not rows, who lie outside the declared domains."""
+        return False
+
+    def tell_left_out(self, left_out: IntArray, noise: Noise) -> dict[str, Any]:
         """Return what the release says of what it left out; see `Terms.left_out`."""
+        about = {"of_part": bool(self.part), "persons": self.of_persons}
         return self.left_out(left_out, self.split(self.epsilon)[1], noise, **about)
 
     def rehearse_report(self) -> None:

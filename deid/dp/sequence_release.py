@@ -161,8 +161,7 @@ class SequenceRelease(ReleaseFacts):
         """
         require(levels, "no level is named", "for example: --ever 3")
         periods = self.model.height if length is None else length
-        end = END in self.labels
-        pattern = ever({self._code(label) for label in levels}, len(self.labels), ends=end)
+        pattern = ever({self._code(label) for label in levels}, len(self.labels))
         return self._matching(f"ever {' or '.join(levels)}", pattern, periods, level)
 
     def then(
@@ -181,8 +180,7 @@ class SequenceRelease(ReleaseFacts):
         """
         periods = self.model.height if length is None else length
         reach = max(periods - 1, 1) if within is None else min(within, max(periods - 1, 1))
-        end = END in self.labels
-        pattern = then(self._code(first), self._code(second), reach, len(self.labels), ends=end)
+        pattern = then(self._code(first), self._code(second), reach, len(self.labels))
         named = f"{first} then {second}" + ("" if within is None else f" within {within}")
         return self._matching(named, pattern, periods, level)
 

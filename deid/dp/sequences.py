@@ -62,8 +62,6 @@ class SequencePlan(ReleasePlan):
         Sequences may end early; otherwise only complete ones count.
     events : Events or None
         Where events stand that are to become sequences, in a table in long format.
-    part : tuple of (Dimension, str)
-        Only the sequences (of events: the persons) in these cells; parts of one column are disjoint, and paid for so.
     """
 
     dimension: Dimension
@@ -72,7 +70,11 @@ class SequencePlan(ReleasePlan):
     threshold: float = 2.0
     ends: bool = False
     events: Events | None = None
-    part: tuple[tuple[Dimension, str], ...] = ()
+
+    @property
+    def of_persons(self) -> bool:
+        """See `ReleasePlan.of_persons`."""
+        return self.events is not None
 
     @property
     def distance(self) -> int:
@@ -349,6 +351,6 @@ def release_sequences(
         "threshold": plan.threshold,
         "notes": [_NOTES[plan.method], model.caveat],
         **plan._source(),
-        "left_out": plan.tell_left_out(left_out, noise, of_part=bool(plan.part), persons=plan.events is not None),
+        "left_out": plan.tell_left_out(left_out, noise),
     }
     return SequenceRelease(plan.dimension, plan.columns, model, plan.metadata(noise, receipt, request, own))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from deid.base.errors import ConfigError
-from deid.dp.patterns import PatternAutomaton, ever, then
+from deid.dp.patterns import ever, then
 
 SYMBOLS, LENGTH = 3, 5
 
@@ -29,11 +29,8 @@ def follows(first: int, second: int, within: int) -> Callable[[tuple[int, ...]],
 
 
 PATTERNS = [
-    *((lambda ends, own=own: ever(own, SYMBOLS, ends=ends), has(own)) for own in ({0}, {1}, {0, 1})),
-    *(
-        (lambda ends, own=own: then(*own, SYMBOLS, ends=ends), follows(*own))
-        for own in itertools.product((0, 1), (0, 1), (1, 2, 3))
-    ),
+    *((ever(own, SYMBOLS), has(own)) for own in ({0}, {1}, {0, 1})),
+    *((then(*own, SYMBOLS), follows(*own)) for own in itertools.product((0, 1), (0, 1), (1, 2, 3))),
 ]
 
 
@@ -41,8 +38,7 @@ PATTERNS = [
 @pytest.mark.parametrize("number", range(len(PATTERNS)))
 def test_a_pattern_accepts_what_it_says_and_is_as_likely_as_its_sequences(number: int, ends: bool) -> None:
     """What follows the end counts for nothing, and nothing comes behind it."""
-    made, accepts = PATTERNS[number]
-    pattern: PatternAutomaton = made(ends)
+    pattern, accepts = PATTERNS[number]
     shares = np.random.default_rng(number).dirichlet(np.ones(SYMBOLS), SYMBOLS)
     chances = pattern.chances(shares, LENGTH - 1, ends=ends)
     assert chances.shape == (LENGTH, pattern.states, SYMBOLS)
@@ -65,4 +61,4 @@ def test_a_pattern_accepts_what_it_says_and_is_as_likely_as_its_sequences(number
 
 def test_a_level_does_not_follow_in_the_same_period() -> None:
     with pytest.raises(ConfigError):
-        then(0, 1, 0, SYMBOLS, ends=False)
+        then(0, 1, 0, SYMBOLS)

@@ -12,6 +12,7 @@ from deid.base.errors import ConfigError
 from deid.dp.cube import plan_cube
 from deid.dp.domain import declare
 from deid.dp.epsilon import split_epsilon
+from deid.dp.events import Events
 from deid.dp.noise import SeededNoise
 from deid.dp.sequence_release import slope_classes
 from deid.dp.sequences import plan_sequences, release_sequences
@@ -77,6 +78,34 @@ def test_a_share_below_a_nano_epsilon_is_refused() -> None:
     assert split_epsilon(2e-9, [1.0, 1.0]) == pytest.approx((1e-9, 1e-9))
     with pytest.raises(ConfigError, match="smaller than a nano-epsilon"):
         split_epsilon(1e-9, [1.0, 1.0])
+
+
+MANY = PrivacyUnit("patient", max_rows=10**9)
+
+
+@pytest.mark.parametrize("asked", ["cells", "topdown", "marginals", "privelet", "sequences"])
+def test_an_epsilon_too_small_for_the_report_alone_is_refused_by_the_plan(asked: str) -> None:
+    """A thousandth of what hides a billion rows of a person in the counts cannot hide whether they were left out."""
+
+    def plan(report_share: float) -> Any:
+        common: dict[str, Any] = {"person": "id", "report_share": report_share}
+        if asked == "sequences":
+            return plan_sequences(SEX, ["a", "b"], 1e-6, MANY, **common)
+        return plan_cube([SEX], 1e-6, MANY, method=asked, slices=[["sex"]] if asked == "marginals" else [], **common)
+
+    assert plan(0.0)
+    with pytest.raises(ConfigError, match="epsilon is too small"):
+        plan(0.001)
+
+
+def test_a_report_on_persons_needs_no_more_epsilon_for_their_many_rows() -> None:
+    """A person's events are one sequence, inside the domains or outside, however many they are."""
+    frame = pd.DataFrame({"id": ["1", "1", "2"], "day": ["2020-01-01", "2020-01-02", "2021-01-01"], "sex": list("FMF")})
+    days = declare("day", {"dates": ["2020-01-01", "2020-01-02"]})
+    plan = plan_sequences(SEX, Events("id", days, "sex"), 1e-6, MANY)
+    told = release_sequences(frame.astype("string"), plan, ledger=None, noise=SeededNoise(1)).metadata["left_out"]
+    assert told.keys() == {"told", "epsilon", "persons_outside_domains", "plus_minus"}
+    assert told["plus_minus"] == pytest.approx(np.log(20) / told["epsilon"], rel=0.01)
 
 
 def test_slopes_need_two_periods_and_a_step() -> None:
