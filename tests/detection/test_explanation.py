@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import run
@@ -11,11 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deid.base.errors import ConfigError
+from deid.detection.explanation import Explained, Explanation, Reason, Word
 from deid.detection.explanation_tables import explanation_sections
 from deid.detection.known import Known, KnownRecognizer
 from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
-from deid.document import Document
+from deid.document import Document, Span
+from deid.replacement.policy import load_policy
 
 TEXT = (
     "Patient: Smith, Mary   MRN: 4711203\nMrs. Smith was seen by Dr. Alan Jones.\n"
@@ -72,6 +75,51 @@ def test_the_page_says_how_certain_each_is_to_two_digits() -> None:
     ]
     assert all(row[reasons.columns.index("raised to")] for row in reasons.rows)
     assert {row[reasons.columns.index("model's probability")] for row in reasons.rows} == {""}  # there is no model
+
+
+def test_the_page_tells_all_of_an_explanation_and_shows_the_words_only_where_asked() -> None:
+    """Written out: what stands for nothing is empty, and what nobody asked for has no table and no column."""
+    text = "Ann\x1bLee of Ward 7 saw 12"
+    name, number = Span(0, 7, "DOCTOR", score=0.875, source="rule:name.title"), Span(16, 17, "IDNUM")
+    decides = Reason("rule", "name.title", "PATIENT", 0, 7, 0.5, 0.875, None, "decides")
+    model = Reason("en", "", "DOCTOR", 0, 3, 1.0, 1.0, 0.99, "supports")
+    listed = Reason("deny", "deny", "IDNUM", 16, 17, 1.0, 1.0, None, "decides")
+    terms = tuple((f"t{n}", 1.5 - n) for n in range(7))
+    vain = Reason("en", "en", "AGE", 22, 24, 1.0, 1.0, 0.25, "unlikely", 0.125, terms)
+    words = (Word(0, 3, 0.5, "DOCTOR", ("given", "last"), False), Word(11, 15, None, "", (), True))
+    told = Explanation(
+        (Explained(name, (decides, model), settled=True),), (Explained(number, (listed,)),), (vain,), words
+    )
+
+    def page(**how: Any) -> dict[str, tuple[tuple[str, ...], list[tuple[str, ...]]]]:
+        return {s.title: (s.columns, list(s.rows)) for s in explanation_sections(told, Document("n", text), **how)}
+
+    whole = page(policy=load_policy("redact"), show=True, asked=True)
+    assert whole["Spans"] == (
+        ("offsets", "category", "score", "operator", "text"), [("0:7", "DOCTOR", "0.88", "redact", "Ann Lee")],
+    )  # fmt: skip
+    columns, rows = whole["Why"]
+    assert columns[1:3] == ("proposed at", "by")
+    assert rows == [
+        ("0:7", "0:7", "rule: name.title", "PATIENT", "0.50", "0.88", "", "decides"),
+        ("", "0:3", "en", "DOCTOR", "1.00", "1.00", "0.9900", "supports"),
+        ("", "", "consistency", "DOCTOR", "", "", "", "category of the same name elsewhere"),
+    ]
+    assert whole["What nobody else speaks for, by the learnt weights"][1] == [
+        ("22:24", "en", "AGE", "0.12", "t0 +1.50, t1 +0.50, t2 -0.50, t3 -1.50, t4 -2.50")
+    ]
+    out = ("16:17", "16:17", "deny", "IDNUM", "1.00", "1.00", "", "decides")
+    assert whole["Taken out by the allow list"] == (columns, [out])
+    assert whole["Proposed in vain"] == (columns, [("", "22:24", "en", "AGE", "1.00", "1.00", "0.2500", "unlikely")])
+    assert whole["The words there"][1] == [
+        ("0:3", "0.5000", "DOCTOR", "given, last", "no", "Ann"), ("11:15", "", "", "none", "yes", "Ward"),
+    ]  # fmt: skip
+    hidden = page()
+    assert hidden.keys() == whole.keys() - {"The words there"}
+    assert hidden["Spans"] == (("offsets", "category", "score"), [("0:7", "DOCTOR", "0.88")])
+    assert page(asked=True)["The words there"][1] == [row[:-1] for row in whole["The words there"][1]]
+    told = Explanation(told.spans, (), (), ())
+    assert page().keys() == {"Spans", "Why"}
 
 
 def test_lists_and_known_identifiers_say_so(tmp_path: Path) -> None:
