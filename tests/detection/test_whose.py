@@ -57,10 +57,23 @@ def test_the_words_beside_a_name_tell_its_category(text: str, taken: str, is_: s
         ("She was transferred to Quendrith, OR on Friday.", "CITY", "model:en"),
         ("Nothing tells of Quendrith here.", "PATIENT", "model:en"),
         ("Report: Quendrith is well.", "PATIENT", "model:en"),
+        ("She was transferred to Quendrith LCSW on Friday.", "DOCTOR", "model:en"),
+        ("She was transferred to Quendrith, CRNA on Friday.", "DOCTOR", "model:en"),
+        ("She was transferred to Mrs. Quendrith on Friday.", "PATIENT", "model:en"),
+        ("She was transferred to\nQuendrith on Friday.", "CITY", "model:en"),
+        ("He works for Quendrith DDS as a baker.", "DOCTOR", "model:en"),
+        ("He works for\nQuendrith as a baker.", "PATIENT", "model:en"),
+        ("The atty\nQuendrith called.", "DOCTOR", "model:en"),
+        ("The RDH\nQuendrith cleaned all.", "PATIENT", "model:en"),
+        ("This is Quendrith\ndictating a note.", "PATIENT", "model:en"),
     ],
 )
 def test_a_title_a_credential_and_a_state_speak_first(text: str, taken: str, source: str) -> None:
     assert told(text, "Quendrith", taken, source) == taken
+
+
+def test_a_ward_by_its_number_is_no_hospital() -> None:
+    assert told("She was transferred to 4 Quendrith on Friday.", "4 Quendrith", "LOCATION-OTHER") == "LOCATION-OTHER"
 
 
 def test_what_it_was_taken_for_before_is_told() -> None:
