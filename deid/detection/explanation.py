@@ -246,9 +246,10 @@ def _words(
         here = [(p, c) for low, high, p, c in chances if low < end and start < high]
         probability, category = max(here) if here else (None, "")
         lists: tuple[str, ...] = ()
-        if scene is not None and index >= 0:
+        protected = False
+        if scene is not None:
             lists = tuple(name for name, bit in CLASSES.items() if scene.classes[index] & bit)
-        protected = bool(scene is not None and index >= 0 and scene.protected[index])
+            protected = bool(scene.protected[index])
         told.append(Word(back.start, back.end, probability, category, lists, protected))
     return tuple(told)
 

@@ -151,8 +151,6 @@ def _index(terms: Iterable[Term]) -> dict[str, list[Term]]:
     found: dict[str, list[Term]] = {}
     for term in terms:
         found.setdefault(term.words[0], []).append(term)
-    for held in found.values():
-        held.sort(key=lambda t: -len(t.words))
     return found
 
 
@@ -178,9 +176,9 @@ def _occurrences(
 
 
 def _merge(found: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
-    """Join occurrences that overlap; the longer one gives the category."""
+    """Join occurrences that overlap: the first that has a category gives it, of those that begin there the longest."""
     merged: list[tuple[int, int, str]] = []
-    for start, end, category in sorted(found, key=lambda f: (f[0], -f[1], not f[2])):
+    for start, end, category in sorted(found, key=lambda f: (f[0], -f[1])):
         if merged and start < merged[-1][1]:
             first, reach, held = merged[-1]
             merged[-1] = (first, max(reach, end), held or category)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deid.base.errors import ConfigError
-from deid.detection.site_lists import Effect, SiteLists, load_site_lists
+from deid.detection.site_lists import Effect, SiteLists, Term, load_site_lists
 from deid.document import Span
 
 
@@ -68,6 +68,31 @@ def test_the_sites_word_is_about_its_term_and_not_about_what_is_joined_to_it(tmp
     for found, also in (([whole], set()), ([beside], {"DATE", "PHONE"}), ([whole, beside], {"DATE", "PHONE"})):
         (span,) = site.apply(text, found)[0]
         assert (span.category, set(span.also), span.source, span.score) == ("HOSPITAL", also, "deny", 1.0)
+
+
+PHRASES = list(product(["a", "ab", "aba", "ba"], ["CITY", "DOCTOR", ""]))
+
+
+@pytest.mark.parametrize("first", PHRASES)
+def test_of_terms_that_overlap_the_first_then_the_longest_that_has_a_category_gives_it(first: tuple[str, str]) -> None:
+    """By hand: all places of both terms, in either order of the list; a term named twice has its first category."""
+    for second, said in product(PHRASES, ("ab", "aba", "abba", "ababa", "b-a")):
+        terms = (first, second)
+        site = SiteLists(deny=tuple(Term(tuple(words), category) for words, category in terms))
+        places = [
+            (at, at + len(words), category) for words, category in terms for at in range(len(said))
+            if said.startswith(words, at)
+        ]  # fmt: skip
+        covered = {at for begin, end, _ in places for at in range(begin, end)}
+        joined = {at for begin, end, _ in places for at in range(begin, end - 1)}  # with what is behind
+        expected = []
+        for at in sorted(covered):
+            if at - 1 not in joined:
+                last = next(e for e in range(at, len(said)) if e not in joined)
+                named = [(b, -e, n, c) for n, (b, e, c) in enumerate(places) if at <= b <= last and c]
+                expected.append((at, last + 1, min(named)[3] if named else "OTHER"))
+        found, _, _ = site.apply(" ".join(said), [])
+        assert [(s.start // 2, (s.end + 1) // 2, s.category) for s in found] == expected
 
 
 def test_allow_terms_take_out_what_they_cover_completely(tmp_path: Path) -> None:
@@ -136,14 +161,7 @@ def test_deny_leaves_nothing_uncovered_and_nothing_overlapping(text: str, places
     for start, length in sorted(places):
         if start + length <= len(text) and (not spans or spans[-1].end <= start):
             spans.append(Span(start, start + length, "CITY", source="rule:x", score=0.9))
-    term = load_terms("rowan")
-    result, _, _ = SiteLists(deny=term).apply(text, spans)
+    result, _, _ = SiteLists(deny=(Term(("rowan",)),)).apply(text, spans)
     covered = {i for s in result for i in range(s.start, s.end)}
     assert covered >= {i for s in spans for i in range(s.start, s.end)}
     assert all(a.end <= b.start for a, b in pairwise(result))
-
-
-def load_terms(word: str) -> tuple:  # type: ignore[type-arg]
-    from deid.detection.site_lists import Term
-
-    return (Term((word,)),)

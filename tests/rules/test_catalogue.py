@@ -9,6 +9,7 @@ import pytest
 import regex
 
 from deid.base.errors import ConfigError
+from deid.document import Span
 from deid.reading.dictionaries import load_catalogues
 from deid.reading.vocabulary import languages
 from deid.rules import catalogue, patterns, sieve
@@ -86,7 +87,7 @@ def test_every_cue_that_a_grammar_asks_for_is_defined() -> None:
 
 
 def test_a_pattern_of_the_users_own_is_found(tmp_path: Path) -> None:
-    rules = RuleRecognizer.load("en", folders=[catalogue_of(tmp_path, GOOD, "en")])
+    rules = RuleRecognizer.load("nl", folders=[catalogue_of(tmp_path, GOOD, "nl")])
     text = "Staff badge 4711 was seen."
     spans = [(text[s.start : s.end], s.category) for s in rules.find_in(text) if s.source == "rule:own.badge"]
     assert spans == [("badge 4711", "IDNUM")]
@@ -114,6 +115,7 @@ def test_a_pattern_of_the_users_own_is_found(tmp_path: Path) -> None:
         (GOOD.replace("[[pattern]]", "[[patern]]"), "unknown tables: patern"),
         (GOOD + "context = {words = []}\n", "a words that is not a list of texts"),
         (GOOD.replace("regex", "[[pattern.regex]]\nx"), "regex"),
+        ("[define]\nprefix = 3\n", "definition prefix is defined twice or is no text"),
         ("[[cue]]\nname = 'mood'\nwords = ['sad']\n", "a name that no grammar asks for"),
         ("[[segment]]\nname = 'PID'\nfields = {x = 'DATE'}\n", "fields that are not number = category"),
     ],
@@ -121,6 +123,16 @@ def test_a_pattern_of_the_users_own_is_found(tmp_path: Path) -> None:
 def test_a_malformed_catalogue_is_refused(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         load_catalogue("xx", [catalogue_of(tmp_path, text)])
+
+
+def test_a_definition_of_another_file_is_not_made_anew(tmp_path: Path) -> None:
+    folder = catalogue_of(
+        tmp_path / "one", "[define]\nprefix = 'badge'\n" + GOOD.replace("badge [0-9]", "{{prefix}} [0-9]")
+    )
+    assert load_catalogue("xx", [folder]).search("has badge 1234") == [Span(4, 14, "IDNUM")]
+    other = catalogue_of(tmp_path / "two", "[define]\nprefix = 'card'\n")
+    with pytest.raises(ConfigError, match="definition prefix is defined twice"):
+        load_catalogue("xx", [folder, other])
 
 
 def test_an_error_names_file_and_entry(tmp_path: Path) -> None:

@@ -165,6 +165,13 @@ def test_words_are_found_as_their_expression_finds_them(text, words, start, leng
 
 
 @needs_native
+@pytest.mark.parametrize("word", ["", "é", "a\u2019b", "日", b"ab", 1, None])
+def test_words_that_letters_cannot_be_compared_to_one_by_one_are_refused(word):
+    with pytest.raises(ValueError, match="ASCII"):
+        native.Words(("ab", word))
+
+
+@needs_native
 @pytest.mark.parametrize(
     "code",
     [
