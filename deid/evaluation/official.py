@@ -15,11 +15,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from deid.base.errors import ConfigError
 from deid.base.files import read_text
 from deid.document import Span
 from deid.evaluation.cases import Case, Key
-from deid.evaluation.scores import ALL, Columns, CountTable, Score, tally
+from deid.evaluation.scores import ALL, Columns, CountTable, Score, score_equal, tally
 from deid.phi import I2B2_2014_HIPAA, I2B2_2014_HIPAA_OFFICIAL, canonical
 from deid.reading.line_ends import unified
 
@@ -92,12 +94,7 @@ def _span_tokens(case: Case, spans: Sequence[Span]) -> set[Key]:
 
 def score_span_tokens(cases: Sequence[Case], categories: Sequence[str]) -> CountTable:
     """Return counts of the words inside spans by position and category, a row a category (i2b2-2014's tokens)."""
-    documents: list[Columns] = []
-    for case in cases:
-        gold, system = _span_tokens(case, case.gold), _span_tokens(case, case.system)
-        same = [category for _, _, category in gold & system]
-        documents.append((same, [c for _, _, c in gold], same, [c for _, _, c in system]))
-    return tally("Words of spans, with category", categories, documents)
+    return score_equal("Words of spans, with category", categories, cases, _span_tokens)
 
 
 def score_binary(cases: Sequence[Case], *, tokens: bool) -> CountTable:
@@ -106,10 +103,9 @@ def score_binary(cases: Sequence[Case], *, tokens: bool) -> CountTable:
     The subset is chosen on each side by the category that the side gave. With ``tokens`` the words inside the spans are
     counted instead.
     """
-    documents: list[Columns] = []
-    for case in cases:
-        columns: tuple[list[str], list[str], list[str], list[str]] = ([], [], [], [])
-        for name in SUBSETS:
+    counts = np.zeros((len(cases), len(SUBSETS), 4), dtype=np.int64)
+    for d, case in enumerate(cases):
+        for i, name in enumerate(SUBSETS):
             places = []
             for side in (case.gold, case.system):
                 chosen = subset({span.category for span in side}, name)
@@ -117,11 +113,8 @@ def score_binary(cases: Sequence[Case], *, tokens: bool) -> CountTable:
                 items = _span_tokens(case, spans) if tokens else {(s.start, s.end, s.category) for s in spans}
                 places.append({(start, end) for start, end, _ in items})
             gold, system = places
-            same = len(gold & system)
-            for column, count in zip(columns, (same, len(gold), same, len(system)), strict=True):
-                column.extend([name] * count)
-        documents.append(columns)
-    return tally("Words of spans" if tokens else "Spans, position only", tuple(SUBSETS), documents)
+            counts[d, i] = len(gold & system), len(gold), len(gold & system), len(system)
+    return CountTable("Words of spans" if tokens else "Spans, position only", tuple(SUBSETS), counts)
 
 
 def merge_adjacent(text: str, places: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:

@@ -21,7 +21,7 @@ from typing import Protocol
 import numpy as np
 
 from deid.document import Span, resolve_overlaps
-from deid.evaluation.cases import Case, keys
+from deid.evaluation.cases import Case, Key, keys
 
 ALL = "ALL"
 """The label of tables that do not tell categories apart."""
@@ -154,28 +154,39 @@ def tally(title: str, labels: Sequence[str], documents: Sequence[Columns]) -> Co
     return CountTable(title, tuple(labels), counts)
 
 
+def score_equal(
+    title: str, labels: Sequence[str], cases: Sequence[Case], items: Callable[[Case, Sequence[Span]], set[Key]]
+) -> CountTable:
+    """Return counts of items that are right when both sides have them, start, end and label, a row a label.
+
+    Parameters
+    ----------
+    title, labels
+        As those of `tally`.
+    cases : sequence of Case
+    items : callable
+        Gets a case and the spans of a side; returns start, end and label of the side's items.
+    """
+    documents: list[Columns] = []
+    for case in cases:
+        gold, system = items(case, case.gold), items(case, case.system)
+        both, all_gold, all_system = ([label for _, _, label in own] for own in (gold & system, gold, system))
+        documents.append((both, all_gold, both, all_system))
+    return tally(title, labels, documents)
+
+
 def score_strict(cases: Sequence[Case], categories: Sequence[str]) -> CountTable:
     """Return counts of spans, right when start, end and category are equal, a row a category.
 
     Strict span, MEDDOCAN's NER, i2b2-2014's strict.
     """
-    documents: list[Columns] = []
-    for case in cases:
-        gold, system = keys(case.gold), keys(case.system)
-        same = [category for _, _, category in gold & system]
-        documents.append((same, (c for _, _, c in gold), same, (c for _, _, c in system)))
-    return tally("Spans, strict", categories, documents)
+    return score_equal("Spans, strict", categories, cases, lambda _, spans: keys(spans))
 
 
 def score_span_only(cases: Sequence[Case]) -> CountTable:
     """Return counts of spans, right when start and end are equal, whatever their category, in one row."""
-    documents: list[Columns] = []
-    for case in cases:
-        gold = {(span.start, span.end) for span in case.gold}
-        system = {(span.start, span.end) for span in case.system}
-        same = [ALL] * len(gold & system)
-        documents.append((same, [ALL] * len(gold), same, [ALL] * len(system)))
-    return tally("Spans, position only", (ALL,), documents)
+    title = "Spans, position only"
+    return score_equal(title, (ALL,), cases, lambda _, spans: {(start, end, ALL) for start, end, _ in keys(spans)})
 
 
 def score_overlap(cases: Sequence[Case], categories: Sequence[str] | None = None) -> CountTable:
@@ -192,19 +203,15 @@ def score_overlap(cases: Sequence[Case], categories: Sequence[str] | None = None
     CountTable
         Gold spans that were found and system spans that are right may differ: one span can touch several.
     """
-    documents: list[Columns] = []
-    for case in cases:
-        columns: tuple[list[str], list[str], list[str], list[str]] = ([], [], [], [])
-        for label in (ALL,) if categories is None else categories:
+    labels = (ALL,) if categories is None else tuple(categories)
+    counts = np.zeros((len(cases), len(labels), 4), dtype=np.int64)
+    for d, case in enumerate(cases):
+        for i, label in enumerate(labels):
             gold = [s for s in case.gold if categories is None or s.category == label]
             system = [s for s in case.system if categories is None or s.category == label]
-            counts = (_touched_spans(gold, system), len(gold), _touched_spans(system, gold), len(system))
-            for column, count in zip(columns, counts, strict=True):
-                column.extend([label] * count)
-        documents.append(columns)
-    if categories is None:
-        return tally("Spans, any overlap", (ALL,), documents)
-    return tally("Spans, overlap of the same category", categories, documents)
+            counts[d, i] = _touched_spans(gold, system), len(gold), _touched_spans(system, gold), len(system)
+    title = "Spans, any overlap" if categories is None else "Spans, overlap of the same category"
+    return CountTable(title, labels, counts)
 
 
 def _touched_spans(spans: Sequence[Span], others: Sequence[Span]) -> int:
