@@ -24,7 +24,7 @@ from deid.dp.methods import LARGEST_PAIR, MAX_DENSE, METHODS, CubePlan, Rows, me
 from deid.dp.nested import Nesting, chained
 from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, laplace_scale
 from deid.dp.payment import check_payer, mark_of, part_path, row_key
-from deid.dp.plan import Terms
+from deid.dp.plan import Terms, check_free
 from deid.dp.release import RESERVED, CubeRelease
 from deid.dp.unit import PrivacyUnit
 
@@ -162,9 +162,9 @@ def _check_size(plan: CubePlan) -> None:
         Says what is too large.
     """
     shape, method = plan.shape, plan.method
-    clash = RESERVED & {name for own in plan.dimensions for name in (own.name, *own.outer)}
-    if clash:
-        raise ConfigError(f"a dimension may not be called {min(clash)!r}", "the numbers of a release are; rename it")
+    check_free(
+        [name for own in plan.dimensions for name in (own.name, *own.outer)], RESERVED, "a dimension", "a release"
+    )
     most = _MOST_COLUMNS.get(method, _MOST_AXES)
     if len(shape) > most:
         others = ", ".join(f"{name} {own}" for name, own in _MOST_COLUMNS.items())

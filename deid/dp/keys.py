@@ -27,14 +27,14 @@ from typing import Any
 
 import numpy as np
 
-from deid.base.errors import ConfigError, require
+from deid.base.errors import require
 from deid.base.files import write_bytes
 from deid.base.late import pd
 from deid.dp.budget import Ledger
 from deid.dp.intervals import discrete_half_width
 from deid.dp.noise import Noise, OpenDPNoise, laplace_scale
 from deid.dp.payment import AlreadyReleased, check_payer, row_key
-from deid.dp.plan import ReleasePlan, Terms
+from deid.dp.plan import ReleasePlan, Terms, check_free
 from deid.dp.release_files import NOT_PRIVATE
 from deid.dp.unit import PrivacyUnit, bounded_rows
 from deid.dp.zcdp import check_delta
@@ -221,8 +221,7 @@ def find_keys(
     noise = noise or OpenDPNoise()
     check_payer(ledger, noise)
     check_columns(frame, [plan.column])
-    if plan.column in ("count", "lower", "upper", NOT_PRIVATE):
-        raise ConfigError(f"a column may not be called {plan.column!r}", "the numbers of an answer are; rename it")
+    check_free([plan.column], ("count", "lower", "upper", NOT_PRIVATE), "a column", "an answer")
     if plan.person is not None:
         frame = frame[bounded_rows(frame, plan.person, plan.unit.max_rows, row_key(ledger)).keep]
     texts = text_column(frame[plan.column])

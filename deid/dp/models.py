@@ -262,6 +262,7 @@ class WaveletModel(_ByMoments):
     cells: FloatArray
     epsilon: float
     distance: int
+    caveat = ""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -272,11 +273,6 @@ class WaveletModel(_ByMoments):
     def tables(self) -> tuple[MarginalTable, ...]:
         """The cells as one table over all dimensions."""
         return (MarginalTable(tuple(range(self.cells.ndim)), self.cells, self.cells, self.epsilon),)
-
-    @property
-    def caveat(self) -> str:
-        """What intervals leave out."""
-        return ""
 
     def counts(self, axes: Axes) -> FloatArray:
         """Return the counts over ``axes`` without intervals; a dimension for each axis."""
@@ -376,16 +372,12 @@ class BoxModel(_ByMoments):
 
     boxes: Boxes
     unbiased: FloatArray
+    caveat = "intervals cover the noise of the boxes' counts, not that the cells of a box may differ"
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Cells of each dimension."""
         return self.boxes.shape
-
-    @property
-    def caveat(self) -> str:
-        """What intervals leave out."""
-        return "intervals cover the noise of the boxes' counts, not that the cells of a box may differ"
 
     def counts(self, axes: Axes) -> FloatArray:
         """Return the counts over ``axes`` without intervals; a dimension for each axis."""
@@ -417,6 +409,7 @@ class ForestModel:
     forest: Forest
     costs: Mapping[Axes, Cost]
     distance: int
+    caveat = "intervals cover noise (bootstrap), not dependence that the forest leaves out"
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -427,11 +420,6 @@ class ForestModel:
     def tables(self) -> tuple[MarginalTable, ...]:
         """The tables of the forest, single columns first; nothing unbiased is left of them."""
         return tuple(MarginalTable(axes, own, own, self.costs[axes]) for axes, own in self.forest.tables.items())
-
-    @property
-    def caveat(self) -> str:
-        """What intervals leave out."""
-        return "intervals cover noise (bootstrap), not dependence that the forest leaves out"
 
     def counts(self, axes: Axes) -> FloatArray:
         """Return the counts over ``axes`` without intervals; a dimension for each axis."""

@@ -123,13 +123,18 @@ def laplace_scale(sensitivity: float, epsilon: float) -> float:
         When epsilon or the sensitivity is not positive and finite, or epsilon so small that noise would overflow.
     """
     require(math.isfinite(epsilon) and epsilon > 0, "epsilon must be a positive number", "for example: --epsilon 0.5")
-    if not (math.isfinite(sensitivity) and sensitivity > 0):
-        raise ConfigError("the sensitivity must be a positive number", "bound what one unit can change")
-    scale = sensitivity / epsilon
-    require(scale <= _GREATEST_SCALE, "epsilon is too small for what is asked", "give more epsilon")
+    scale = _bounded_scale(sensitivity, sensitivity / epsilon)
     # OpenDP rounds its quotient up: 1 / (1 / 0.7) would come out above 0.7 and be refused
     while Fraction(scale) * Fraction(epsilon) < Fraction(sensitivity) or _loss_above(sensitivity, scale) > epsilon:
         scale = math.nextafter(scale, math.inf)
+    return scale
+
+
+def _bounded_scale(sensitivity: float, scale: float) -> float:
+    """Return the scale of noise for a sensitivity, if both can be."""
+    if not (math.isfinite(sensitivity) and sensitivity > 0):
+        raise ConfigError("the sensitivity must be a positive number", "bound what one unit can change")
+    require(scale <= _GREATEST_SCALE, "epsilon is too small for what is asked", "give more epsilon")
     return scale
 
 
@@ -154,11 +159,7 @@ def gaussian_scale(sensitivity: float, rho: float) -> float:
         When rho or the sensitivity is not positive and finite, or rho so small that noise would overflow.
     """
     require(math.isfinite(rho) and rho > 0, "the cost must be a positive number", "for example: --epsilon 0.5")
-    if not (math.isfinite(sensitivity) and sensitivity > 0):
-        raise ConfigError("the sensitivity must be a positive number", "bound what one unit can change")
-    scale = sensitivity / math.sqrt(2 * rho) * (1 + 1e-12)
-    require(scale <= _GREATEST_SCALE, "epsilon is too small for what is asked", "give more epsilon")
-    return scale
+    return _bounded_scale(sensitivity, sensitivity / math.sqrt(2 * rho) * (1 + 1e-12))
 
 
 def gaussian_variance(sensitivity: float, rho: float) -> float:
@@ -173,6 +174,18 @@ def _integers(values: npt.ArrayLike) -> IntArray:
     return np.ascontiguousarray(array, np.int64)
 
 
+def _candidates(scores: npt.ArrayLike) -> FloatArray:
+    values = np.asarray(scores, np.float64).ravel()
+    require(values.size, "there is nothing to choose from", "give at least one candidate")
+    return values
+
+
+def _confirm(confirmed: bool) -> None:
+    """Refuse to draw where the noise library does not say that the loss is at most what is paid."""
+    said = "the noise library did not confirm the privacy loss"
+    require(confirmed, said, "report this; nothing was released", kind=DeidError)
+
+
 def _drawn(
     values: npt.ArrayLike, law: Callable[[str, Any], Any], scale: Any, sensitivity: float, cost: float
 ) -> IntArray:
@@ -181,8 +194,7 @@ def _drawn(
     largest = int(np.abs(array).max(initial=0)) + _TAIL * scale
     narrow = largest < _INT32  # twice as fast; OpenDP saturates instead of overflowing, so keep well inside
     measurement = law("i32" if narrow else "i64", scale)
-    if not measurement.map(sensitivity) <= cost:
-        raise DeidError("the noise library did not confirm the privacy loss", "report this; nothing was released")
+    _confirm(measurement.map(sensitivity) <= cost)
     if not array.size:
         return array
     drawn = measurement(array.ravel().astype(np.int32 if narrow else np.int64))
@@ -237,11 +249,9 @@ class OpenDPNoise:
     def choose(self, scores: npt.ArrayLike, sensitivity: float, epsilon: float) -> int:
         """Return an index near the greatest score; see `Noise`, also for errors."""
         scale = laplace_scale(2 * sensitivity, epsilon)
-        values = np.asarray(scores, np.float64).ravel()
-        require(values.size, "there is nothing to choose from", "give at least one candidate")
+        values = _candidates(scores)
         measurement = _noisy_max(scale)
-        if not measurement.map(float(sensitivity)) <= epsilon:
-            raise DeidError("the noise library did not confirm the privacy loss", "report this; nothing was released")
+        _confirm(measurement.map(float(sensitivity)) <= epsilon)
         return int(measurement(values.tolist()))
 
 
@@ -318,7 +328,6 @@ class SeededNoise:
 
     def choose(self, scores: npt.ArrayLike, sensitivity: float, epsilon: float) -> int:
         """Return an index near the greatest score; see `Noise`, also for errors."""
-        values = np.asarray(scores, np.float64).ravel()
-        require(values.size, "there is nothing to choose from", "give at least one candidate")
+        values = _candidates(scores)
         noise = self._generator.exponential(laplace_scale(2 * sensitivity, epsilon), values.size)
         return int(np.argmax(values + noise))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -292,6 +292,20 @@ class ReleasePlan(Terms, ABC):
             **({"rho": self.rho(self.epsilon), "delta": self.delta} if self.delta else {}),
             **own,
         }
+
+
+def check_free(names: Iterable[str], taken: Collection[str], what: str, whose: str) -> None:
+    """Refuse names that the numbers of a release or an answer have themselves.
+
+    Parameters
+    ----------
+    names : iterable of str
+    taken : collection of str
+    what, whose : str
+        What has the names, and what has the numbers, in words.
+    """
+    for name in sorted(names):
+        require(name not in taken, f"{what} may not be called {name!r}", f"the numbers of {whose} are; rename it")
 
 
 def say_left_out(told: Mapping[str, Any]) -> list[str]:

@@ -22,9 +22,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from deid.base.errors import ConfigError
+
+T = TypeVar("T")
 
 _WRITTEN = (
     "COUNT", "SUM", "MEAN", "AVG", "VARIANCE", "SD", "MEDIAN", "QUARTILES", "QUANTILE", "QUANTILES", "HISTOGRAM", "TOP"
@@ -278,13 +280,14 @@ class _Parser:
             return inner
         return self.literal() if self.tokens[self.place][0] in ("number", "text") else self.column()
 
-    def deeper(self, parse: Callable[[], Value]) -> Value:
+    def deeper(self, parse: Callable[[], T]) -> T:
         self.depth += 1
         if self.depth > _MAX_DEPTH:
             raise ConfigError(f"the query is nested too deeply at character {self.position}", "use fewer parentheses")
-        found = parse()
-        self.depth -= 1
-        return found
+        try:
+            return parse()
+        finally:
+            self.depth -= 1
 
     def chain(self, operand: Callable[[], Value], *signs: str) -> Value:
         left = operand()
@@ -334,32 +337,29 @@ class _Parser:
         return Not(found) if negated else found
 
     def negation(self) -> Condition:
-        self.depth += 1
-        if self.depth > _MAX_DEPTH:
-            raise ConfigError(f"the query is nested too deeply at character {self.position}", "use fewer parentheses")
-        try:
-            if self.take("NOT"):
-                return Not(self.negation())
-            if self.peek("("):  # of a condition, or of a value
-                start, terms, furthest, first = self.place, self.terms, 0, None
-                try:
-                    self.place += 1
-                    inner = self.condition()
-                    self.need(")")
-                    if not self.peek(*_AFTER_VALUE):
-                        return inner
-                except ConfigError as error:
-                    furthest, first = self.place, error
-                self.place, self.terms = start, terms
-                try:
-                    return self.comparison()
-                except ConfigError:
-                    if first is not None and furthest >= self.place:
-                        raise first from None  # the reading that came further tells the mistake
-                    raise
-            return self.comparison()
-        finally:
-            self.depth -= 1
+        return self.deeper(self.negated)
+
+    def negated(self) -> Condition:
+        if self.take("NOT"):
+            return Not(self.negation())
+        if self.peek("("):  # of a condition, or of a value
+            start, terms, furthest, first = self.place, self.terms, 0, None
+            try:
+                self.place += 1
+                inner = self.condition()
+                self.need(")")
+                if not self.peek(*_AFTER_VALUE):
+                    return inner
+            except ConfigError as error:
+                furthest, first = self.place, error
+            self.place, self.terms = start, terms
+            try:
+                return self.comparison()
+            except ConfigError:
+                if first is not None and furthest >= self.place:
+                    raise first from None  # the reading that came further tells the mistake
+                raise
+        return self.comparison()
 
     def conjunction(self) -> Condition:
         left = self.negation()

@@ -68,13 +68,14 @@ def _interval(count: float, unbiased: float, half: float) -> PrefixCount:
     return PrefixCount(count, float(found.lower[0]), float(found.upper[0]), bool(found.below_noise_floor[0]))
 
 
-def _check_length(length: int, height: int) -> None:
+def check_length(length: int, height: int) -> None:
+    """Refuse a length of sequences that a release does not have."""
     if not 1 <= length <= height:
         raise ConfigError(f"the release has no sequences of this length; its longest have {height}", "ask for less")
 
 
 def _checked(symbols: int, length: int, height: int) -> None:
-    _check_length(length, height)
+    check_length(length, height)
     require(symbols**length <= _MAX_PREFIXES, f"{symbols}**{length} prefixes are too many", "ask for a smaller length")
 
 
@@ -230,7 +231,7 @@ class TreeModel:
         ConfigError
             When the length is not from 1 to the height.
         """
-        _check_length(length, self.height)
+        check_length(length, self.height)
         tree = self.tree
         chances = pattern.chances(self.transitions, length, ends=tree.ends)
         nodes = [np.zeros(len(own)) for own in tree.levels]
@@ -339,7 +340,7 @@ class ChainModel:
 
     def matching(self, pattern: PatternAutomaton, length: int, level: float) -> PrefixCount:
         """Return how many sequences a pattern accepts within their first periods; see `TreeModel.matching`."""
-        _check_length(length, self.height)
+        check_length(length, self.height)
         count = self._matching(self.chain.tables, pattern, length)
         errors = [abs(self._matching(tables, pattern, length) - count) for tables in self.chain.replicates]
         return _interval(count, count, float(np.quantile(errors, level)))

@@ -20,7 +20,7 @@ from deid.dp.markov_chain import MarkovChain
 from deid.dp.patterns import PatternAutomaton, ever, then
 from deid.dp.prefix_tree import PrefixTree, TreeLevel
 from deid.dp.release_files import NOT_PRIVATE, ReleaseFacts, read_numbers, unit_of, write_numbers
-from deid.dp.sequence_models import ChainModel, SequenceModel, TreeModel
+from deid.dp.sequence_models import ChainModel, SequenceModel, TreeModel, check_length
 from deid.dp.trend import average_slope, regression_slope
 
 END = "(end)"
@@ -120,10 +120,7 @@ class SequenceRelease(ReleaseFacts):
         ConfigError
             When there is no such level, or the prefix is too long.
         """
-        if len(prefix) > self.model.height:
-            raise ConfigError(
-                f"the release has no sequences of this length; its longest have {self.model.height}", "ask for less"
-            )
+        check_length(max(len(prefix), 1), self.model.height)
         codes = [self._code(label, ends=True) for label in prefix]
         end = len(self.dimension)
         if any(code == end for code in codes[:-1]):

@@ -28,7 +28,7 @@ from deid.dp.events import Events, sequences_of
 from deid.dp.markov_chain import measure_chain
 from deid.dp.noise import Noise, OpenDPNoise, SeededNoise
 from deid.dp.payment import check_payer, part_path, row_key, table_mark
-from deid.dp.plan import ReleasePlan, Terms
+from deid.dp.plan import ReleasePlan, Terms, check_free
 from deid.dp.prefix_tree import MAX_NODES, grow
 from deid.dp.sequence_models import ChainModel, SequenceModel, TreeModel
 from deid.dp.sequence_release import END, RESERVED, SequenceRelease
@@ -233,9 +233,7 @@ def _owner(events: Events, unit: PrivacyUnit, person: str | None) -> str:
 
 def _check_size(plan: SequencePlan) -> None:
     """Refuse what would need too much memory, or could not be written, before anything is charged."""
-    clash = RESERVED & set(plan.columns)
-    if clash:
-        raise ConfigError(f"a period may not be called {min(clash)!r}", "the numbers of a release are; rename it")
+    check_free(plan.columns, RESERVED, "a period", "a release")
     chain = plan.symbols ** min(2, plan.height) * max(1, plan.height - 1)
     if plan.method == "markov" and chain > _MAX_CHAIN:
         raise ConfigError(f"{chain} pairs of levels are too many for a chain", "declare fewer levels, or use tree")

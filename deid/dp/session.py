@@ -14,14 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from deid.base.errors import ConfigError
 from deid.base.late import pd
 from deid.dp.budget import Ledger
 from deid.dp.domain import Dimension
 from deid.dp.measuring import PERSON
 from deid.dp.noise import Noise, OpenDPNoise, SeededNoise
 from deid.dp.payment import check_payer, row_key
-from deid.dp.plan import Terms
+from deid.dp.plan import Terms, check_free
 from deid.dp.query_answer import NUMBERS, QueryAnswer
 from deid.dp.query_columns import QueryColumn
 from deid.dp.query_language import parse_query
@@ -73,9 +72,7 @@ class QuerySession(QuerySource):
         check_payer(ledger, noise)
         whom = ledger.account().unit if ledger is not None else (unit or PrivacyUnit())
         super().__init__(frame, ledger, noise, Terms.checked(whom, person=person, **terms))
-        clash = NUMBERS & {dimension.name for dimension in dimensions}
-        if clash:
-            raise ConfigError(f"a column may not be called {min(clash)!r}", "the numbers of an answer are; rename it")
+        check_free([dimension.name for dimension in dimensions], NUMBERS, "a column", "an answer")
         kept = pd.DataFrame({own.name: own.read(frame) for own in dimensions}, index=frame.index)
         if person is not None:
             keep = bounded_rows(frame, person, whom.max_rows, row_key(ledger)).keep
