@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from deid.base.errors import DeidError, EncodingError, FormatError
+from deid.base.errors import DeidError, EncodingError, FormatError, told_as
 from deid.records import rows
 from deid.records.html_pages import HtmlReader
 from deid.records.record import BLOCKED, TEXT, Change, ChangeMark, Pack, Place, Record, assemble, fit, splice
@@ -212,10 +212,8 @@ class _Message:
 def _unencoded(raw: bytes, encoding: str, at: int) -> bytes:
     """Return the bytes of a part."""
     if encoding == "base64":
-        try:
+        with told_as(FormatError("a part is no base64", _HINT, "", f"byte {at}"), binascii.Error):
             return base64.b64decode(raw.translate(None, b"\r\n\t "), validate=True)
-        except binascii.Error:
-            raise FormatError("a part is no base64", _HINT, "", f"byte {at}") from None
     if encoding == "quoted-printable":
         return quopri.decodestring(raw)
     if encoding not in _IDENTITY:

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from deid.base.errors import FormatError
+from deid.base.errors import FormatError, told_as
 from deid.records.tables import Table
 
 MOST_MEMBERS = 2000
@@ -103,13 +103,11 @@ def read_members(data: bytes, most: int) -> tuple[Member, ...]:
 
 def _member(data: bytes, at: int, directory: int) -> tuple[Member, int]:
     """Return the member of an entry of the directory, and where the next entry begins."""
-    try:
+    with told_as(_damaged("an entry of its directory is cut off"), struct.error):
         sign, _, _, flags, method, _, _, crc, packed, size, name_size, extra, comment, disk, _, _, where = (
             _CENTRAL.unpack_from(data, at)
         )
         own = _LOCAL.unpack_from(data, where)
-    except struct.error:
-        raise _damaged("an entry of its directory is cut off") from None
     name = data[at + _CENTRAL.size : at + _CENTRAL.size + name_size]
     start = where + _LOCAL.size + own[9] + own[10]
     if (flags | own[2]) & _ENCRYPTED:
@@ -127,10 +125,8 @@ def _member(data: bytes, at: int, directory: int) -> tuple[Member, int]:
         or (method == _STORED and packed != size)
     ):
         raise _damaged("a member is not what its directory says")
-    try:
+    with told_as(_damaged("the name of a member cannot be read"), UnicodeDecodeError):
         text = name.decode("utf-8" if flags & _UTF8 else "ascii")
-    except UnicodeDecodeError:
-        raise _damaged("the name of a member cannot be read") from None
     if "\0" in text or "\\" in text or text.startswith("/") or ".." in text.split("/"):
         raise FormatError("a member whose name leads out of the archive", _HINT)
     end = at + _CENTRAL.size + name_size + extra + comment
@@ -152,10 +148,8 @@ def unpacked(data: bytes, member: Member) -> bytes:
     raw = data[member.start : member.end]
     if member.method == _DEFLATED:
         machine = zlib.decompressobj(-zlib.MAX_WBITS)
-        try:
+        with told_as(_damaged("a member cannot be unpacked"), zlib.error):
             raw = machine.decompress(raw, member.size + 1)
-        except zlib.error:
-            raise _damaged("a member cannot be unpacked") from None
         if not machine.eof and len(raw) == member.size:
             machine.decompress(b"", 1)
         if not machine.eof or machine.unused_data:

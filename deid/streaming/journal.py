@@ -139,10 +139,8 @@ class Journal:
     def _open(self) -> FeedSink:
         hint = "name a place where you may write"
         while True:
-            try:
+            with told_as(OutputError("the journal cannot be opened", hint), OSError):
                 descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
-            except OSError:
-                raise OutputError("the journal cannot be opened", hint) from None
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 # who held the lock may have put a new file in this one's place
