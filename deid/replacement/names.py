@@ -39,7 +39,7 @@ _LETTERS: Final = {
 """Classes of initials by language (those of English for the others); the remaining letters are too rare as initials to
 be given to anybody, and go to a letter of the last class."""
 _ALPHABET: Final = frozenset("abcdefghijklmnopqrstuvwxyz")
-_BANDS: Final = (0, 24, 96, 384, 1536, 6144, 1 << 40)
+_BANDS: Final = (0, 24, 96, 384, 1536, 1 << 40)
 """Ranks between which words of a cell are exchanged: a common name becomes a common name."""
 _KEPT_ROLES: Final = frozenset({"particle", "suffix", "title", "credential"})
 _COMMON: Final = 24

@@ -13,7 +13,10 @@ from deid.detection.recognizers import build_recognizer
 from deid.document import Document
 from deid.pipeline import build_pipeline
 from deid.pipeline.options import PipelineOptions
+from deid.replacement.policy import load_policy
 from deid.replacement.pools import countries, home_cities, home_countries, professions
+from deid.replacement.replacer import Replacer
+from deid.replacement.scope import Scope
 
 KEY = Key(bytes(32))
 MONTHS = {
@@ -95,3 +98,32 @@ def test_french_numbers_in_pairs_are_no_values(phone: str) -> None:
     text = f"Portable du chef : {phone}."
     spans = build_recognizer(RecognizerOptions(language="fr", model="none")).find(Document("n", text))
     assert [(text[s.start : s.end], s.category) for s in spans] == [(phone, "PHONE")]
+
+
+OF_ALL = {
+    "PATIENT": ("Karin Feldmann", "Hernández Ruiz, Lucía", "Jean Quux"),
+    "DATE": ("5. März 2021", "5 mars 2021", "5 maart 2021", "5 de marzo de 2021", "03/04/2021", "April", "mai"),
+    "PHONE": ("0171 5523986", "917 555 239", "617-555-0143"),
+    "STREET": ("Lindenstraße 14", "12 Oak Street"),
+    "ZIP": ("56564",),
+    "CITY": ("Neuwied", "Lugo"),
+    "COUNTRY": ("USA", "Syrien", "France", "Nederland", "Francia"),
+    "HOSPITAL": ("Beatrixziekenhuis", "Klinikum Neuwied"),
+    "PROFESSION": ("Tischler", "zzyx"),
+    "USERNAME": ("kfeldmann",),
+}
+
+
+@pytest.mark.parametrize("language", ["en", "es", *MONTHS])
+def test_the_language_of_a_region_is_that_language(language: str) -> None:
+    """Its towns, months, postal codes and forms; a language that nothing is known of has those of English."""
+    marked = [(category, text) for category, texts in OF_ALL.items() for text in texts]
+    document = Document("n", *composed(*(piece for one in marked for piece in ("x: ", one, ".\n"))))
+    replacer = Replacer(load_policy("surrogate"))
+
+    def lines(language: str) -> list[str]:
+        scope = Scope(KEY, "n", language=language)
+        return replacer(document, document.spans, scope).document.text.splitlines()
+
+    assert lines(f"{language}-xx") == lines(language)
+    assert lines(language) != lines("nl" if language == "en" else "en")

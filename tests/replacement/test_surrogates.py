@@ -28,6 +28,7 @@ from deid.replacement.names import full_name_key
 from deid.replacement.scope import Scope
 from deid.replacement.surrogates import surrogate_operator
 from tests import strategies
+from tests.replacement.making import make_choices
 
 KEY = Key(b"a key of the tests")
 OPERATOR = surrogate_operator()
@@ -325,6 +326,23 @@ def test_no_surrogate_shows_what_another_span_of_the_document_hid(category: str,
         for pieces in ((first, ", ", second), (second, ", ", first)):
             new = run(build(*pieces), key=key)
             assert not any(as_word(usual).search(text) for text in new), (usual, new)
+
+
+@pytest.mark.parametrize(
+    ("original", "candidate", "allowed"),
+    [
+        ("12 Bay St", "14 Oak St", True),  # words of up to three letters stand in too many names
+        ("Bay Rowan", "North Bay", True),
+        ("Bay Rowan", "Lee Rowan", False),
+        ("Elsewhere", "Lee Rowan", False),
+        ("Elsewhere", "Rowanberry", True),
+        ("Bay", "Bayview", False),  # but none holds the whole of what it replaces
+        ("Bay", "", False),
+    ],
+)
+def test_a_surrogate_has_no_long_word_of_an_original(original: str, candidate: str, allowed: bool) -> None:
+    choices = make_choices(originals=("bay", "st", "rowan"))
+    assert choices.allowed(original, candidate) is allowed
 
 
 # bad input
