@@ -135,16 +135,9 @@ def average_relative_error(release: TrajectoryRelease, share: float = 0.01) -> t
     chance = 1.0 / (width[0] * width[1].astype(float))
     errors = []
     for code, age in queries:
-        fits = np.isin(pairs[:, 0], _chain(data.codes, code)) & np.isin(pairs[:, 1], _chain(data.ages, age))
+        fits = np.isin(pairs[:, 0], data.codes.chain(code)) & np.isin(pairs[:, 1], data.ages.chain(age))
         missing = np.ones(len(release.clusters))
         np.multiply.at(missing, owner[fits], 1 - chance[fits])
         expected = float((sizes * (1 - missing)).sum())
         errors.append(abs(counts[code, age] - expected) / counts[code, age])
     return float(np.mean(errors)), len(queries)
-
-
-def _chain(tree: LocationTree, node: int) -> list[int]:
-    chain = [node]
-    while chain[-1]:
-        chain.append(int(tree.parent[chain[-1]]))
-    return chain

@@ -64,11 +64,16 @@ class LocationTree:
         """Return the leaves that suppressing nodes costs, int64."""
         return self.leaves[0] - self.leaves[nodes].astype(np.int64)
 
+    def chain(self, node: int) -> list[int]:
+        """Return a node and those above it, upwards."""
+        chain = [node]
+        while chain[-1]:
+            chain.append(int(self.parent[chain[-1]]))
+        return chain
+
     def covers(self, above: int, node: int) -> bool:
         """Tell whether ``above`` is ``node`` or lies above it."""
-        while node != above and node:
-            node = int(self.parent[node])
-        return node == above
+        return above in self.chain(node)
 
 
 def make_tree(hierarchy: Hierarchy) -> LocationTree:

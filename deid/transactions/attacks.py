@@ -8,8 +8,6 @@ is known, which is the stronger attacker.
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
@@ -23,7 +21,7 @@ from deid.base.options import column_names, option
 from deid.table.table_files import read_table
 from deid.transactions.reading import CodeColumns, CodedRecords, parse_published
 from deid.transactions.relational import column_cells
-from deid.transactions.transactions import Transactions
+from deid.transactions.transactions import Transactions, common
 
 T = TypeVar("T")
 
@@ -139,7 +137,7 @@ def attack_tables(
 def _fitting(released: Transactions, known: Iterable[str]) -> int:
     """Return the records that may hold what is known, a bit for each; codes that no record may hold are passed over."""
     held = (bits for code in known if (bits := released.holding.get(code)))
-    return functools.reduce(operator.and_, held, released.all_bits)
+    return common(held, released.all_bits)
 
 
 def candidates(released: Transactions, known: Iterable[str]) -> list[int]:

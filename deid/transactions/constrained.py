@@ -22,7 +22,7 @@ from deid.base.errors import ConfigError
 from deid.transactions.measures import Weight, log2_of_subsets
 from deid.transactions.policies import check_utility_policy
 from deid.transactions.suppression import require_coded_records, require_records
-from deid.transactions.transactions import Transactions, generalize, set_label
+from deid.transactions.transactions import Transactions, common, generalize, set_label
 
 Policy = Sequence[frozenset[str]]
 
@@ -90,10 +90,7 @@ class _State:
         return {self.image[item] for item in self.constraints[number]} - {-1}
 
     def support(self, items: Iterable[int]) -> int:
-        held = self.data.all_bits
-        for item in items:
-            held &= self.bits[item]
-        return held.bit_count()
+        return common((self.bits[item] for item in items), self.data.all_bits).bit_count()
 
     def _update(self, numbers: Iterable[int]) -> None:
         for number in numbers:
@@ -222,15 +219,22 @@ def aclip(data: Transactions, privacy: Policy, k: int, **limits: Any) -> Constra
     return ugaclip(data, privacy, [frozenset(data.labels)], k, **limits)
 
 
-def _protect_by_pairs(state: _State, number: int) -> None:
-    """Combine the pair of least UL of a constraint's items until it is protected; suppress where no pair is left."""
-    while number in state.open:
-        pairs = (state.loss(item, other) for item in state.published(number) for other in state.partners(item))
-        best = min(pairs, default=None)
-        if best is None:
-            state.suppress_until_protected(number)
-        else:
-            state.merge(*best[1:])
+def _by_pairs(state: _State, at_once: int | None) -> Constrained:
+    """Protect constraints by falling support, so many before they are ordered again; all without a number.
+
+    The pair of least UL of a constraint's items is combined until it is protected; where no pair is left, items are
+    suppressed.
+    """
+    while state.open:  # combining can turn on constraints that no record supported
+        for number in sorted(state.open, key=lambda n: (-state.open[n], n))[:at_once]:
+            while number in state.open:
+                pairs = (state.loss(item, other) for item in state.published(number) for other in state.partners(item))
+                best = min(pairs, default=None)
+                if best is None:
+                    state.suppress_until_protected(number)
+                else:
+                    state.merge(*best[1:])
+    return state.result()
 
 
 def cba(data: Transactions, privacy: Policy, utility: Policy, k: int, **limits: Any) -> Constrained:
@@ -238,11 +242,7 @@ def cba(data: Transactions, privacy: Policy, utility: Policy, k: int, **limits: 
 
     Parameters, returned value and errors are those of `ugaclip`.
     """
-    state = _State(data, privacy, utility, k, **limits)
-    while state.open:  # combining can turn on constraints that no record supported
-        for number in sorted(state.open, key=lambda n: (-state.open[n], n)):
-            _protect_by_pairs(state, number)
-    return state.result()
+    return _by_pairs(_State(data, privacy, utility, k, **limits), None)
 
 
 def coat(data: Transactions, privacy: Policy, utility: Policy, k: int, **limits: Any) -> Constrained:
@@ -250,11 +250,7 @@ def coat(data: Transactions, privacy: Policy, utility: Policy, k: int, **limits:
 
     Parameters, returned value and errors are those of `ugaclip`.
     """
-    state = _State(data, privacy, utility, k, **limits)
-    while state.open:
-        number = max(state.open, key=lambda n: (state.open[n], -n))
-        _protect_by_pairs(state, number)
-    return state.result()
+    return _by_pairs(_State(data, privacy, utility, k, **limits), 1)
 
 
 def pcta(data: Transactions, privacy: Policy, k: int, **limits: Any) -> Constrained:

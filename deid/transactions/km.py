@@ -17,7 +17,7 @@ from deid.base.arrays import IndexArray, IntArray
 from deid.base.errors import ConfigError, require
 from deid.transactions.measures import certainty_penalty
 from deid.transactions.suppression import require_coded_records, require_records
-from deid.transactions.transactions import Transactions, from_rows, generalize
+from deid.transactions.transactions import Transactions, common, from_rows, generalize
 from deid.transactions.tree import CodeTree
 
 MOST_SETS = 100_000_000
@@ -98,9 +98,7 @@ def _rare_sets(published: Transactions, size: int, k: int) -> Iterator[tuple[int
     if size == 1:
         yield from ((int(item),) for item in np.flatnonzero((supports > 0) & (supports < k)))
         return
-    order = np.argsort(published.items, kind="stable")
-    holding = np.split(published.record_of[order], np.cumsum(supports)[:-1])
-    for item, records in enumerate(holding):
+    for item, records in enumerate(published.records_with()):
         if not len(records):
             continue
         part = published.take(records)
@@ -150,10 +148,7 @@ class _Nodes:
             total = sum(cost[node] for node in apart)
             if best is not None and (total, apart) >= best:
                 continue
-            held = self.data.all_bits
-            for node in apart:
-                held &= self.bits(node)
-            if held.bit_count() >= k:
+            if common(map(self.bits, apart), self.data.all_bits).bit_count() >= k:
                 best = (total, apart)
         return None if best is None else best[1]
 

@@ -15,7 +15,7 @@ import numpy as np
 from deid.base.errors import ConfigError
 from deid.transactions.measures import Weight, log2_of_subsets
 from deid.transactions.suppression import require_records
-from deid.transactions.transactions import Transactions, generalize, set_label
+from deid.transactions.transactions import Transactions, common, generalize, set_label
 
 Rule = tuple[frozenset[str], frozenset[str]]
 """Public codes, and the sensitive ones that they must not tell; none of the latter: identity alone."""
@@ -60,9 +60,8 @@ def rbat(data: Transactions, rules: Sequence[Rule], k: int, c: float, *, weight:
     place = {code: item for code, item in data.place.items() if data.supports[item]}
     goals = []
     for left, right in rules:
-        held = data.all_bits if right and all(code in place for code in right) else 0
-        for code in right:
-            held &= data.bits[place[code]] if code in place else 0
+        there = right and all(code in place for code in right)
+        held = common((data.bits[place[code]] for code in right), data.all_bits) if there else 0
         goals.append((tuple(place[code] for code in sorted(left) if code in place), held))
     public = tuple(sorted(item for code, item in place.items() if code not in hidden))
     image = dict.fromkeys(public, 0)
@@ -110,9 +109,7 @@ def _broken(
 ) -> int | None:
     """Return the place of a rule that is not protected."""
     for place, (items, goal) in enumerate(goals):
-        held = whole
-        for group in {image[item] for item in items}:
-            held &= bits[group]
+        held = common((bits[group] for group in {image[item] for item in items}), whole)
         count = held.bit_count()
         if items and count and (count < k or (held & goal).bit_count() > c * count + 1e-9):
             return place

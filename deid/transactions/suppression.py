@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from deid.base.errors import InputError
-from deid.transactions.transactions import Transactions, without
+from deid.transactions.transactions import Transactions, from_items, without
 
 
 def require_records(data: Transactions, k: int) -> None:
@@ -86,7 +86,5 @@ def suppress_locally(data: Transactions, k: int) -> Transactions:
         supports = now.supports
         lost = {row: row - {min(row, key=lambda item: (int(supports[item]), item))} for row in rare}
         rows = [lost.get(row, row) for row in rows]
-        offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
-        items = np.fromiter((i for row in rows for i in sorted(row)), np.int32, count=int(offsets[-1]))
-        now = Transactions(data.labels, offsets, items, data.members)
+        now = from_items(data.labels, rows, data.members)
     return now

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -84,19 +84,20 @@ class Transactions:
         """The records as sets of items."""
         return [frozenset(row.tolist()) for row in self]
 
+    def records_with(self) -> list[NDArray[np.signedinteger]]:
+        """Return the records that hold each item, in their order."""
+        order = np.argsort(self.items, kind="stable")
+        return np.split(self.record_of[order], np.cumsum(self.supports)[:-1])[: len(self.labels)]
+
     @cached_property
     def bits(self) -> list[int]:
         """The records that hold each item, as a whole number with a bit a record: supports are counts of bits."""
-        order = np.argsort(self.items, kind="stable")
-        records = self.record_of[order]
-        ends = np.cumsum(self.supports)
         found = []
         mask = np.zeros(len(self), dtype=bool)
-        for end, count in zip(ends.tolist(), self.supports.tolist(), strict=True):
-            if not count:
+        for held in self.records_with():
+            if not len(held):
                 found.append(0)
                 continue
-            held = records[end - count : end]
             mask[held] = True
             found.append(int.from_bytes(np.packbits(mask, bitorder="little").tobytes(), "little"))
             mask[held] = False
@@ -122,10 +123,7 @@ class Transactions:
 
     def support(self, items: Iterable[int]) -> int:
         """Return the number of records that hold all the items."""
-        held = self.all_bits
-        for item in items:
-            held &= self.bits[item]
-        return held.bit_count()
+        return common((self.bits[item] for item in items), self.all_bits).bit_count()
 
     def take(self, records: Sequence[int] | IndexArray) -> Transactions:
         """Return some of the records, over the same items."""
@@ -170,6 +168,11 @@ class Transactions:
         return found
 
 
+def common(bits: Iterable[int], whole: int) -> int:
+    """Return the records that are in ``whole`` and in all of some sets of records, a bit for each."""
+    return functools.reduce(operator.and_, bits, whole)
+
+
 def transactions_of(records: Iterable[Iterable[str]], codes: Iterable[str] = ()) -> Transactions:
     """Return records of codes as transactions.
 
@@ -208,9 +211,15 @@ def from_rows(
         Original codes that each item stands for; each for itself by default.
     """
     place = {label: item for item, label in enumerate(labels)}
-    coded = [sorted({place[label] for label in row}) for row in rows]
-    offsets = np.concatenate([[0], np.cumsum([len(row) for row in coded])]).astype(np.int64)
-    items = np.fromiter((item for row in coded for item in row), np.int32, count=int(offsets[-1]))
+    return from_items(labels, [{place[label] for label in row} for row in rows], members)
+
+
+def from_items(
+    labels: Sequence[str], rows: Sequence[Collection[int]], members: Sequence[frozenset[str]]
+) -> Transactions:
+    """Return records of items, each once in its record, as transactions; see `from_rows`."""
+    offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+    items = np.fromiter((item for row in rows for item in sorted(row)), np.int32, count=int(offsets[-1]))
     return Transactions(tuple(labels), offsets, items, tuple(members))
 
 

@@ -5,8 +5,6 @@ They share no code with the methods. A witness names published items, which are 
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,7 +13,7 @@ import numpy as np
 
 from deid.base.arrays import BoolArray, FloatArray, IntArray
 from deid.base.errors import require
-from deid.transactions.transactions import Transactions
+from deid.transactions.transactions import Transactions, common
 
 
 @dataclass(frozen=True)
@@ -44,12 +42,6 @@ def _names(published: Transactions, items: Iterable[int]) -> tuple[str, ...]:
     return tuple(published.labels[item] for item in items)
 
 
-def _with(published: Transactions) -> list[IntArray]:
-    """Return the records that hold each item."""
-    order = np.argsort(published.items, kind="stable")
-    return np.split(published.record_of[order], np.cumsum(published.supports)[:-1])
-
-
 def _together(published: Transactions, records: IntArray) -> IntArray:
     """Count the items of some records."""
     lengths = published.lengths[records]
@@ -73,7 +65,7 @@ def verify_km(published: Transactions, k: int, m: int) -> TransactionVerdict:
     if not len(published.items):
         return TransactionVerdict(True, float(len(published)))
     stack: list[tuple[tuple[int, ...], IntArray]] = [
-        ((item,), records) for item, records in enumerate(_with(published)) if len(records)
+        ((item,), records) for item, records in enumerate(published.records_with()) if len(records)
     ]
     for prefix, records in stack:
         if len(records) < least or not witness:
@@ -89,7 +81,7 @@ def verify_km(published: Transactions, k: int, m: int) -> TransactionVerdict:
         if counts[rarest] < least:
             least, witness = int(counts[rarest]), (*prefix, rarest)
         if len(prefix) + 1 < m:
-            held = _with(published.take(records))
+            held = published.take(records).records_with()
             stack.extend(((*prefix, int(item)), records[held[int(item)]]) for item in others)
     return TransactionVerdict(least >= k, float(least), _names(published, witness) if least < k else ())
 
@@ -150,7 +142,7 @@ def verify_privacy_policy(published: Transactions, policy: Sequence[frozenset[st
     least, witness = float(len(published)), tuple[str, ...]()
     for constraint in policy:
         known = sorted(code for code in constraint if held.get(code))
-        count = functools.reduce(operator.and_, (held[code] for code in known), published.all_bits).bit_count()
+        count = common((held[code] for code in known), published.all_bits).bit_count()
         if known and 0 < count < least:
             least, witness = float(count), tuple(known)
     return TransactionVerdict(least >= k or not witness, least, witness if least < k else ())
@@ -207,7 +199,7 @@ def verify_coherence(
     """
     hidden = np.array([bool(members & sensitive) for members in published.members], dtype=bool)
     stack: list[tuple[tuple[int, ...], IntArray]] = [
-        ((item,), records) for item, records in enumerate(_with(published)) if len(records) and not hidden[item]
+        ((item,), records) for item, records in enumerate(published.records_with()) if len(records) and not hidden[item]
     ]
     level = 0.0
     while stack:
@@ -222,7 +214,7 @@ def verify_coherence(
             continue
         part = published.take(records)
         if len(items) < p - 1:
-            held = _with(part)
+            held = part.records_with()
             stack.extend(((*items, other), records[held[other]]) for other in others.tolist())
             continue
         # the largest sets, all at once: nothing is looked for beyond them
@@ -273,7 +265,7 @@ def verify_rules(
     greatest = 0.0
 
     def holding(codes: frozenset[str], bits: int, absent: int) -> int:
-        return functools.reduce(operator.and_, (published.holding.get(code, absent) for code in codes), bits)
+        return common((published.holding.get(code, absent) for code in codes), bits)
 
     for public, hidden in rules:
         body = holding(public, published.all_bits, published.all_bits)
@@ -329,7 +321,7 @@ def verify_uncertainty(
         greatest = max(greatest, confidence)
         if size is None or len(items) < size:
             last = items[-1] if items else -1
-            held = _with(published.take(records))
+            held = published.take(records).records_with()
             stack.extend(
                 ((*items, other), records[held[other]]) for other in np.flatnonzero(counts).tolist() if other > last
             )
