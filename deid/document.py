@@ -225,7 +225,7 @@ def failure_of(document: Document, error: Exception) -> Failure:
         known = error.at(document.name)
     else:
         known = DetectionError(
-            f"internal error {type(error).__name__} at {raised_at(error)}",
+            f"internal error {raised_at(error)}",
             "the document was left out; please report this",
             document.name,
         )

@@ -429,6 +429,6 @@ def _work(path: Path, annotator: str, options: LoopOptions, training: bool, tell
     except DeidError as error:
         last = Progress("failed", problem=str(error))
     except Exception as error:  # shown to the annotator: kind and place, no message that could quote a note
-        what = f"internal error {type(error).__name__} at {raised_at(error)}"
+        what = f"internal error {raised_at(error)}"
         last = Progress("failed", problem=str(DetectionError(what, "please report this")))
     tell.send(last)

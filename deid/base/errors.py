@@ -206,8 +206,9 @@ class StoreError(DeidError):
 
 
 def raised_at(error: BaseException) -> str:
-    """Return file and line where an unknown error was raised: its message is not shown, it could quote a document."""
+    """Return what is told of an unknown error: its kind, file and line. Its message could quote a document."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else "unknown place"
+    place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else "unknown place"
+    return f"{type(error).__name__} at {place}"

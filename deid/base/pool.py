@@ -295,9 +295,7 @@ def serve(descriptor: int) -> None:
         except OSError:
             raise
         except Exception as error:
-            connection.send(
-                DeidError(f"internal error {type(error).__name__} at {raised_at(error)}", "please report this")
-            )
+            connection.send(DeidError(f"internal error {raised_at(error)}", "please report this"))
 
 
 def _take(connection: Connection[Any, Any], requests: SimpleQueue[Any]) -> None:

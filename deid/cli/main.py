@@ -122,7 +122,7 @@ def main() -> None:
             if error.errno == errno.EBADF:
                 _closed_pipe()
         else:
-            what = f"{type(error).__name__} at {raised_at(error)}"
-            sys.stderr.write(f"internal error: {what} (its message is withheld, it could quote a document)\n")
+            withheld = "its message is withheld, it could quote a document"
+            sys.stderr.write(f"internal error: {raised_at(error)} ({withheld})\n")
             status = 70
     sys.exit(status if isinstance(status, int) else 0)

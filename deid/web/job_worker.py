@@ -119,7 +119,7 @@ class JobWorker:
             what = f"a file or folder cannot be read or made ({os_reason(error)})"
             self._store.end(id, FAILED, {"detail": what, "hint": "look at the place, and name another target"})
         except Exception as error:  # its message could quote a document
-            what = f"internal error {type(error).__name__} at {raised_at(error)}"
+            what = f"internal error {raised_at(error)}"
             self._store.end(id, FAILED, {"detail": what, "hint": "please report this"})
 
     def _begin(self, asked: JobRequest, target: Path) -> ManifestRun:

@@ -41,9 +41,7 @@ def problem(status: int, detail: str = "", hint: str = "", *, headers: tuple[tup
 def problem_of(error: BaseException, statuses: Mapping[type[DeidError], int] | None = None) -> Answer:
     """Return the answer that tells an error."""
     if not isinstance(error, DeidError):
-        return problem(
-            500, f"{type(error).__name__} at {raised_at(error)}", "its message is withheld, it could quote the request"
-        )
+        return problem(500, raised_at(error), "its message is withheld, it could quote the request")
     known = {**STATUS, **(statuses or {})}
     status = next((known[kind] for kind in type(error).__mro__ if kind in known), 500)
     where = ", ".join(part for part in (error.where, error.position) if part)
