@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,3 +68,10 @@ def new_figure(width: float, height: float, plots: int = 1, *, grid: bool = Fals
     for axes in made.axes if grid else ():
         axes.grid(alpha=0.3)
     return made, every
+
+
+def draw_lines(axes: Any, frame: Any, by: str, x: str, y: str, *, dashed: Collection[str] = ()) -> None:
+    """Draw a line with marks for each value of the column ``by``, in the order of the rows."""
+    for number, (key, points) in enumerate(frame.groupby(by, sort=False)):
+        style, colour = "--" if key in dashed else "-", COLOURS[number % len(COLOURS)]
+        axes.plot(points[x].to_numpy(), points[y].to_numpy(), style, marker="o", color=colour, label=str(key))

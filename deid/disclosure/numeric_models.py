@@ -25,10 +25,12 @@ def _numbers(groups: Groups, column: str) -> FloatArray:
         return np.array([math.nan if value is None else float(value) for value in coded.values])
 
 
-def _near(groups: Groups, column: str, low: FloatArray, high: FloatArray) -> FloatArray:
-    """Return, for each entry of the histogram, the count of its group's values in [low, high]."""
+def _near(groups: Groups, column: str, below: float, above: float) -> FloatArray:
+    """Return, for each entry of the histogram, the count of its group's values so far below and above its own."""
     group, value, counts = groups.histogram(column)
     numbers = _numbers(groups, column)[value]
+    slack = 1e-9 * np.maximum(np.abs(numbers), above)
+    low, high = numbers - below - slack, numbers + above + slack
     order = np.lexsort((numbers, group))
     line, owner = numbers[order], group[order]
     ranks, place = np.unique(line, return_inverse=True)
@@ -54,10 +56,8 @@ class EpsilonM:
 
     def satisfied(self, groups: Groups) -> BoolArray:
         """Tell for each group whether no value has too many neighbours."""
-        group, value, _ = groups.histogram(self.column)
-        own = _numbers(groups, self.column)[value]
-        slack = 1e-9 * np.maximum(np.abs(own), self.epsilon)
-        near = _near(groups, self.column, own - self.epsilon - slack, own + self.epsilon + slack)
+        group = groups.histogram(self.column)[0]
+        near = _near(groups, self.column, self.epsilon, self.epsilon)
         over = near * self.m > groups.people(self.column)[group] * (1 + 1e-9)
         return np.bincount(group, over, minlength=len(groups)) == 0
 
@@ -79,14 +79,12 @@ class RangeDiversity:
 
     def satisfied(self, groups: Groups) -> BoolArray:
         """Tell for each group whether no interval holds too many."""
-        group, value, _ = groups.histogram(self.column)
+        group = groups.histogram(self.column)[0]
         numbers = _numbers(groups, self.column)
         codes = groups.table.sensitive[self.column][1]
         occurring = numbers[codes[codes >= 0]]
         reach = self.width * float(np.ptp(occurring)) if len(occurring) else 0.0
-        own = numbers[value]
-        slack = 1e-9 * np.maximum(np.abs(own), reach)
-        within = _near(groups, self.column, own - slack, own + reach + slack)
+        within = _near(groups, self.column, 0.0, reach)
         over = within > self.alpha * groups.people(self.column)[group] * (1 + 1e-9)
         return np.bincount(group, over, minlength=len(groups)) == 0
 

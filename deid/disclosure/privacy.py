@@ -304,8 +304,13 @@ def _numbers(release: Microdata, sensitive: str, counts: ValueCounts) -> np.ndar
     return numbers
 
 
-def _in_windows(counts: ValueCounts, numbers: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Return, for each entry, how many persons of its class have a value in [low, high]."""
+def _in_windows(
+    counts: ValueCounts, numbers: np.ndarray, below: np.ndarray | float, above: np.ndarray | float
+) -> np.ndarray:
+    """Return, for each entry, how many persons of its class have a value at most so far below and above its own."""
+    own = numbers[counts.codes]
+    slack = TOLERANCE * np.maximum(np.abs(own), above)
+    low, high = own - below - slack, own + above + slack
     order = np.argsort(numbers, kind="stable")  # NaN last
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
@@ -359,8 +364,7 @@ def epsilon_m_anonymity(
     numbers = _numbers(release, sensitive, counts)
     own = numbers[counts.codes]
     reach = np.abs(own) * epsilon if relative else np.full(len(own), epsilon)
-    slack = TOLERANCE * np.maximum(np.abs(own), reach)
-    near = _in_windows(counts, numbers, own - reach - slack, own + reach + slack)
+    near = _in_windows(counts, numbers, reach, reach)
     levels = np.full(len(counts.classes), np.inf)
     np.minimum.at(levels, counts.owners, counts.people[counts.owners] / near)
     return least(levels, m, counts.classes)
@@ -402,8 +406,7 @@ def range_diversity(release: Microdata, sensitive: str, width: float, alpha: flo
     numbers = _numbers(release, sensitive, counts)
     own = numbers[counts.codes]
     reach = width * float(np.ptp(own)) if len(own) else 0.0
-    slack = TOLERANCE * np.maximum(np.abs(own), reach)
-    within = _in_windows(counts, numbers, own - slack, own + reach + slack)
+    within = _in_windows(counts, numbers, 0.0, reach)
     levels = np.zeros(len(counts.classes))
     np.maximum.at(levels, counts.owners, np.minimum(within / counts.people[counts.owners], 1.0))
     return greatest(levels, alpha, counts.classes)

@@ -180,6 +180,10 @@ class PublishedColumn:
         codes = coded.codes if rows is None else coded.codes[rows]
         return cls(codes, bounds[:, 0], bounds[:, 1], covers, domain.values, domain.whole, stars)
 
+    def middles(self) -> np.ndarray:
+        """Return for each row (shape [n]) the middle of its cell, NaN where it has none."""
+        return np.asarray((self.low + self.high) / 2, dtype=np.float64)[self.codes]
+
     def certain(self, condition: tuple[float, float] | frozenset[str]) -> np.ndarray:
         """Tell for each row (shape [n]) whether its cell meets a condition whatever the value was.
 

@@ -145,11 +145,7 @@ class _Study:
 
     def middles(self, name: str) -> FloatArray:
         """Return numbers, or the middles of cells; the mean where there is none."""
-        if self.released:
-            column = self.pair.column(name)
-            line = ((column.low + column.high) / 2)[column.codes]
-        else:
-            line = self.pair.original.numbers(name)
+        line = self.pair.column(name).middles() if self.released else self.pair.original.numbers(name)
         return np.asarray(np.where(np.isnan(line), np.nanmean(line), line))
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from deid.base.errors import ConfigError
 from deid.base.late import pd
 from deid.base.options import column_names
-from deid.base.plots import COLOURS, Figure, new_figure
+from deid.base.plots import COLOURS, Figure, draw_lines, new_figure
 from deid.base.reports import frame_records, frame_section
 from deid.dp.counting import rows_of
 from deid.dp.cube import plan_cube
@@ -29,7 +29,7 @@ from deid.dp.methods import METHODS, Rows, measure
 from deid.dp.trend import average_slope, regression_slope
 from deid.dp.unit import PrivacyUnit
 from deid.experiments.asking import MethodRuns
-from deid.experiments.outcome import Form, Outcome, RunOptions, frame_of
+from deid.experiments.outcome import TRUE_COUNTS, Form, Outcome, RunOptions, frame_of
 
 THRESHOLDS: dict[str, tuple[float, ...]] = {
     "printed": (0.1, 0.5, 1.0, 2.0),
@@ -241,11 +241,7 @@ def _draw(frame: pd.DataFrame, lines: str, x: str, label: str) -> Figure:
     slices = list(dict.fromkeys(frame["slice"]))
     figure, every = new_figure(5.5 * len(slices), 4.2, len(slices), squeeze=False, grid=True)
     for axes, name in zip(every[0], slices, strict=True):
-        own = frame[frame["slice"] == name]
-        for number, (key, points) in enumerate(own.groupby(lines, sort=False)):
-            style = "--" if key == "even" else "-"
-            colour = COLOURS[number % len(COLOURS)]
-            axes.plot(points[x].to_numpy(), points["l1"].to_numpy(), style, marker="o", color=colour, label=str(key))
+        draw_lines(axes, frame[frame["slice"] == name], lines, x, "l1", dashed=["even"])
         axes.set(xscale="log", yscale="log", title=name, xlabel=label, ylabel="L1 error")
     axes.legend(fontsize="small")
     return figure
@@ -288,19 +284,16 @@ def plot_histograms(bins: pd.DataFrame) -> Figure:
     return figure
 
 
-_NOTE = "Means over runs with seeded test noise. These figures compare with true counts: they are NOT private."
-
-
 COMPARED = Form(
     "Error by method and epsilon",
-    lambda frame, _: [frame_section("Error by method and epsilon", frame, _NOTE)],
+    lambda frame, _: [frame_section("Error by method and epsilon", frame, TRUE_COUNTS)],
     lambda frame, _: plot_methods(frame),
     "L1 error over epsilon, a panel a slice",
     "methods",
 )
 SWEPT = Form(
     "DPCube by gain, threshold and epsilon",
-    lambda frame, _: [frame_section("DPCube by gain, threshold and epsilon", frame, _NOTE)],
+    lambda frame, _: [frame_section("DPCube by gain, threshold and epsilon", frame, TRUE_COUNTS)],
     lambda frame, _: plot_thresholds(frame),
     "L1 error over the threshold",
     "thresholds",
@@ -308,7 +301,7 @@ SWEPT = Form(
 BINS = Form(
     "Histograms",
     lambda bins, values: [
-        frame_section("Sum of the errors of the bins", _summed(bins), _NOTE),
+        frame_section("Sum of the errors of the bins", _summed(bins), TRUE_COUNTS),
         frame_section("Average slopes", frame_of(values["slopes"]), "Mean over the runs of the released counts."),
     ],
     lambda bins, _: plot_histograms(bins),

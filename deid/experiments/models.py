@@ -138,8 +138,7 @@ class _Rows:
         """Return the numbers, or the middles of cells, NaN where a cell has none."""
         if not self.released:
             return np.asarray(self.pair.original.numbers(name), dtype=np.float64)
-        column = self.pair.column(name)
-        return np.asarray(((column.low + column.high) / 2)[column.codes], dtype=np.float64)
+        return self.pair.column(name).middles()
 
 
 @dataclass(frozen=True, eq=False)

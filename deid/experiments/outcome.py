@@ -16,6 +16,8 @@ from deid.base.reports import Section, frame_records
 from deid.dp.noise import SeededNoise
 
 RUNS = "Runs"
+TRUE_COUNTS = "Means over runs with seeded test noise. These figures compare with true counts: they are NOT private."
+"""What stands below tables of errors that were computed from the truth."""
 
 
 @dataclass(frozen=True)

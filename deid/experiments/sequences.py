@@ -16,7 +16,7 @@ from deid.base.arrays import FloatArray, IntArray
 from deid.base.errors import require
 from deid.base.late import pd
 from deid.base.options import column_names
-from deid.base.plots import COLOURS, Figure, new_figure
+from deid.base.plots import COLOURS, Figure, draw_lines, new_figure
 from deid.base.reports import Section, frame_records, frame_section
 from deid.dp.domain import Dimension
 from deid.dp.domain_options import LEVEL
@@ -27,7 +27,7 @@ from deid.dp.sequence_release import CLASSES, SLOPES, slope_classes
 from deid.dp.sequences import METHODS, measure_sequences, plan_sequences
 from deid.dp.unit import PrivacyUnit, bounded_rows
 from deid.experiments.asking import SequenceRuns
-from deid.experiments.outcome import Form, Outcome, RunOptions, frame_of
+from deid.experiments.outcome import TRUE_COUNTS, Form, Outcome, RunOptions, frame_of
 from deid.table.microdata import check_columns
 
 Answers = Callable[[int], FloatArray]
@@ -265,18 +265,12 @@ def plot_sequences(frame: pd.DataFrame, drawn: Sequence[Sequence[int]] = ()) -> 
         axes.set(title="sequences drawn at random", xlabel="period", ylabel="level")
         axes.legend(fontsize="small")
     for axes, (epsilon, what, label) in zip(every[0], panels, strict=False):
-        for number, (method, points) in enumerate(frame[frame["epsilon"] == epsilon].groupby("method", sort=False)):
-            style = "--" if method in _ALWAYS else "-"
-            colour = COLOURS[number % len(COLOURS)]
-            shown = points["length"].to_numpy(), points[what].to_numpy()
-            axes.plot(*shown, style, marker="o", color=colour, label=str(method))
+        draw_lines(axes, frame[frame["epsilon"] == epsilon], "method", "length", what, dashed=_ALWAYS)
         title = f"epsilon {epsilon:g}"
         axes.set(yscale="log", title=title, xlabel="length of the prefix", ylabel=label)
     axes.legend(fontsize="small")
     return figure
 
-
-_NOTE = "Means over runs with seeded test noise. These figures compare with true counts: they are NOT private."
 
 _ROWS = "Rows of the table as they are: NOT private. Levels are numbered from 0 in the order of their domain."
 
@@ -327,13 +321,13 @@ def _sections(compared: pd.DataFrame, values: Mapping[str, Any]) -> list[Section
     """Return the tables of an outcome."""
     about = ["method", "epsilon"]
     sections = [
-        frame_section("Mean error of a prefix query, by length", _wide(compared, about, "length"), _NOTE),
+        frame_section("Mean error of a prefix query, by length", _wide(compared, about, "length"), TRUE_COUNTS),
         frame_section("Mean relative error, by length", _wide(compared, about, "length", "relative"), "", 3),
     ]
     if "slopes" in values:
         title = "Error of the counts of falling, steady and rising sequences, by periods"
         trends = _wide(frame_of(values["slopes"]), [*about, "slope", "length"], "class")
-        sections.append(frame_section(title, trends, _NOTE))
+        sections.append(frame_section(title, trends, TRUE_COUNTS))
     if "drawn" in values:
         drawn = pd.DataFrame(values["drawn"]).rename(columns=lambda place: str(place + 1))
         shares = pd.DataFrame([{name: f"{share:.1%}" for name, share in values["shapes"].items()}])
@@ -344,7 +338,7 @@ def _sections(compared: pd.DataFrame, values: Mapping[str, Any]) -> list[Section
         title = f"Error of shares in percent points by rows of a person that count, epsilon {epsilon:g}"
         row = cost[cost["max_rows"] == cost["max_rows"][0]].assign(max_rows="row alone", rows=values["complete"])
         both = [_wide(own, ["max_rows", "rows"], "length") for own in (cost, row.assign(error=row["row_error"]))]
-        sections.append(frame_section(title, pd.concat(both), _NOTE))
+        sections.append(frame_section(title, pd.concat(both), TRUE_COUNTS))
     return sections
 
 

@@ -7,6 +7,8 @@ nest, they are read in order of position, and they carry a label only. Source: G
 
 from __future__ import annotations
 
+import functools
+import html
 import re
 
 from deid.base.errors import FormatError, OutputError
@@ -87,13 +89,10 @@ def write(document: Document, options: Options) -> dict[str, bytes]:
                 "labels are made of letters, digits and _ . : -",
                 position=f"offset {span.start}",
             )
+    escaped = functools.partial(html.escape, quote=False)
     encode(document.text, options.encoding, whole=False)  # so that the error names an offset in the text
-    body = compose(document, _escape, lambda span: f"<{span.category}>", lambda span: f"</{span.category}>")
+    body = compose(document, escaped, lambda span: f"<{span.category}>", lambda span: f"</{span.category}>")
     return {".sgml": encode(body, options.encoding)}
-
-
-def _escape(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 HIDE = DocumentFormat(

@@ -270,9 +270,11 @@ def match(
         raise ConfigError(told, "compare within blocks: --tables 40")
     found = []
     total = 0
-    for rows_a, rows_b, scores in (_in_blocks if tables else _all_pairs)(a, b, threshold, tables):
-        found.append((rows_a, rows_b, scores))
-        total += len(rows_a)
+    for rows_a, rows_b in _in_blocks(a, b, tables) if tables else _all_pairs(a, b, threshold):
+        scores = dice(a[rows_a], b[rows_b])
+        alike = scores >= threshold
+        found.append((rows_a[alike], rows_b[alike], scores[alike]))
+        total += len(found[-1][0])
         if total > MOST_FOUND * max(1, tables):
             raise ConfigError(f"more than {MOST_FOUND:,} pairs are alike", "raise the threshold")
     empty = np.zeros(0, dtype=np.int64)
@@ -333,8 +335,8 @@ def _one_to_one(rows_a: IntArray, rows_b: IntArray, order: IntArray) -> IntArray
     return np.array(kept, dtype=np.int64)
 
 
-def _all_pairs(a: NDArray[np.uint8], b: NDArray[np.uint8], threshold: float, _: int) -> Iterator[Pairs]:
-    """Yield blocks; sorted by their ones, filters of which one has too few cannot be alike and are passed over."""
+def _all_pairs(a: NDArray[np.uint8], b: NDArray[np.uint8], threshold: float) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield blocks of pairs that may be alike; filters of which one has too few ones for the other are passed over."""
     ones_a, ones_b = _counts(a), _counts(b)
     order_a, order_b = np.argsort(ones_a, kind="stable"), np.argsort(ones_b, kind="stable")
     order_a, order_b = order_a[ones_a[order_a] > 0], order_b[ones_b[order_b] > 0]
@@ -351,13 +353,10 @@ def _all_pairs(a: NDArray[np.uint8], b: NDArray[np.uint8], threshold: float, _: 
             needed = np.full((len(rows_b), 1), -threshold / 2)
             right = np.hstack([np.unpackbits(b[rows_b], axis=1), needed, needed * ones_b[rows_b, None]])
             one, two = np.nonzero(left.astype(np.float32) @ right.astype(np.float32).T >= -0.5)
-            one, two = rows_a[one], rows_b[two]
-            scores = dice(a[one], b[two])
-            alike = scores >= threshold
-            yield one[alike], two[alike], scores[alike]
+            yield rows_a[one], rows_b[two]
 
 
-def _in_blocks(a: NDArray[np.uint8], b: NDArray[np.uint8], threshold: float, tables: int) -> Iterator[Pairs]:
+def _in_blocks(a: NDArray[np.uint8], b: NDArray[np.uint8], tables: int) -> Iterator[tuple[IntArray, IntArray]]:
     rng = np.random.default_rng(0)
     compared = 0
     full_a, full_b = (np.flatnonzero(_counts(side)) for side in (a, b))
@@ -379,9 +378,7 @@ def _in_blocks(a: NDArray[np.uint8], b: NDArray[np.uint8], threshold: float, tab
             within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
             rows_a = np.repeat(full_a[start:end], counts)
             rows_b = full_b[order[np.repeat(first[start:end], counts) + within]]
-            scores = dice(a[rows_a], b[rows_b])
-            alike = scores >= threshold
-            yield rows_a[alike], rows_b[alike], scores[alike]
+            yield rows_a, rows_b
 
 
 def encoded_table(frame: pd.DataFrame, encoding: Encoding, key: Key) -> tuple[pd.DataFrame, pd.Series]:
