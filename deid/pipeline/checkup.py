@@ -109,7 +109,8 @@ def _policies() -> Iterator[SetupCheck]:
             Replacer(load_policy(name))
         except DeidError as error:
             yield SetupCheck("policies", "broken", str(error), error.hint)
-    yield SetupCheck("policies", "ok" if names else "broken", f"shipped policies: {', '.join(names) or 'none'}")
+    what, remedy = f"shipped policies: {', '.join(names) or 'none'}", "" if names else "install the package again"
+    yield SetupCheck("policies", "ok" if names else "broken", what, remedy)
 
 
 def _rules() -> Iterator[SetupCheck]:

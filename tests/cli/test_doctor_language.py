@@ -62,6 +62,10 @@ def test_what_a_new_language_lacks_and_what_is_wrong_in_it(tmp_path: Path, monke
     told = " ".join(f.what for f in findings)
     for lacking in ("the months have no names", "function", "occupations (professions.txt)", "unknown to py3langid"):
         assert lacking in told
+    found, _, lacking = next(f.what for f in findings if f.subject == "words").partition("; none for: ")
+    assert found == "1 lists of small words are there"
+    assert {"unit", "saint"} < set(lacking.split(", "))
+    assert "and" not in lacking.split(", ")
     vocabulary._load.cache_clear()
     catalogue._load.cache_clear()
 
