@@ -107,6 +107,13 @@ def test_damaged_logs_are_refused_with_the_line(log: Path, line: bytes) -> None:
         list(read_edit_log(log))
 
 
+def test_a_log_that_is_not_there_is_refused_without_a_line(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="no edit log") as error:
+        list(read_edit_log(tmp_path / "none.jsonl"))
+    assert error.value.where.endswith("none.jsonl")
+    assert error.value.position == ""
+
+
 def test_files_of_spans(log: Path) -> None:
     lines = [
         b'{"document": "n1", "start": 4, "end": 9, "label": "PATIENT", "text": "Smith"}',

@@ -179,6 +179,22 @@ def test_nobody_goes_on_with_a_run_that_is_at_work(notes: Path, key: Path, tmp_p
     assert run(*command, "--resume")[0] == 1  # the bad note is still bad
 
 
+def test_whoever_asks_for_a_folder_again_and_again_keeps_no_file_open(tmp_path: Path) -> None:
+    """Such as a service whose users ask for the same one; the folder is free as soon as the other run lets it go."""
+    out = tmp_path / "out"
+    first = RunNote(out, "the options")
+    first.begin()
+    again, before = RunNote(out, "the options", resume=True), len(os.listdir("/dev/fd"))
+    for _ in range(2):
+        with pytest.raises(OutputError, match="another run is at work"):
+            again.begin()
+    assert len(os.listdir("/dev/fd")) == before
+    first.close()
+    again.begin()
+    again.close()
+    assert len(os.listdir("/dev/fd")) == before - 1
+
+
 def test_a_run_with_a_model_trained_anew_does_not_go_on(notes: Path, key: Path, tmp_path: Path) -> None:
     model = tmp_path / "model"
     shutil.copytree(resource_folder("models") / "en", model)
