@@ -184,15 +184,15 @@ def test_whoever_asks_for_a_folder_again_and_again_keeps_no_file_open(tmp_path: 
     out = tmp_path / "out"
     first = RunNote(out, "the options")
     first.begin()
-    again, before = RunNote(out, "the options", resume=True), len(os.listdir("/dev/fd"))
+    again, before = RunNote(out, "the options", resume=True), len(list(Path("/dev/fd").iterdir()))
     for _ in range(2):
         with pytest.raises(OutputError, match="another run is at work"):
             again.begin()
-    assert len(os.listdir("/dev/fd")) == before
+    assert len(list(Path("/dev/fd").iterdir())) == before
     first.close()
     again.begin()
     again.close()
-    assert len(os.listdir("/dev/fd")) == before - 1
+    assert len(list(Path("/dev/fd").iterdir())) == before - 1
 
 
 def test_a_run_with_a_model_trained_anew_does_not_go_on(notes: Path, key: Path, tmp_path: Path) -> None:
