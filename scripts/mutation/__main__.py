@@ -55,7 +55,8 @@ class Room:
 ROOMS = {
     "detection": Room(
         ("deid/detection", "deid/rules"),
-        ("tests/detection", "tests/rules", "tests/reading", "tests/contracts/test_every_recognizer.py"),
+        ("tests/detection", "tests/rules", "tests/reading", "tests/contracts/test_every_recognizer.py",
+         "tests/pipeline/test_language_of_notes.py", "tests/experiments/test_calibration.py"),
         ("fields", "find_again", "overlaps", "patterns", "phrases", "programs", "reading", "sieve", "view"),
         ("tests/detection/test_overlaps.py", "tests/detection/test_finding_again.py",
          "tests/reading/test_view.py", "tests/rules/test_fields.py", "tests/rules/test_sieve.py",

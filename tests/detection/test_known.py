@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,8 +12,9 @@ from hypothesis import strategies as st
 
 from deid.base.errors import ConfigError
 from deid.detection.known import Known, KnownRecognizer, known_from_rows, one_apart, soundex
+from deid.detection.options import PeopleOptions
 from deid.document import Document, Span
-from deid.records.record import Record
+from deid.records.record import Owners, Record
 
 PERSON = (
     Known("PATIENT", "Robert Q. Wexler-Long"),
@@ -138,6 +141,41 @@ def test_metadata_of_the_record_is_known_too() -> None:
     record = Record(b"", known=(("PATIENT", "Vexpo, Al"), ("PHONE", "617-555-0143")))
     document = Document("n", "Vexpo, 6175550143. Quill", metadata={"name": "Quill"}, record=record)
     assert sorted(s.start for s in recognizer.find(document)) == [0, 7, 19]
+
+
+def test_all_of_whom_a_record_of_several_patients_is_about_are_looked_for() -> None:
+    known = {"p1": PERSON, "p2": (Known("PATIENT", "Ann Quill"),), "p3": (Known("PATIENT", "Al Vexpo"),)}
+    recognizer = KnownRecognizer(known, id_of=lambda d: d.metadata.get("patient"))
+    record = Record(b"", whose=Owners(("p1", None, "p2", "unknown", "p2"), {}))
+    document = Document("n", "Wexler, Quill, Vexpo.", metadata={"patient": "p1"}, record=record)
+    assert [document.text[s.start : s.end] for s in recognizer.find(document)] == ["Wexler", "Quill"]
+
+
+@pytest.mark.parametrize("value", ["unknown", "same", "n/a", "-"])
+def test_what_stands_in_place_of_a_telephone_number_is_none(value: str) -> None:
+    recognizer = KnownRecognizer({"n": (Known("PHONE", value), Known("EMAIL", value))})
+    assert recognizer.find(Document("n", "unknown cause, same as before, n/a - see above")) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"known_column": ("mrn=MEDICALRECORD",)}, "without --known"),
+        ({"known_column": ("mrn",), "known": Path("k.csv")}, "mrn is not of the form NAME=MEANING"),
+        ({"patient_pattern": "("}, "--patient-pattern is no regular expression"),
+        ({"patient_text": "["}, "--patient-text is no regular expression"),
+    ],
+)
+def test_options_of_people_that_cannot_be_meant_are_refused(options: dict[str, Any], what: str) -> None:
+    with pytest.raises(ConfigError, match=what):
+        PeopleOptions(**options)
+
+
+@pytest.mark.parametrize("told", ["patients", "patient_field", "patient_pattern", "patient_text"])
+def test_who_is_known_must_be_told_of_each_document(told: str) -> None:
+    assert PeopleOptions(known=Path("k.csv")).whose_is_untold
+    assert not PeopleOptions(known=Path("k.csv"), **{told: "x"}).whose_is_untold
+    assert not PeopleOptions().whose_is_untold
 
 
 def test_rows_add_up_and_empty_cells_are_skipped() -> None:

@@ -224,17 +224,31 @@ def test_a_pattern_that_takes_too_long_fails_closed(tmp_path: object, monkeypatc
 
     from deid.rules import patterns
 
-    folder = Path(str(tmp_path)) / "patterns" / "en"
+    folder = Path(str(tmp_path)) / "patterns" / "nl"
     folder.mkdir(parents=True)
     (folder / "own.toml").write_text(
         "[[pattern]]\nname = 'own.slow'\ncategory = 'IDNUM'\nregex = '(?:a|aa)+(?=!)'\ncertainty = 0.9\n"
         "match = ['[[aa]]!']\n"
     )
-    rules = RuleRecognizer.load("en", folders=[Path(str(tmp_path))])
+    rules = RuleRecognizer.load("nl", folders=[Path(str(tmp_path))])
     monkeypatch.setattr(patterns, "_SECONDS", 0.05)
     with pytest.raises(DetectionError, match=r"pattern own\.slow did not finish") as error:
         rules.find_in("secret " + "a" * 200)
     assert "secret" not in str(error.value)
+
+
+def test_a_shipped_pattern_that_has_much_to_do_finds_all_and_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that matches at thousands of places looks at the clock; it may never pass a text on half-searched."""
+    from deid.rules import patterns
+    from deid.rules.catalogue import load_catalogue
+
+    catalogue = load_catalogue("en")
+    text = "dale@quarry.org\n" * 5_000
+    assert sum(span.source == "rule:email" for span in catalogue.search(text)) == 5_000
+    monkeypatch.setattr(patterns, "_SECONDS", 1e-9 - patterns._SECONDS_PER_CHARACTER * len(text))
+    with pytest.raises(DetectionError, match="did not finish") as error:
+        catalogue.search(text)
+    assert "quarry" not in str(error.value)
 
 
 @pytest.mark.parametrize(
