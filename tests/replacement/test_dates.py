@@ -286,6 +286,30 @@ def test_no_original_comes_back_elsewhere_in_the_document() -> None:
     assert not set(shift(*months, at=FORWARD)) & set(months)
 
 
+def test_dates_of_which_every_shift_brings_one_back_are_shifted_all_the_same() -> None:
+    """All differences that an offset may have stand between these days; where a third does, another offset is found."""
+    first = datetime.date(2019, 1, 1)
+    ruler, thirds = [*range(19), *range(19, MAX_DAYS + 19, 19)], range(0, 870, 3)
+    for places, back in ((ruler, True), (thirds, False)):
+        days = [first + datetime.timedelta(place) for place in places]
+        texts = [f"{day:%Y-%m-%d}" for day in days]
+        new = shift(*texts, at=scope(None))
+        offsets = {(datetime.date.fromisoformat(b) - a).days for a, b in zip(days, new, strict=True)}
+        assert len(offsets) == 1
+        assert MIN_DAYS <= abs(offsets.pop()) <= MAX_DAYS
+        assert bool(set(new) & set(texts)) is back
+
+
+def test_of_days_and_months_that_are_all_named_none_stays_and_none_of_five_letters_comes_back() -> None:
+    for words in ("January February March April June July August September October November December",
+                  "Monday Tuesday Wednesday Thursday Friday Saturday Sunday", "spring summer autumn winter"):  # fmt: skip
+        names = words.split()
+        for new, name in zip(shift(*names), names, strict=True):
+            assert new != name
+            assert len(new) < 5 or new not in names
+            assert new == "[DATE]" or new.istitle() == name.istitle()
+
+
 def test_dates_beyond_the_calendar_become_a_tag() -> None:
     assert shift("9999-12-31", at=FORWARD) == ["[DATE]"]
 

@@ -142,6 +142,16 @@ def test_countries_of_a_kind(country: str) -> None:
     assert new.isupper() == country.isupper()
 
 
+@pytest.mark.parametrize("form", ["code", "name"])
+def test_a_note_of_many_states_has_as_many_surrogates_and_none_of_them(form: str) -> None:
+    named = [getattr(state, form) for state in states()[:24]]
+    for scope in range(3):
+        new = replace(*[("STATE", name) for name in named], scope=f"p{scope}", gap="; then ")
+        assert len(set(new)) == len(named)
+        assert {getattr(state, form) for state in states()} >= set(new)
+        assert all(a != b for a, b in zip(named, new, strict=True))
+
+
 def test_no_place_is_an_original_of_the_document() -> None:
     """A city named in the document is nobody's surrogate; directions and the like may be."""
     usual = replace(("CITY", "Boston"), ("STATE", "MA"))[0]
