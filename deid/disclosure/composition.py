@@ -90,11 +90,10 @@ def composition_attack(
             _of_persons(table, side.classes, known, candidate)
             for table, side, candidate in zip((release, other), sides, candidates, strict=True)
         )
-        in_both = left.any(axis=1) & right.any(axis=1)
-        left, right, rows = left[in_both], right[in_both], np.flatnonzero(in_both)
+        rows = np.arange(len(left))
     both = left & right
     counts = [side.sum(axis=1) for side in (left, right, both)]
-    possible = counts[2] > 0  # an empty intersection: no person can be in both classes
+    possible = counts[2] > 0  # an empty intersection: in one release alone, or no person can be in both classes
     if not possible.any():
         return Composition(0, (0.0, 0.0, 0.0), 0.0, 0.0, ())
     counts, rows = [side[possible] for side in counts], rows[possible]

@@ -384,13 +384,10 @@ def require_feasible(table: CodedTable, constraint: Constraint) -> None:
         Names the models that cannot be reached.
     """
     whole = Groups(table, np.arange(len(table)), np.zeros(1, dtype=np.intp))
-    failing: Sequence[Constraint] = [
-        part for part in _leaves(constraint) if len(table) == 0 or not part.satisfied(whole)[0]
-    ]
+    failing = [part for part in _leaves(constraint) if not part.satisfied(whole)[0]]
     if failing:
         people = "persons" if table.persons is not None else "records"
-        size = int(whole.sizes[0]) if len(table) else 0
         raise ConfigError(
-            f"no release of these {size} {people} can reach " + " and ".join(map(str, failing)),
+            f"no release of these {int(whole.sizes[0])} {people} can reach " + " and ".join(map(str, failing)),
             "ask for less, or add records: not even the table as one class satisfies it",
         )

@@ -33,18 +33,13 @@ class Cuts:
         low = np.zeros(count, dtype=np.int32)
         high = np.zeros(count, dtype=np.int32)
         codes = np.arange(depths.shape[1], dtype=np.int32)
-        for depth in range(len(depths) - 1, -1, -1):  # upwards: a repeated leaf gets its least depth at the end
+        for depth in range(len(depths) - 1, -1, -1):  # upwards: last is the least depth of a repeated leaf
             row = depths[depth]
             depth_of[row] = depth
             high[row] = codes  # ascending, so the last one stays
             low[row[::-1]] = codes[::-1]
             if depth:
                 parent[row] = depths[depth - 1]
-        for depth in range(1, len(depths)):  # a leaf that ends early is not its own parent
-            ended = depths[depth] == depths[depth - 1]
-            above = depths[max(depth - 2, 0)]
-            fix = ended & (parent[depths[depth]] == depths[depth])
-            parent[depths[depth][fix]] = above[fix]
         parent[0] = -1
         order = np.lexsort((low, parent))
         order = order[parent[order] >= 0]

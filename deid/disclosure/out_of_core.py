@@ -222,7 +222,7 @@ class _Domains:
                 )
             query = f"SELECT DISTINCT {sql_name(name)} AS v FROM source ORDER BY v"
             column = table.con.sql(query).to_arrow_table().column("v").combine_chunks()
-            found[name] = column.chunk(0) if isinstance(column, pyarrow.ChunkedArray) else column
+            found[name] = column
         # as `deid.disclosure.release.order_of_columns` has them
         found = dict(sorted(found.items(), key=lambda one: (len(one[1]) - one[1].null_count, one[0])))
         longest = max(map(len, found.values()), default=0)

@@ -23,7 +23,6 @@ from deid.disclosure.classes import (
     recorded_rows,
     value_counts,
 )
-from deid.table.hierarchy import Hierarchy
 from deid.table.microdata import NA_CODE, Microdata, meaning
 
 TOLERANCE = 1e-9
@@ -470,7 +469,8 @@ def guarded(
 ) -> tuple[list[str], np.ndarray]:
     """Return the nodes that rows guard, and [values, nodes] the share of the leaves below each value that is theirs.
 
-    Parameters and errors as those of `personalised_privacy`; ``values`` are those of the sensitive column.
+    Parameters and errors as those of `personalised_privacy`; ``values`` are those of the sensitive column. Of what the
+    hierarchy writes in several ways (*flu*, *Flu*) each stands for all, as it does in ``values``.
     """
     hierarchy = table.hierarchies.get(sensitive)
     if hierarchy is None:
@@ -481,14 +481,11 @@ def guarded(
     for row, guard in enumerate(guards):
         if guard is not None and guard not in hierarchy:
             raise InputError("a guard is not in the hierarchy", "name a value of it", position=f"row {row + 1}")
-    shares = [[0.0 if value is None else _overlap(hierarchy, value, node) for node in nodes] for value in values]
+    kind = table.kind(sensitive)
+    below: dict[str | float, set[str | float]] = {}
+    for text in hierarchy:
+        below.setdefault(meaning(text, kind), set()).update(meaning(leaf, kind) for leaf in hierarchy.leaves(text))
+    guarded_leaves = [below[meaning(node, kind)] for node in nodes]
+    leaves = [set() if value is None else below.get(meaning(value, kind), set()) for value in values]
+    shares = [[len(own & theirs) / max(len(own), 1) for theirs in guarded_leaves] for own in leaves]
     return nodes, np.array(shares).reshape(len(values), len(nodes))
-
-
-def _overlap(hierarchy: Hierarchy, value: str, node: str) -> float:
-    """Return the share of the leaves below ``value`` that lie below ``node``."""
-    if value not in hierarchy:
-        return 0.0
-    if hierarchy.covers(node, value):
-        return 1.0
-    return hierarchy.leaf_count(node) / hierarchy.leaf_count(value) if hierarchy.covers(value, node) else 0.0

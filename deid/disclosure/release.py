@@ -32,7 +32,7 @@ from deid.disclosure.constraints import (
     RecursiveL,
     TCloseness,
 )
-from deid.disclosure.encoding import CodedColumn, Ints, encode, encode_column
+from deid.disclosure.encoding import CodedColumn, CodedTable, Ints, encode
 from deid.disclosure.exclusion import values_left, with_profiles
 from deid.disclosure.guards import Fate, check_before_release, fates_of, look_alikes, told_of
 from deid.disclosure.methods import MethodOptions, recode, recode_best
@@ -391,14 +391,14 @@ def _anonymize(
     if population is not None:
         return _with_population(data, asked, method, options, population, prefixes)
     require(not compared, "k-map, delta-presence and same-disease need a population table", "name it with --population")
-    guards = _guards(data, asked, method)
+    start = time.process_time()
+    coded = encode(data)
+    guards = _guards(data, coded, asked, method)
     if guards:
         method = _FROM_THE_TOP[-1]
         constraint = _all([*_of_rows(data, asked), *(constraint for constraint, _ in guards)])
     else:
         constraint = constraint_of(data, asked)
-    start = time.process_time()
-    coded = encode(data)
     if guards:
         coded = replace(coded, sensitive={**coded.sensitive, _GUARDS: guards[0][1]})
     if rules_left is not None:
@@ -427,7 +427,9 @@ def _anonymize(
     return finish(data, published, kept, name, asked, options, rules_left=rules_left, **told)
 
 
-def _guards(data: Microdata, asked: Requirements, method: str) -> list[tuple[Guarded, tuple[CodedColumn, Ints]]]:
+def _guards(
+    data: Microdata, coded: CodedTable, asked: Requirements, method: str
+) -> list[tuple[Guarded, tuple[CodedColumn, Ints]]]:
     """Return, for each sensitive column, what a search must keep of what rows guard, and the guards, coded."""
     if asked.guard is None:
         return []
@@ -439,7 +441,7 @@ def _guards(data: Microdata, asked: Requirements, method: str) -> list[tuple[Gua
     guards = guards_of(data, name)
     found = []
     for sensitive in data.sensitive:
-        nodes, overlap = guarded(data, sensitive, guards, encode_column(data, sensitive, meanings=True)[0].values)
+        nodes, overlap = guarded(data, sensitive, guards, coded.sensitive[sensitive][0].values)
         place = {None: NA_CODE} | {node: at for at, node in enumerate(nodes)}
         codes = np.array([place[guard] for guard in guards], dtype=np.int32)
         found.append((Guarded(breach, sensitive, _GUARDS, overlap), (CodedColumn(_GUARDS, tuple(nodes)), codes)))

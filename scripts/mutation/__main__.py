@@ -270,7 +270,9 @@ class _Route:
             comers = {n for numbers in lines.values() for n in numbers}
             files = {self.tests[n].partition("::")[0] for n in covering or comers}
             beside = {n for n in everything if self.tests[n].partition("::")[0] in files}
-            groups = [covering, comers if not covering else set(), beside, set() if covering else self.spawning]
+            # what no test executes here may be executed by processes that tests of the file begin
+            begun = comers & self.spawning
+            groups = [covering, set(), beside, set()] if covering else [begun, comers, beside, self.spawning]
         turns: list[tuple[str, float]] = []
         left: list[tuple[str, float]] = []
         spent, longer = 0.0, 0.0

@@ -23,6 +23,7 @@ from deid.disclosure.full_domain import greedy_levels, level_ranges, optimal_lev
 from deid.disclosure.methods import MethodOptions
 from deid.disclosure.population_models import MEMBERSHIP, KMap, OfRows, Presence
 from deid.disclosure.population_search import joined
+from deid.disclosure.privacy import personalised_privacy
 from deid.disclosure.release import Release, anonymize
 from deid.table.hierarchy import Hierarchy, hierarchy_from_rows
 from deid.table.microdata import Microdata
@@ -338,6 +339,35 @@ def test_guards_by_every_row(seed: int, breach: float) -> None:
         for guard in group["guards"].dropna():
             share = np.mean([DISEASES.covers(guard, value) for value in group["disease"]])
             assert share <= breach + 1e-9
+
+
+WRITTEN_TWICE = hierarchy_from_rows(
+    [(name, above, "*") for name, above in [
+        ("Flu", "airways"), ("cold", "airways"), ("asthma", "airways"), ("cancer", "tumour"), ("flu", "airways"),
+    ]],
+    "disease",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_guard_is_of_what_a_value_says_however_the_hierarchy_writes_it(seed: int) -> None:
+    """*flu* and *Flu* are one disease to whoever reads them, and so to those who guard either."""
+    data = guarding(80, seed, WRITTEN_TWICE)
+    flips = np.random.default_rng(seed).random((2, len(data))) < 0.5
+    frame = data.frame.copy()
+    for column, flip in zip(("disease", "guards"), flips, strict=True):
+        frame[column] = frame[column].where(~((frame[column] == "flu") & flip).fillna(False), "Flu")
+    asked = Requirements(k=3, guard=PersonalGuard("guards", 0.5))
+    release = anonymize(dataclasses.replace(data, frame=frame), asked)
+    for _, group in release.recoded.frame.groupby(list(QUASI), observed=True):
+        said = [value.lower() for value in group["disease"]]
+        for guard in group["guards"].dropna():
+            assert np.mean([DISEASES.covers(guard.lower(), value) for value in said]) <= 0.5 + 1e-9
+    guards = [None if pd.isna(guard) else guard for guard in frame["guards"]]
+    plain = dataclasses.replace(data, hierarchies={**data.hierarchies, "disease": DISEASES})
+    lower = [None if guard is None else guard.lower() for guard in guards]
+    told = personalised_privacy(dataclasses.replace(data, frame=frame), "disease", guards, 0.5)
+    assert told.level == personalised_privacy(plain, "disease", lower, 0.5).level
 
 
 def test_guards_change_what_is_found_and_are_refused_elsewhere() -> None:

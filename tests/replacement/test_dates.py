@@ -301,8 +301,11 @@ def test_dates_of_which_every_shift_brings_one_back_are_shifted_all_the_same() -
 
 
 def test_of_days_and_months_that_are_all_named_none_stays_and_none_of_five_letters_comes_back() -> None:
-    for words in ("January February March April June July August September October November December",
-                  "Monday Tuesday Wednesday Thursday Friday Saturday Sunday", "spring summer autumn winter"):  # fmt: skip
+    for words in (
+        "January February March April June July August September October November December",
+        "Monday Tuesday Wednesday Thursday Friday Saturday Sunday",
+        "spring summer autumn winter",
+    ):
         names = words.split()
         for new, name in zip(shift(*names), names, strict=True):
             assert new != name
