@@ -93,6 +93,13 @@ def test_the_first_line_of_a_table_has_three_columns() -> None:
         ("Mr. Romano is 71.", ["71"]),
         ("Mr. Romano, 2019, came.", []),
         ("Mr. Romano, 0, came.", []),
+        ("Mr. Romano (41, a baker) came.", ["41"]),
+        ("Mr. Romano 53 ankle", ["53"]),
+        ("Mr. Romano 1 ankle", []),
+        ("Mr. Romano, 1, came.", ["1"]),
+        ("Mr. Romano\n, 41; came.", []),
+        ("Mr. Romano,\n41; came.", []),
+        ("Mr. Romano is\n71.", []),
     ],
 )
 def test_what_stands_behind_a_name_is_an_age_where_one_can_be_as_old(text: str, ages: list[str]) -> None:

@@ -90,6 +90,8 @@ def test_names(marked: str) -> None:
         "Her brother, a [[PROFESSION:fund manager]], wants to know.",
         "The resident, a manager, wants to know.",
         "Lives with wife, [[PROFESSION:attorney]], and a dog.",
+        "Came (late, [[PROFESSION:nail tech]]) by bus.",
+        "Came (nail tech) by bus.",
         "She gave up her post as [[PROFESSION:postmaster]] last year.",
         # an age that only stands behind a name
         "Mr. [[PATIENT:Romano]] is [[AGE:71]].",
