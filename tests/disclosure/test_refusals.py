@@ -17,7 +17,9 @@ from deid.disclosure.closeness import t_closeness
 from deid.disclosure.clustering import bottom_up
 from deid.disclosure.constraints import KAnonymity
 from deid.disclosure.encoding import encode
+from deid.disclosure.exclusion import exclusion_attack
 from deid.disclosure.expert_report import read_report
+from deid.disclosure.frontier import map_releases
 from deid.disclosure.local_recoding import local_recoding
 from deid.disclosure.methods import MethodOptions
 from deid.disclosure.mondrian import mondrian
@@ -25,8 +27,11 @@ from deid.disclosure.numeric_models import EpsilonM, RangeDiversity
 from deid.disclosure.population_search import joined
 from deid.disclosure.queries import average_relative_error, query_precision
 from deid.disclosure.randomization import posteriors
-from deid.disclosure.release import anonymize
+from deid.disclosure.release import anonymize, constraint_of
+from deid.disclosure.same_disease import recode_same_disease
+from deid.disclosure.schema import Column, Schema, format_schema
 from deid.disclosure.scheme import Scheme, apply_scheme, read_scheme
+from deid.disclosure.utility import classification_metric
 from deid.table.hierarchy import hierarchy_from_rows
 
 ROWS = [(20 + i, "FM"[i % 2], ("flu", "cold", "gout")[i % 3]) for i in range(12)]
@@ -121,6 +126,32 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         "the scheme recodes age",
     ),
     "a scheme that is nowhere": (lambda: read_scheme(Path("no") / "such.json"), "cannot be read"),
+    "a map of what no method reaches": (lambda: map_releases(TABLE, ["mondrian"], [13]), "no method reached anything"),
+    "a map of no method": (lambda: map_releases(TABLE, [], [2]), "name methods and k"),
+    "a map by rows of a class": (lambda: constraint_of(TABLE, Requirements(k_map=2)), "by the method mondrian alone"),
+    "guards by rows of a class": (
+        lambda: constraint_of(TABLE, Requirements(guard=("disease", 0.5))),
+        "by the method mondrian alone",
+    ),
+    "a population of other values": (
+        lambda: joined(PLAIN, microdata([("x", *row[1:]) for row in ROWS], "age sex disease.")),
+        "table and population together",
+    ),
+    "one disease of who has no age": (
+        lambda: recode_same_disease(microdata([*ROWS, (None, "F", "flu")], "age sex disease."), PLAIN, 2),
+        "a missing quasi-identifier",
+    ),
+    "one disease of fewer than a cell": (lambda: recode_same_disease(PLAIN, PLAIN, 13), "12 records cannot fill"),
+    "a schema of a hierarchy in memory": (
+        lambda: format_schema(Schema({"disease": Column("sensitive", hierarchy=TREE)})),
+        "no place in a schema file",
+    ),
+    "a release of more rows than there were": (lambda: classification_metric(TABLE, "sex", 11), "more rows"),
+    "an attack on rows that nothing speaks of": (
+        lambda: exclusion_attack(TABLE, TABLE, "disease", rows=np.zeros(0, int)),
+        "no row of the release",
+    ),
+    "epsilon below 0": (lambda: EpsilonM(-1, 2, "age"), "at least 0"),
     "a report that is nowhere": (lambda: read_report(Path("no") / "such.html", Key(bytes(32))), "cannot be read"),
 }
 

@@ -107,6 +107,21 @@ def test_what_stands_behind_a_name_is_an_age_where_one_can_be_as_old(text: str, 
     assert list(found.values()) == ages
 
 
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("Surname (PRINT) Quendrith\n", True),
+        ("Surname (print as on card): Quendrith\n", True),
+        ("Surname (PRINT)\nQuendrith\n", True),
+        ("Surname ........ Quendrith\n", True),
+        ("Surname (PRINT)\n\nQuendrith\n", False),
+        ("Surname (PRINT\nHERE) Quendrith\n", False),
+    ],
+)
+def test_a_label_may_say_in_brackets_how_it_is_filled_in(text: str, named: bool) -> None:
+    assert [text[s.start : s.end] for s in RULES.find_in(text)] == ["Quendrith"] * named
+
+
 def test_a_hospital_in_capitals_behind_a_verb_is_found_whole() -> None:
     text = "The patient was admitted to MERCY for care of her leg."
     assert [text[s.start : s.end] for s in RULES.find_in(text)] == ["MERCY"]
