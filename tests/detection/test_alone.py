@@ -10,6 +10,7 @@ from deid.detection.numbers import plain_scene
 from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
 from deid.document import Document, Span
+from deid.phi import LABEL_SETS, group
 from deid.reading.lexicon import load_lexicon
 from deid.rules.scene import Scene
 
@@ -77,6 +78,22 @@ def test_letters_apart_that_spell_ordinary_words_are_nobody(text: str, stands: b
 def test_a_label_before_its_colon_is_nobody(text: str, stands: bool) -> None:
     span = Span(0, text.index(":"), "PATIENT", source="model:nl")
     assert stands_alone(scene(text, "nl"), span) is stands
+
+
+@pytest.mark.parametrize("category", sorted(LABEL_SETS["i2b2-2014"].names()))
+@pytest.mark.parametrize("word", ["metformin", "diabetes mellitus"])
+def test_clinical_words_that_a_model_alone_proposes_name_nobody_but_may_be_numbers(category: str, word: str) -> None:
+    """What is no name, place or occupation is told by its form: words say nothing of a login or a registration."""
+    text = "She takes metformin for diabetes mellitus now."
+    start = text.index(word)
+    of_words = group(category) in ("NAME", "LOCATION", "PROFESSION") and category not in ("USERNAME", "ROOM")
+    assert stands_alone(scene(text, "en"), Span(start, start + len(word), category)) is not of_words
+
+
+@pytest.mark.parametrize(("category", "stands"), [("STREET", True), ("CITY", False), ("PATIENT", False)])
+def test_a_street_may_have_the_name_of_a_clinical_phrase(category: str, stands: bool) -> None:
+    text = "Home is 12 Foley Catheter, not far."
+    assert stands_alone(scene(text, "en"), Span(11, 25, category)) is stands
 
 
 @pytest.mark.parametrize(
