@@ -191,6 +191,9 @@ def test_days_of_french_notes_are_dates(text: str, part: str, reads: bool) -> No
         ("seen 3/4/2019 to 12", "12", True),
         ("seen May 4, 20/20 vision", "20/20", False),  # two numbers that no calendar has
         ("has 5 toes", "5", False),
+        ("seen Mon.3/14 at noon", "3/14", True),  # a full stop ends a word, or begins the decimals of a value
+        ("ratio 4.3/14 then", "3/14", False),
+        ("came 4.3/14/2019 then", "3/14/2019", False),
     ],
 )
 def test_a_number_beside_a_date_is_a_day_of_it_when_it_is_one_number(text: str, part: str, reads: bool) -> None:
