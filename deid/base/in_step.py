@@ -8,8 +8,10 @@ ends (`pause`).
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, TypeVar
 
 from greenlet import getcurrent, greenlet
@@ -27,11 +29,17 @@ class _Step(greenlet):
     """A piece of work that others wait for, and that waits for them."""
 
 
-def pause() -> None:
-    """End a stage: other pieces of work in step with this one end theirs; alone it goes on."""
+def pause(stage: str) -> None:
+    """End a stage: other pieces of work in step with this one come to the same end; alone it goes on.
+
+    Parameters
+    ----------
+    stage : str
+        What begins now. Pieces that wait to begin the same stage go through it one behind the other.
+    """
     current = getcurrent()
     if isinstance(current, _Step) and current.parent is not None:
-        current.parent.switch()
+        current.parent.switch(stage)
 
 
 def in_step(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
@@ -56,15 +64,22 @@ def in_step(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
     if len(items) < 2:
         return [work(item) for item in items]
     results: list[Any] = [None] * len(items)
-    going = {number: _Step(partial(work, item)) for number, item in enumerate(items)}
+    waiting = {"": deque((number, _Step(partial(work, item))) for number, item in enumerate(items))}
+    order = {"": 0}  # of the stages: as the first item comes to them
     try:
-        while going:
-            for number, step in list(going.items()):
-                results[number] = step.switch()
+        while waiting:
+            least = min(waiting, key=order.__getitem__)
+            going = waiting.pop(least)
+            while going:
+                number, step = going.popleft()
+                ended = step.switch()
                 if step.dead:
-                    del going[number]
+                    results[number] = ended
+                else:
+                    order.setdefault(ended, len(order))
+                    waiting.setdefault(ended, deque()).append((number, step))
     finally:
-        for step in going.values():
+        for _, step in chain(going, *waiting.values()):
             step.throw()
     return results
 

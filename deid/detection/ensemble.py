@@ -245,11 +245,12 @@ class Ensemble:
                 document.text
             ) if candidates is not None else None
         scene, accepted, labelled = self._accept(document, candidates)
-        pause()
+        pause("again")
         again, named = self._again(scene, accepted, None, candidates), functools.partial(words_of_name, scene)
         passed, sure = self._passed(again)
-        pause()
+        pause("settling")
         spans = self._settle(document.text, [*accepted, *passed], [*labelled, *sure], named)
+        pause("telling")
         if document.record is None and not any(s.source in self._trusted or origin_of(s.source).known for s in spans):
             # a record is somebody's, whatever one of its fields asks
             general = nobodys(scene, spans)
@@ -326,7 +327,7 @@ class Ensemble:
             fates[number] = fate
             passed[number] = fate != "accepted"
         judged = self._judge(scene, weighed, scores, unsure) if self.joining and unsure else {}
-        pause()
+        pause("joining")
         guessed = any(told.kind == POSSIBLE for told in judged.values())
         taken = bytearray(len(document.text)) if guessed else bytearray()
         first = last = 0  # what was marked last: most spans have the place of the one before
@@ -360,8 +361,9 @@ class Ensemble:
             for number, (_, span) in enumerate(weighed)
             if passed[number] and (scores[number] or 0.0) >= _DOUBTS and kind_of(span.category).named
         ]
-        pause()
+        pause("persons")
         accepted = may_be_names(whose(scene, accepted, self._trusted.__contains__), doubts)
+        pause("columns")
         alike = [*columns(scene, accepted), *explained(scene, accepted)] if self.consistency else []
         if candidates is not None:
             candidates += (
@@ -446,30 +448,35 @@ class Ensemble:
         self, document: Document, left_out: list[tuple[int, Span, str]] | None
     ) -> tuple[list[tuple[int, Span]], Scene]:
         """Ask every recognizer about one reading; what does not count for itself is added to ``left_out``."""
-        found: list[list[tuple[int, Span]]] = []
+        ranks = range(len(self._asked))
+        by_rules = [rank for rank in ranks if isinstance(self._asked[rank], RuleRecognizer)]
+        found: dict[int, list[Span]] = {}
+        absorbed: dict[int, list[Span]] = {rank: [] for rank in by_rules}
+        unread: dict[int, list[Span]] = {rank: [] for rank in ranks}
         scene: Scene | None = None
-        for rank in range(
-            len(self._asked) - 1, -1, -1
-        ):  # rules first: a model that is asked how sure it is has it at hand
-            recognizer = self._asked[rank]
-            if isinstance(recognizer, RuleRecognizer):
-                absorbed: list[Span] | None = None if left_out is None else []
-                spans, seen = recognizer.analyse(document.text, absorbed)
-                if left_out is not None:
-                    left_out += [(rank, span, "absorbed") for span in absorbed or ()]
-                scene = seen
-            else:
-                spans = recognizer.find(document)
-            found.append([(rank, span) for span in spans])
-        candidates = list(chain.from_iterable(reversed(found)))
-        # a title at a segment's end says nothing about the next one's name, whoever thinks so
-        segments = [segment for r in self._asked if isinstance(r, RuleRecognizer) for segment in r.catalogue.segments]
-        if names := segment_names(document.text, segments):
-            candidates = [(rank, rest) for rank, span in candidates if (rest := beside(names, span)) is not None]
+        for rank in reversed(by_rules):
+            rules = self._asked[rank]
+            assert isinstance(rules, RuleRecognizer)
+            found[rank], scene = rules.analyse(document.text, None if left_out is None else absorbed[rank])
         scene = scene or self._scene(document.text)
-        heads = self._heads(scene)
-        pause()
-        return self._readable(scene, candidates, heads, left_out), scene
+        numbers, heads, names = Numbers(scene), self._heads(scene), self._names(document.text)
+        pause("reading")
+        for rank in by_rules:
+            found[rank] = self._readable(numbers, found[rank], names, heads, unread[rank])
+        pause("model")
+        for rank in ranks:  # last: a model that is asked next how sure it is has the text at hand
+            if rank not in found:
+                spans = self._asked[rank].find(document)
+                found[rank] = self._readable(numbers, spans, names, heads, unread[rank])
+        if left_out is not None:
+            left_out += [(rank, span, "absorbed") for rank in reversed(by_rules) for span in absorbed[rank]]
+            left_out += [(rank, span, "unreadable") for rank in ranks for span in unread[rank]]
+        return [(rank, span) for rank in ranks for span in found[rank]], scene
+
+    def _names(self, text: str) -> list[tuple[int, int]]:
+        """Return the names at ends of segments: a title there says nothing about the next one's, whoever thinks so."""
+        rules = [recognizer for recognizer in self._asked if isinstance(recognizer, RuleRecognizer)]
+        return segment_names(text, [segment for rule in rules for segment in rule.catalogue.segments])
 
     def _heads(self, scene: Scene) -> list[tuple[int, int]]:
         """Return where heads of tables are, by the labels of all rules."""
@@ -478,24 +485,25 @@ class Ensemble:
 
     def _readable(
         self,
-        scene: Scene,
-        candidates: list[tuple[int, Span]],
+        numbers: Numbers,
+        spans: Sequence[Span],
+        names: Sequence[tuple[int, int]],
         heads: Sequence[tuple[int, int]],
-        left_out: list[tuple[int, Span, str]] | None,
-    ) -> list[tuple[int, Span]]:
-        """Return what reads as what it was taken for, and stands in no head of a table."""
-        found = []
-        numbers = Numbers(scene)
-        for candidate in candidates:
-            rank, span = candidate
+        left_out: list[Span],
+    ) -> list[Span]:
+        """Return what reads as what it was taken for, beside names at ends of segments and in no head of a table."""
+        found: list[Span] = []
+        for span in spans:
+            if names:
+                rest = beside(names, span)
+                if rest is None:
+                    continue
+                span = rest
             headed = bool(heads) and _within(heads, span) and not origin_of(span.source).known
             parts = () if headed else self._parts(numbers, span)
-            if parts and parts[0] is span:
-                found.append(candidate)
-            elif parts:
-                found += [(rank, part) for part in parts]
-            elif left_out is not None:
-                left_out.append((rank, span, "unreadable"))
+            found += parts
+            if not parts:
+                left_out.append(span)
         return found
 
     def _parts(self, numbers: Numbers, span: Span) -> tuple[Span, ...]:
@@ -542,9 +550,9 @@ class Ensemble:
     ) -> tuple[list[tuple[int, Span]], Scene]:
         """Ask every recognizer; returns spans with the precedence of their recognizer."""
         others = second_readings(document, load_lexicon(self.language, self.folders))
-        pause()
+        pause("reading otherwise")
         again = [(passage, self._read(part, None)[0]) for part, passage in others]
-        pause()
+        pause("sieve")
         candidates, scene = self._read(document, left_out)  # last: a model that is asked how sure it is has it at hand
         for passage, found in again:
             backs = ((rank, back) for rank, span in found if (back := passage.back(span)) is not None)

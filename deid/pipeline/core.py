@@ -262,7 +262,7 @@ class Pipeline:
         if self.applied is None:
             return self.replace(document, ())
         spans, effect = self._spans(document)
-        pause()
+        pause("replacing")
         return self._scrub(document, spans, frozenset(), effect)
 
     def replace(self, document: Document, spans: Sequence[Span], avoid: frozenset[str] = frozenset()) -> Scrubbed:
@@ -313,7 +313,7 @@ class Pipeline:
             if record is not None and record.owners:
                 scope_at = self._scope_at(record, scope)
             replaced = self._replacer(document, spans, scope, scope_at)
-        pause()
+        pause("naming")
         anonymous = Document(
             self.naming.id(document.id),
             replaced.document.text,
@@ -327,6 +327,7 @@ class Pipeline:
                 replaced.document.text, replaced.edits, keep_blocked=self._keeps("OTHER"), renamed=self._renamed
             ),
         )
+        pause("telling of it")
         return Scrubbed(
             anonymous,
             replaced.edits,

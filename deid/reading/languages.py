@@ -35,9 +35,9 @@ _UNLIKELY = 0.01
 """Most probability of the language that a text was read in, where it is told to be of another."""
 _NEAR = 0.1
 _LIKELY = 0.35
-_OWN_WORDS, _FLUENT = 0.04, 0.2
-"""Share of words of its own grammar from which a text may be of a language (another one's have .03 at most, kin .13),
-and from which nothing more is asked."""
+_FEW_WORDS, _OWN_WORDS, _FLUENT = 0.015, 0.04, 0.2
+"""Share of words of its own grammar from which a text may be of a language that has fewer of others; from which it may
+be of it anyhow (another one's have .03 at most, kin .13); from which nothing more is asked."""
 _LISTED = classes_of("word", "clinical", "section", "function")
 """Classes of a language's words."""
 _SOME, _NEARLY_ALL = 0.4, 0.9
@@ -133,8 +133,12 @@ def _is_of(sample: str, language: str) -> bool:
     known = len([bits for bits in map(classes.get, listed) if bits is not None and bits & _LISTED])
     if known < _SOME * len(listed):
         return False
-    least = _OWN_WORDS * len(words)
-    return spoken >= least or (known >= _NEARLY_ALL * len(listed) and sum(map(others.__contains__, words)) < least)
+    if spoken >= _OWN_WORDS * len(words):
+        return True
+    foreign = sum(map(others.__contains__, words))
+    if foreign < spoken and spoken >= _FEW_WORDS * len(words):
+        return True
+    return known >= _NEARLY_ALL * len(listed) and foreign < _OWN_WORDS * len(words)
 
 
 @functools.lru_cache(maxsize=16)

@@ -166,7 +166,7 @@ def fill(document: Document, spans: Sequence[Span], scope: Scope, corpus: bool, 
     found = list(zip(categories, own, strict=True))
     known = _original_words(scope.known_names) if scope.known_names else frozenset()
     originals = known | _original_words({*beside, *own, *scope.beside})
-    pause()
+    pause("dates")
     names = NameMap(keyed, scope.language, originals, known, scope.people, scope.sexes)
     choices = Choices(keyed, names, originals, scope.language)
     places: dict[int, AddressSpan] = {}
@@ -190,7 +190,7 @@ def fill(document: Document, spans: Sequence[Span], scope: Scope, corpus: bool, 
         for i, category in enumerate(categories):
             if category == "DATE":
                 out[i] = next(shifted)
-    pause()
+    pause("people")
     try:
         people = _fill(page, found, places, out)
     except DeidError as error:
@@ -219,6 +219,7 @@ def _fill(page: _Page, found: list[tuple[str, str]], places: dict[int, AddressSp
     names = page.names
     parsed: dict[str, PersonName] = {text: names.parse(text) for category, text in found if category in _NAMES}
     names.learn(list(parsed.values()))
+    pause("names and places")
     done: dict[tuple[str, str], str] = {}
     several: list[int] = []  # names of several words come before their initials, which follow them
     later: list[int] = []
@@ -236,6 +237,7 @@ def _fill(page: _Page, found: list[tuple[str, str]], places: dict[int, AddressSp
             out[i] = known
         elif category != "DATE":
             (several if " " in text else later).append(i)
+    pause("others")
     acronyms = any(found[i][0] in TEMPLATES and found[i][1].isupper() for i in later)
     for i in several + later:
         what = found[i]
@@ -251,6 +253,7 @@ def _fill(page: _Page, found: list[tuple[str, str]], places: dict[int, AddressSp
                 if short:
                     page.acronyms.setdefault(short, initials_of(known))
         out[i] = known
+    pause("originals")
     _remove_originals(page, found, out)
     return names.people(parsed.values())
 

@@ -26,7 +26,7 @@ _DRAWS: Final = struct.Struct(">32H").unpack
 # four rounds of a pseudorandom function make a strong pseudorandom permutation (Luby and Rackoff 1988)
 _ROUNDS: Final = tuple((step & 1, bytes([step])) for step in range(4))
 _ROUNDS_BACK: Final = _ROUNDS[::-1]
-_SCOPES: Final = 64
+_SCOPES: Final = 256
 LARGEST: Final = 1 << 800
 """Size that no set may reach: a round's 512-bit digest would no longer be uniform over half of it."""
 

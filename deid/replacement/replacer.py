@@ -123,7 +123,7 @@ class Replacer:
             else:
                 by_rule[rule] = [place]
             known.append(span if category == label else span.named(category))
-        pause()
+        pause("filling")
         texts = [""] * len(united)
         for rule, places in by_rule.items():
             if self._operators[rule][0].operator == "surrogate":
@@ -150,7 +150,7 @@ class Replacer:
                 if isinstance(written, Written):
                     collisions += written.collisions
                     people.update(written.people)
-        pause()
+        pause("writing")
         pairs = list(zip(united, texts, strict=True))
         for rule, places in by_rule.items():
             if self._operators[rule][1].articles:

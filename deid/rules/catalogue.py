@@ -49,6 +49,7 @@ import regex
 from deid.base.cache import cached
 from deid.base.compiled import native_for
 from deid.base.errors import ConfigError
+from deid.base.in_step import pause
 from deid.document import Span
 from deid.phi import LABEL_SETS
 from deid.reading.dictionaries import load_catalogues, load_dictionary
@@ -107,7 +108,9 @@ class Catalogue:
         if self.sieve is None:
             haystack = Haystack(text)
             return spans_of(text, [(p, None) for p in patterns if not p.needs or haystack.holds_one(p.needs)], ordinary)
-        return spans_of(text, [(patterns[number], p) for number, p in self.sieve.places(text).items()], ordinary)
+        places = self.sieve.places(text)
+        pause("patterns")
+        return spans_of(text, [(patterns[number], p) for number, p in places.items()], ordinary)
 
 
 def _sieve(patterns: Sequence[Pattern], *, keep: bool) -> Any:

@@ -159,23 +159,23 @@ class RuleRecognizer:
         What is left out as a part of a longer name, or as the year of an edition, is added to ``absorbed``.
         """
         spans = self.catalogue.search(text, self._ordinary)
-        pause()
+        pause("words")
         scene, scan = self._seen(text)
-        pause()
+        pause("rows")
         spans += scan.spans
         spans += find_segments(text, self.catalogue.segments)
         spans += find_tables(scene, self.labels.by_label)
         spans += find_spaced_tables(scene, self.labels.by_label)
         spans += find_beds(scene)
-        pause()
+        pause("names")
         spans += find_names(scene, scan.labels)
-        pause()
+        pause("institutions")
         spans += find_institutions(scene)
         spans += find_places(scene, self.threshold)
         spans += find_professions(scene, self.lexicon)
         spans += _logins(scene, self.lexicon)
         spans += _ages_behind_names(scene, spans)
-        pause()
+        pause("standing")
         return sorted(_standing(scene, spans, self.threshold, absorbed), key=by_position), scene
 
     def scene(self, text: str) -> Scene:
@@ -184,9 +184,9 @@ class RuleRecognizer:
 
     def _seen(self, text: str) -> tuple[Scene, Scan]:
         view = view_of(text)
-        pause()
+        pause("labels")
         scan = self.labels.find(view)
-        pause()
+        pause("scene")
         return scene_of(view, self.lexicon, scan), scan
 
 

@@ -18,17 +18,35 @@ def test_every_item_goes_through_a_stage_before_any_goes_to_the_next() -> None:
 
     def work(item: int) -> int:
         for stage in ("read", "find", "write"):
+            pause(stage)
             done.append((stage, item))
-            pause()
         return 10 * item
 
     assert in_step(work, [1, 2, 3]) == [10, 20, 30]
-    assert done == [(stage, item) for stage in ("read", "find", "write") for item in (1, 2, 3)]
+    assert [stage for stage, _ in done] == ["read"] * 3 + ["find"] * 3 + ["write"] * 3
+    assert sorted(done) == sorted((stage, item) for stage in ("read", "find", "write") for item in (1, 2, 3))
+
+
+def test_items_with_more_stages_are_waited_for() -> None:
+    done: list[str] = []
+
+    def work(item: int) -> None:
+        pause("begin")
+        for _ in range(item):  # a note that is read several times
+            for stage in ("look", "find"):
+                pause(stage)
+                done.append(stage)
+        pause("write")
+        done.append("write")
+
+    in_step(work, [1, 3, 1, 2])
+    assert done[-4:] == ["write"] * 4
+    assert "".join(stage[0] for stage in done[:-4]) == "llllffff" + "llff" + "lf"
 
 
 def test_alone_a_pause_is_nothing() -> None:
     def work(item: int) -> int:
-        pause()
+        pause("stage")
         return item
 
     assert work(7) == 7
@@ -36,14 +54,14 @@ def test_alone_a_pause_is_nothing() -> None:
     assert in_step(work, []) == []
 
 
-@given(st.lists(st.integers(0, 5)))
-def test_items_may_have_stages_of_their_own(stages: list[int]) -> None:
-    def work(count: int) -> int:
-        for _ in range(count):
-            pause()
-        return count
+@given(st.lists(st.lists(st.sampled_from("abc"))))
+def test_items_may_have_stages_of_their_own(items: list[list[str]]) -> None:
+    def work(stages: list[str]) -> str:
+        for stage in stages:
+            pause(stage)
+        return "".join(stages)
 
-    assert in_step(work, stages) == stages
+    assert in_step(work, items) == ["".join(stages) for stages in items]
 
 
 @contextmanager
@@ -62,10 +80,10 @@ def test_an_error_is_raised_and_the_others_are_given_up(error: type[BaseExceptio
 
     def work(item: int) -> None:
         with _open(item, opened):
-            pause()
+            pause("one")
             if item == 2:
                 raise error
-            pause()
+            pause("two")
             ended.append(item)
 
     with pytest.raises(error):
@@ -76,13 +94,13 @@ def test_an_error_is_raised_and_the_others_are_given_up(error: type[BaseExceptio
 
 def test_threads_and_work_within_work_keep_their_own_step() -> None:
     def inner(item: int) -> int:
-        pause()
+        pause("within")
         return item + 1
 
     def outer(item: int) -> list[int]:
-        pause()
+        pause("before")
         found = in_step(inner, range(item))
-        pause()
+        pause("behind")
         return found
 
     expected = [list(range(1, n + 1)) for n in range(6)]

@@ -203,12 +203,12 @@ class Failing:
     """Pauses, and fails at some documents."""
 
     def __call__(self, document: Document) -> str:
-        pause()
+        pause("reading")
         if document.text == "bad":
             raise DetectionError("it is bad", "make it good")
         if document.text == "bug":
             raise ValueError(document.text)
-        pause()
+        pause("writing")
         return document.id
 
 
