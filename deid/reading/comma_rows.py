@@ -11,8 +11,6 @@ from collections.abc import Iterator, Sequence
 
 import regex
 
-_PARTING = regex.compile(r'(?<![\s,]),(?=\S)|(?<=,),|,(?=,)|(?<="),$')
-"""A comma with nothing but values, or nothing at all, beside it."""
 _SEMICOLON = regex.compile(r"(?<![\s;]);(?=\S)|(?<=;);|;(?=;)")
 _QUOTED = regex.compile(r'(?<![^,;])"(?:[^"]|"")*+"(?![^,;])')
 _OF_NUMBER = regex.compile(
@@ -23,7 +21,6 @@ _OF_NUMBER = regex.compile(
 _TELLING = regex.compile(r"\d{5}|(?<!\d)(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2\d{2,4})(?!\d)")
 """A number of many digits or a day: what a row of an export holds and a list of findings seldom does."""
 _FIGURE = regex.compile(r"\d\d")
-_BETWEEN_FIGURES = regex.compile(r"\d,\d")
 _FIGURE_AT_ALL = regex.compile(r"\d")
 _COLUMNS = regex.compile(r"\S {2,}\S|\t")
 _FEW, _MANY = 2, 3
@@ -196,13 +193,52 @@ def _lines(text: str) -> list[str]:
 
 
 def _parting(line: str) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the places of the commas that may part values, and of those among them that are in no number."""
+    """Return the places of the commas that may part values, and of those among them that are in no number.
+
+    Those of a line with less than two are not wanted: most lines are sentences.
+    """
     kept = _unquoted(line)
-    every = [comma.start() for comma in _PARTING.finditer(kept)]
-    if not _BETWEEN_FIGURES.search(kept):
-        return every, every
-    kept = _OF_NUMBER.sub(lambda number: number[0].replace(",", "_"), kept)
-    return every, [comma.start() for comma in _PARTING.finditer(kept)]
+    every = _tight(kept)
+    if len(every) < _FEW:
+        return (), ()
+    figures = [at for at in every if kept[at - 1 : at].isdecimal() and kept[at + 1 : at + 2].isdecimal()]
+    return every, _tight(_numbers_closed(kept, figures)) if figures else every
+
+
+def _numbers_closed(line: str, commas: Sequence[int]) -> str:
+    """Return a line with other signs for those of some commas that stand in a number, or behind the day of a date."""
+    around: list[tuple[int, int]] = []
+    for at in commas:
+        if around and at < around[-1][1]:
+            continue
+        word, end = max(line.rfind(" ", 0, at), 0), line.find(" ", at)
+        first = max(line.rfind(" ", 0, word), 0)  # the word before may be the month
+        if around and first < around[-1][1]:
+            first, _ = around.pop()
+        around.append((first, end if end >= 0 else len(line)))
+    pieces: list[str] = []
+    done = 0
+    for first, end in around:
+        pieces += line[done:first], _OF_NUMBER.sub(lambda number: number[0].replace(",", "_"), line[first:end])
+        done = end
+    return "".join((*pieces, line[done:]))
+
+
+def _tight(line: str) -> list[int]:
+    """Return the places of commas with nothing but values, or nothing at all, beside them."""
+    found: list[int] = []
+    at = line.find(",")
+    while at >= 0:
+        before, behind = line[at - 1 : at], line[at + 1 : at + 2]
+        ends_quote = before == '"' and behind in ("", "\n") and at + 2 >= len(line)
+        if before == "," or behind == "," or ends_quote or not (not behind or _is_blank(behind) or _is_blank(before)):
+            found.append(at)
+        at = line.find(",", at + 1)
+    return found
+
+
+def _is_blank(sign: str) -> bool:
+    return sign.isspace() and sign != "\x1f"  # which parts units
 
 
 def _unquoted(line: str) -> str:
