@@ -6,7 +6,7 @@ between them, and *Kirkbride. Femi* where a sentence does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 import regex
@@ -20,7 +20,7 @@ from deid.reading.view import NUMBER, TITLE
 from deid.reading.vocabulary import Vocabulary
 from deid.rules.person_words import PERSON
 from deid.rules.scene import Scene
-from deid.rules.word_classes import TITLES
+from deid.rules.word_classes import CALENDAR, TITLES
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -30,6 +30,8 @@ YEAR: Final = regex.compile(
     r"(?<![0-9])(?:19|20)[0-9]{2}(?:([/.-])[0-9]{1,2}\1[0-9]{1,2})?(?![0-9])|[0-9]{1,2}([/.-])[0-9]{1,2}\2[0-9]{2}(?![0-9])"
 )
 """What makes a date whole: another one behind it is one of its own."""
+_TWO_DATES: Final = 8
+"""Figures of two years, the least that two dates have."""
 _GIVEN: Final = classes_of("given")
 _POPULAR: Final = classes_of("popular")
 _LAST: Final = classes_of("last")
@@ -354,3 +356,36 @@ def _trimmed(text: str, span: Span, until: int, vocabulary: Vocabulary) -> tuple
         if rest is not None and rest.end() <= until:
             end = rest.end()
     return start, end
+
+
+def may_be_several(text: str, start: int, end: int) -> bool:
+    """Tell whether what a model took for a date may be several: there are figures for two, and something between."""
+    figures, apart = 0, False
+    for at in range(start, end):
+        sign = text[at]
+        if sign.isdigit():
+            figures += 1
+        else:
+            apart = apart or sign in ",;" or sign.isspace()
+    return apart and figures >= _TWO_DATES
+
+
+def dates_of(scene: Scene, span: Span) -> Iterator[Span]:
+    """Yield the dates that a model took for one: *2012 vs 2024*."""
+    text, start = scene.text, span.start
+    for year in list(YEAR.finditer(text, span.start, span.end))[:-1]:
+        behind = year.end()
+        if not (text[behind].isspace() or text[behind] in ",;"):
+            continue  # "2012-2024"
+        index = scene.at(behind)
+        while (
+            index < len(scene)
+            and scene.starts[index] < span.end
+            and scene.kinds[index] != NUMBER
+            and not scene.has(index, CALENDAR)
+        ):
+            index += 1
+        if index < len(scene) and behind <= scene.starts[index] < span.end:
+            yield span.moved(start, behind)
+            start = scene.starts[index]
+    yield span.moved(start, span.end)

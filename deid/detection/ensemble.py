@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import functools
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -52,7 +52,15 @@ from deid.detection.alone import (
     within,
 )
 from deid.detection.columns import columns
-from deid.detection.edges import YEAR, behind_title, called_apart, in_one_row, joined, pieces
+from deid.detection.edges import (
+    behind_title,
+    called_apart,
+    dates_of,
+    in_one_row,
+    joined,
+    may_be_several,
+    pieces,
+)
 from deid.detection.find_again import Gathered, find_again, gather
 from deid.detection.joining import MODEL, POSSIBLE, RULE, Joining, Surroundings, Weighed
 from deid.detection.kinds import kind_of, origin_of
@@ -89,11 +97,10 @@ from deid.phi import CANONICAL, canonical
 from deid.reading.lexicon import load_lexicon
 from deid.reading.normalize import Normalized, normalize
 from deid.reading.passages import Passage, second_readings, windows
-from deid.reading.view import NUMBER, view_of
+from deid.reading.view import view_of
 from deid.rules.layouts import beside, head_rows, segment_names
 from deid.rules.rules import RuleRecognizer
 from deid.rules.scene import Scene
-from deid.rules.word_classes import CALENDAR
 
 _MODELS: Final = "model:"
 _EVIDENCE: Final = 0.2
@@ -107,8 +114,6 @@ _DECIDES: Final = 0.85
 _DOUBTS: Final = 0.4
 """From which certainty on a name that does not count makes a place doubtful that stands there."""
 _LONGEST_WORD: Final = 64
-_TWO_DATES: Final = 8
-"""Figures of two years, the least that two dates have."""
 _PEOPLE: Final = frozenset(("PATIENT", "DOCTOR"))
 _DEPARTMENT: Final = "consistency:rule:department.field"
 
@@ -215,7 +220,11 @@ class Ensemble:
 
     def find_normal(self, document: Document) -> list[Span]:
         """Find PHI as `find` does, in a document whose text is normalized already (`deid.reading.normalize`)."""
-        return self._find(document)[0] if document.text else []
+        return self.find_with_scene(document)[0]
+
+    def find_with_scene(self, document: Document) -> tuple[list[Span], Scene | None]:
+        """Do what `find_normal` does; returns what is known of the words, too, of a document of one window."""
+        return self._find(document) if document.text else ([], None)
 
     def trace(self, document: Document) -> Trace:
         """Find PHI, and keep what every recognizer proposed and what became of it.
@@ -520,8 +529,8 @@ class Ensemble:
         kind = kind_of(span.category)
         if kind.person and (name := behind_title(scene, span)) is not span:
             span, words = name, scene.inside(name.start, name.end)
-        if origin.model and span.category == "DATE" and _may_be_several(scene.text, span.start, span.end):
-            dates = list(_dates(scene, span))
+        if origin.model and span.category == "DATE" and may_be_several(scene.text, span.start, span.end):
+            dates = list(dates_of(scene, span))
             parts = [numbers.read(within(scene, date)) for date in dates] if len(dates) > 1 else []
             if any(parts):
                 return tuple(chain.from_iterable(part or (date,) for part, date in zip(parts, dates, strict=True)))
@@ -564,39 +573,6 @@ def _within(lines: Sequence[tuple[int, int]], span: Span) -> bool:
     """Tell whether a span lies in one of some stretches, given in order."""
     at = bisect_right(lines, (span.start, len(lines) and lines[-1][1]))
     return at > 0 and span.end <= lines[at - 1][1]
-
-
-def _may_be_several(text: str, start: int, end: int) -> bool:
-    """Tell whether what a model took for a date may be several: there are figures for two, and something between."""
-    figures, apart = 0, False
-    for at in range(start, end):
-        sign = text[at]
-        if sign.isdigit():
-            figures += 1
-        else:
-            apart = apart or sign in ",;" or sign.isspace()
-    return apart and figures >= _TWO_DATES
-
-
-def _dates(scene: Scene, span: Span) -> Iterator[Span]:
-    """Yield the dates that a model took for one: *2012 vs 2024*."""
-    text, start = scene.text, span.start
-    for year in list(YEAR.finditer(text, span.start, span.end))[:-1]:
-        behind = year.end()
-        if not (text[behind].isspace() or text[behind] in ",;"):
-            continue  # "2012-2024"
-        index = scene.at(behind)
-        while (
-            index < len(scene)
-            and scene.starts[index] < span.end
-            and scene.kinds[index] != NUMBER
-            and not scene.has(index, CALENDAR)
-        ):
-            index += 1
-        if index < len(scene) and behind <= scene.starts[index] < span.end:
-            yield span.moved(start, behind)
-            start = scene.starts[index]
-    yield span.moved(start, span.end)
 
 
 def _words_around(text: str, span: Span) -> list[str]:

@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import Any
 
 from deid.base.errors import ConfigError
+from deid.base.in_step import pause
 from deid.detection import Ensemble, Recognizer, RuleRecognizer
 from deid.detection.alone import stands_alone, within
 from deid.detection.dial import Dial, dial_of_folder, fingerprint, parse_dial
@@ -38,6 +39,7 @@ from deid.reading.lexicon import load_lexicon
 from deid.reading.normalize import normalize
 from deid.reading.passages import second_readings, windows
 from deid.reading.vocabulary import languages, load_vocabulary
+from deid.rules.scene import Scene
 
 _RULE_LABELS = "i2b2-2014"
 _FILLS = 0.8
@@ -360,20 +362,28 @@ class _Alone:
     def categories(self) -> frozenset[str]:
         return self.recognizer.categories
 
-    def find_normal(self, document: Document, candidates: list[Candidate] | None = None) -> list[Span]:
+    def find_normal(
+        self, document: Document, known: Scene | None = None, candidates: list[Candidate] | None = None
+    ) -> list[Span]:
         lexicon = load_lexicon(self.language)
         found: list[Span] = []
-        for part in windows(document.text):
+        parts_of = windows(document.text)
+        for part in parts_of:
             here = document.with_text(part.of(document.text))
+            others = list(second_readings(here, lexicon))
+            pause("the model alone")
             spans = list(self.recognizer.find(here))
-            for again, passage in second_readings(here, lexicon):
+            for again, passage in others:
                 spans += filter(None, map(passage.back, self.recognizer.find(again)))
-            scene = plain_scene(here.text, lexicon) if spans else None
-            numbers = Numbers(scene) if scene is not None else None
+            pause("its words")
+            if not spans:
+                continue
+            scene = known if known is not None and len(parts_of) == 1 else plain_scene(here.text, lexicon)
+            numbers = Numbers(scene)
             for span in spans:
-                parts = () if numbers is None else numbers.read(span)
+                parts = numbers.read(span)
                 fate = "unreadable"
-                if self.trims and scene is not None and (kind := canonical(span.category)) in _WORDED:
+                if self.trims and (kind := canonical(span.category)) in _WORDED:
                     fate = "vetoed" if parts else fate
                     parts = tuple(cell for part in parts for cell in pieces(scene, part))
                     if kind in PEOPLE:
@@ -385,10 +395,10 @@ class _Alone:
                     candidates.append(Candidate(0, self.recognizer.name, back, score_of(span), fate))
         return list(resolve_overlaps(found))
 
-    def trace(self, document: Document) -> Trace:
+    def trace(self, document: Document, known: Scene | None = None) -> Trace:
         normal = normalize(document.text)
         candidates: list[Candidate] = []
-        spans = self.find_normal(document.with_text(normal.text), candidates)
+        spans = self.find_normal(document.with_text(normal.text), known, candidates)
         return Trace(normal, None, tuple(candidates), tuple(spans))
 
 
@@ -406,10 +416,15 @@ class _Filled:
         return self.first.categories | self.rules.categories
 
     def find_normal(self, document: Document) -> list[Span]:
-        return self._joined(document.text, self.first.find_normal(document), self.rules.find_normal(document))
+        more, scene = self.rules.find_with_scene(document)
+        own = self.first
+        first = own.find_normal(document, scene) if isinstance(own, _Alone) else own.find_normal(document)
+        pause("filling up")
+        return self._joined(document.text, first, more)
 
     def trace(self, document: Document) -> Trace:
-        first, more = self.first.trace(document), self.rules.trace(document)
+        more = self.rules.trace(document)
+        first = self.first.trace(document, more.scene) if isinstance(self.first, _Alone) else self.first.trace(document)
         spans = self._joined(document.text, first.spans, more.spans)
         added = [
             dataclasses.replace(
@@ -431,9 +446,15 @@ class _Filled:
         for span in more:
             if score_of(span) < _FILLS:
                 continue
+            start, end = span.start, span.end
+            near = [one for one in own if one.start < end and start < one.end]
+            if not near:
+                own.append(span)
+                continue
             # "Ingresado del 21" is nothing of its own before days that the rules know
-            own = [one for one in own if not _runs_into(text, one, span)]
-            inside = [one for one in own if span.overlaps(one)]
+            inside = [one for one in near if not _runs_into(text, one, span)]
+            if len(inside) < len(near):
+                own = [one for one in own if one not in near or one in inside]
             if canonical(span.category) in _ADDRESSES:
                 if all(span.start <= one.start and one.end <= span.end for one in inside):
                     own = [*(one for one in own if one not in inside), span]
