@@ -130,6 +130,14 @@ def test_a_span_takes_its_initial_and_its_misread_letters_and_no_full_stop(
     assert text[span.start : span.end] == kept
 
 
+@pytest.mark.parametrize("category", ["PATIENT", "DATE", "IDNUM", "ROOM", "OTHER"])
+@pytest.mark.parametrize("text", [" ", "\t \n", "- ", " -;.", "...", "\u00a0"])
+def test_spans_of_blanks_and_signs_are_nothing(text: str, category: str) -> None:
+    for before in ("", "Ann"):
+        span = Span(len(before), len(before + text), category)
+        assert joined(before + text, [span], load_lexicon("en").vocabulary) == []
+
+
 @pytest.mark.parametrize(
     ("text", "hidden"),
     [
