@@ -123,16 +123,14 @@ _Counts = tuple[np.ndarray, np.ndarray, np.ndarray]
 def _disjoint(compared: Compared, weights: np.ndarray, classes: EquivalenceClasses) -> _Counts:
     """Count where every value is covered by at most one cell of its column: recode the records, then group."""
     columns = []
-    outside = np.zeros(len(weights), dtype=bool)
     for table, box, point in zip(*compared, strict=True):
-        cell = np.where(table.any(axis=0), table.argmax(axis=0), len(table))[point]
-        outside |= cell == len(table)
+        cell = np.where(table.any(axis=0), table.argmax(axis=0), len(table))[point]  # what no cell covers is none
         columns.append((np.concatenate([np.where(box < 0, len(table) - 1, box), cell]), len(table) + 1))
     ids, count = group_rows(columns)
     of_class, of_point = ids[: len(classes)], ids[len(classes) :]
     number = np.full(count, -1, dtype=np.int64)
     number[of_class] = np.arange(len(classes))
-    of_point = np.where(outside, -1, number[of_point])
+    of_point = number[of_point]
     held = of_point >= 0
     sums = np.bincount(of_point[held], weights=weights[held], minlength=len(classes)).astype(np.int64)
     seen = np.where(held, classes.sizes[of_point], 0)

@@ -59,6 +59,16 @@ def test_a_rare_value_does_not_keep_a_common_one_general() -> None:
     assert np.count_nonzero(loss) == 5  # the one from Lima and four that hide them
 
 
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9)), min_size=1, max_size=30), st.sampled_from([10, 5000]))
+def test_pairs_that_occur_are_counted_in_their_order_few_or_many(pairs: list[tuple[int, int]], size: int) -> None:
+    """By a table of all pairs where they are few, by sorting where a hierarchy has thousands of branches."""
+    group, child = np.array(pairs).T
+    g, c, number, pair_of = search._pairs(group, child, 6, size)
+    assert list(zip(g.tolist(), c.tolist(), strict=True)) == sorted(set(pairs))
+    assert [(int(g[at]), int(c[at])) for at in pair_of] == pairs
+    assert number.tolist() == [pairs.count(pair) for pair in sorted(set(pairs))]
+
+
 @given(st.integers(0, 10_000), st.sampled_from([0.1, 0.2, 0.4]))
 @settings(max_examples=25)
 def test_joining_complements_makes_all_groups_close(seed: int, t: float) -> None:

@@ -76,6 +76,26 @@ def test_numbers_and_dates_that_are_read_as_names_are_told() -> None:
     assert "order" not in columns["z"].reason
 
 
+@pytest.mark.parametrize(
+    ("values", "role", "why"),
+    [
+        (["red", "blue", "green"], "identifier", "another value in every row"),
+        (["red", "blue", None], "quasi-identifier", "not recognized"),
+        (["red", "blue", "red"], "quasi-identifier", "not recognized"),
+        (["red", "red", "red"], "other", "one value only"),
+        (["red"], "other", "one value only"),
+        ([1, 2, 4], "quasi-identifier", "not recognized"),
+        ([3, 3, 3], "other", "one value only"),
+    ],
+)
+def test_a_column_that_nothing_is_known_of_is_told_by_how_often_its_values_are_there(
+    values: list[object], role: str, why: str
+) -> None:
+    column = propose_schema(Microdata(pd.DataFrame({"zxq": values}), {})).columns["zxq"]
+    assert column.role == role
+    assert why in column.reason
+
+
 def test_schemas_are_written_as_they_are_read(tmp_path: Path) -> None:
     columns = {
         'a "b"\n\\é': Column("other"),
