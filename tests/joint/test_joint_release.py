@@ -116,6 +116,18 @@ def test_columns_that_leave_as_they_are_are_named(tmp_path: Path) -> None:
     assert "published as they are, without protection: name (patients)" in report.remarks
 
 
+@pytest.mark.parametrize("generalized", [True, False])
+def test_an_experts_report_is_of_what_is_generalized(tmp_path: Path, generalized: bool) -> None:
+    """A release by a policy that needs an expert has a signed report of its join; without a join there is none."""
+    plan = f'policy = "expert"\n{PLAN}'
+    if not generalized:
+        plan = plan.replace('"quasi-identifier"', '"other"').replace("k = 2\n", "")
+    report = release_jointly(read_plan(write_case(tmp_path, plan)), tmp_path / "out", KEY)
+    assert not report.failures
+    assert len(list((tmp_path / "out" / "notes").iterdir())) == len(NAMES)
+    assert (tmp_path / "out" / "risk-report.json").exists() is generalized
+
+
 def test_dates_keep_their_distances_over_tables_and_notes(released: Path) -> None:
     visits = pd.read_csv(released / "visits.csv")
     notes = pd.read_csv(released / "notes.csv").set_index("patient")["document"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from deid.io import scan
 from deid.io.reading import Source
 from deid.manifest import check_manifests
 from deid.manifest.content import log_of, manifest_path, read_manifest
-from deid.pipeline.auditing import Draw, ReaderMark, bound_leaks, draw_notes, read_marks, write_sheet
+from deid.pipeline.auditing import Audit, Draw, ReaderMark, bound_leaks, draw_notes, read_marks, write_sheet
 
 
 def write_notes(folder: Path, types: Mapping[str, int], order: int = 1) -> Source:
@@ -70,6 +71,23 @@ def test_every_type_has_its_share_of_the_draw(
         draw_notes(write_notes(folder, {f"t{i:02}": s for i, s in enumerate(sizes)}, -1), sample, by="kind", seed=seed)
         == draw
     )
+
+
+def test_what_is_said_of_a_draw_and_of_an_audit() -> None:
+    """Written out: words where all of them were counted, unread notes where there are some."""
+    drawn = Draw({"a": "x", "b": "x", "c": "y"}, {"x": 1200, "y": 34})
+    assert (str(drawn), drawn.remarks()) == ("3 of 1234 notes are drawn, of 2 types", [])
+    assert replace(drawn, unreadable=2).remarks() == ["2 notes could not be read, so nothing is said of them"]
+    audit = Audit(0.95, 300, 2, 5, 0.0208, {"x": (1200, 290, 2, 0.0216)}, 51_000, 7, 0.000347)
+    notes = "at most 2.08% of the notes hold a leak, with 95% confidence (2 of 300 read do, 5 missed identifiers)"
+    words = "at most 0.0347% of the words leak, with 95% confidence (7 of 51000 read)"
+    assert audit.sentences() == [notes, words]
+    assert audit.section().rows == (("x", "1,200", "290", "2", "2.16%"),)
+    told = replace(audit, leaked_words=None, words_bound=None).as_dict()
+    assert told.pop("sentences") == [notes, "words: too few notes with leaks, or words that were not counted, to say "
+                                     "more than of notes"]  # fmt: skip
+    assert told == {"confidence": 0.95, "read": 300, "leaking": 2, "leaks": 5, "bound": 0.0208, "words": 51_000,
+                    "leaked_words": None, "words_bound": None}  # fmt: skip
 
 
 def test_another_seed_draws_other_notes(tmp_path: Path) -> None:
