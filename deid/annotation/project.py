@@ -501,7 +501,6 @@ class Project(AbstractContextManager["Project"]):
         spans: Iterable[Span],
         uncertainty: float | None,
         missed: float | None = None,
-        source: str = "model",
     ) -> None:
         """Put new suggestions in the place of all earlier ones of a note.
 
@@ -518,15 +517,13 @@ class Project(AbstractContextManager["Project"]):
             How unsure the model is of the whole note.
         missed : float, optional
             PHI words that it expects to miss there.
-        source : str
-            What suggests them, where they do not say.
         """
         found = tuple(spans)
         with self._store.writing() as connection:
             check_spans(rows.length_of(connection, id), found)
             connection.execute(NOTES.update().where(NOTES.c.id == id).values(uncertainty=uncertainty, missed=missed))
             rows.add_labels(connection, found)
-            rows.suggest(connection, id, rows.BASE, found, source, rows.fresh_ids(connection), instead=True)
+            rows.suggest(connection, id, rows.BASE, found, "model", rows.fresh_ids(connection), instead=True)
 
     def missed(self, annotator: str) -> tuple[float, ...]:
         """Return the PHI words that the last model expects to miss in each note that it saw and that is not done."""
@@ -545,7 +542,7 @@ class Project(AbstractContextManager["Project"]):
                 for row in connection.execute(query)
             )
 
-    def documents(self, layer: str | None, *, done: bool = True, suggestions: bool = False) -> Iterator[Document]:
+    def documents(self, layer: str | None, *, done: bool = True) -> Iterator[Document]:
         """Yield the notes with what is accepted in a layer as their spans.
 
         Parameters
@@ -554,11 +551,8 @@ class Project(AbstractContextManager["Project"]):
             An annotator's; None: the suggestions for all, of every note.
         done : bool
             Only notes that are done there; else all, those that nobody has opened too.
-        suggestions : bool
-            Suggestions that nobody has decided on, too.
         """
-        name = rows.BASE if layer is None else rows.layer_name(layer)
-        wanted = {"suggested"} if layer is None else {"accepted", "suggested"} if suggestions else {"accepted"}
+        name, wanted = (rows.BASE, "suggested") if layer is None else (rows.layer_name(layer), "accepted")
         query = sql.select(NOTES.c.id, LAYERS.c.state).outerjoin_from(
             NOTES, LAYERS, sql.and_(LAYERS.c.note == NOTES.c.id, LAYERS.c.layer == name)
         )
@@ -569,9 +563,9 @@ class Project(AbstractContextManager["Project"]):
                 continue
             with self._store.reading() as connection:
                 row = connection.execute(sql.select(NOTES).where(NOTES.c.id == id)).first()
-                marks = rows.marks_of(connection, id, rows.BASE if state is None and suggestions else name)
+                marks = rows.marks_of(connection, id, name)
             if row is not None:
-                spans = tuple(mark.as_span() for mark in marks if mark.state in wanted)
+                spans = tuple(mark.as_span() for mark in marks if mark.state == wanted)
                 yield Document(row.name, row.text, spans, row.metadata, index)
 
 

@@ -33,9 +33,8 @@ class Constraint(Protocol):
     def __str__(self) -> str: ...
 
 
-def _positive(value: float, name: str, least: float) -> None:
-    if not (math.isfinite(value) and value >= least):
-        raise ConfigError(f"{name} must be at least {least:g}", f"for example {name} = {max(least, 2):g}")
+def _positive(value: float, name: str) -> None:
+    require(math.isfinite(value) and value >= 1, f"{name} must be at least 1", f"for example {name} = 2")
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class KAnonymity:
     k: int
 
     def __post_init__(self) -> None:
-        _positive(self.k, "k", 1)
+        _positive(self.k, "k")
 
     def satisfied(self, groups: Groups) -> BoolArray:
         """Tell for each group whether it has k members."""
@@ -63,7 +62,7 @@ class DistinctL:
     column: str
 
     def __post_init__(self) -> None:
-        _positive(self.l, "l", 1)
+        _positive(self.l, "l")
 
     def satisfied(self, groups: Groups) -> BoolArray:
         """Tell for each group whether it has l values."""
@@ -85,7 +84,7 @@ class EntropyL:
     column: str
 
     def __post_init__(self) -> None:
-        _positive(self.l, "l", 1)
+        _positive(self.l, "l")
 
     def satisfied(self, groups: Groups) -> BoolArray:
         """Tell for each group whether its entropy suffices."""
@@ -106,7 +105,7 @@ class RecursiveL:
     column: str
 
     def __post_init__(self) -> None:
-        _positive(self.l, "l", 1)
+        _positive(self.l, "l")
         require(self.c > 0, "c must be above 0", "for example c = 2")
 
     def satisfied(self, groups: Groups) -> BoolArray:

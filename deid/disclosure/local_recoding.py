@@ -137,9 +137,9 @@ class _Splitter:
             return self._of_rows(*asked[0])
         thrift, within, least = asked
         if self.pool is None:
-            return _split(self.table, self.cuts, self.constraint, thrift, within, least)
+            return self._split(thrift, within, least)
         stop = len(self.table) // (2 * self.pool.jobs)
-        coarse = _split(self.table, self.cuts, self.constraint, thrift, within, least, stop=stop)
+        coarse = self._split(thrift, within, least, stop=stop)
         # largest groups first, each to the batch that has the fewest rows
         sizes = np.bincount(coarse)
         filled = np.zeros(_BATCHES * self.pool.jobs)
@@ -160,7 +160,62 @@ class _Splitter:
     def _of_rows(self, thrift: float, least: int, rows: Ints, groups: Ints) -> IndexArray:
         within = np.zeros(len(self.table), dtype=np.intp)
         within[rows] = groups
-        return _split(self.table, self.cuts, self.constraint, thrift, within, least, rows=rows.astype(np.intp))
+        return self._split(thrift, within, least, rows=rows.astype(np.intp))
+
+    def _split(
+        self, thrift: float, within: IndexArray, least: int, *, rows: IndexArray | None = None, stop: int = 0
+    ) -> IndexArray:
+        """Cut the groups ``within`` as far as the constraint allows, into parts of at least so many rows.
+
+        With ``rows`` (whole groups, ascending) only these are cut, and their classes are returned. Groups of fewer rows
+        than ``stop`` stay as they are.
+        """
+        table, cuts, constraint = self.table, self.cuts, self.constraint
+        plain = isinstance(constraint, KAnonymity) and table.persons is None
+        classes = np.empty(len(table), dtype=np.intp)
+        done = 0
+        own = rows
+        rows = np.argsort(within, kind="stable") if own is None else own[np.argsort(within[own], kind="stable")]
+        codes = np.ascontiguousarray(table.codes.T[:, rows])
+        starts = np.flatnonzero(np.diff(within[rows], prepend=-1))
+        tried = np.zeros((len(starts), len(cuts)), dtype=bool)
+        while len(starts):
+            lengths = np.diff(starts, append=len(rows))
+            group = np.repeat(np.arange(len(starts)), lengths)
+            small = lengths < max(2 * least, stop)
+            if small.any():
+                gone = small[group]
+                classes[rows[gone]] = done + (np.cumsum(small) - 1)[group[gone]]
+                done += int(np.count_nonzero(small))
+                rows, codes, tried, lengths = rows[~gone], codes[:, ~gone], tried[~small], lengths[~small]
+                if not len(rows):
+                    break
+                starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+                group = np.repeat(np.arange(len(starts)), lengths)
+            choice, places = _choose(table.columns, cuts, codes, starts, lengths, group, tried, least, thrift)
+            dead = choice.column < 0
+            if dead.any():
+                gone = dead[group]
+                classes[rows[gone]] = done + (np.cumsum(dead) - 1)[group[gone]]
+                done += int(np.count_nonzero(dead))
+            part = _parts(choice, places, group)
+            bits = max(int(len(rows) - 1).bit_length(), 1)
+            wide = max(2 if cut is None else cut.widest for cut in cuts) + 1
+            key = (((group * wide + part)[~dead[group]]) << bits) | np.flatnonzero(~dead[group])
+            key.sort()
+            order = key & ((1 << bits) - 1)
+            new = np.flatnonzero(np.diff(key >> bits, prepend=-1))
+            rows, codes, group, part = rows[order], codes[:, order], group[order], part[order]
+            if not plain and len(rows):
+                rows, codes, group, part = _repair(table, constraint, rows, codes, group, part, wide)
+                key = group * wide + part
+                new = np.flatnonzero(np.diff(key, prepend=-1))
+            owner = group[new]
+            cut = np.bincount(owner, minlength=len(starts)) > 1
+            tried[~cut & ~dead, choice.column[~cut & ~dead]] = True
+            tried[cut] = False
+            starts, tried = new, tried[owner]
+        return classes if own is None else classes[own]
 
 
 def _numbered(classes: IndexArray) -> IndexArray:
@@ -245,69 +300,6 @@ class _Choice:
     biggest: IndexArray  # child that gives rows to the pool
     steal: IndexArray  # so many
     absorbed: IndexArray  # child that joins the pool whole, -1 for none
-
-
-def _split(
-    table: CodedTable,
-    cuts: list[Cuts | None],
-    constraint: Constraint,
-    thrift: float,
-    within: IndexArray,
-    least: int,
-    *,
-    rows: IndexArray | None = None,
-    stop: int = 0,
-) -> IndexArray:
-    """Cut the groups ``within`` as far as the constraint allows, into parts of at least so many rows.
-
-    With ``rows`` (whole groups, ascending) only these are cut, and their classes are returned. Groups of fewer rows
-    than ``stop`` stay as they are.
-    """
-    plain = isinstance(constraint, KAnonymity) and table.persons is None
-    classes = np.empty(len(table), dtype=np.intp)
-    done = 0
-    own = rows
-    rows = np.argsort(within, kind="stable") if own is None else own[np.argsort(within[own], kind="stable")]
-    codes = np.ascontiguousarray(table.codes.T[:, rows])
-    starts = np.flatnonzero(np.diff(within[rows], prepend=-1))
-    tried = np.zeros((len(starts), len(cuts)), dtype=bool)
-    while len(starts):
-        lengths = np.diff(starts, append=len(rows))
-        group = np.repeat(np.arange(len(starts)), lengths)
-        small = lengths < max(2 * least, stop)
-        if small.any():
-            gone = small[group]
-            classes[rows[gone]] = done + (np.cumsum(small) - 1)[group[gone]]
-            done += int(np.count_nonzero(small))
-            rows, codes, tried, lengths = rows[~gone], codes[:, ~gone], tried[~small], lengths[~small]
-            if not len(rows):
-                break
-            starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-            group = np.repeat(np.arange(len(starts)), lengths)
-        choice, places = _choose(table.columns, cuts, codes, starts, lengths, group, tried, least, thrift)
-        dead = choice.column < 0
-        if dead.any():
-            gone = dead[group]
-            classes[rows[gone]] = done + (np.cumsum(dead) - 1)[group[gone]]
-            done += int(np.count_nonzero(dead))
-        part = _parts(choice, places, group)
-        bits = max(int(len(rows) - 1).bit_length(), 1)
-        wide = max(2 if cut is None else cut.widest for cut in cuts) + 1
-        key = (((group * wide + part)[~dead[group]]) << bits) | np.flatnonzero(~dead[group])
-        key.sort()
-        order = key & ((1 << bits) - 1)
-        new = np.flatnonzero(np.diff(key >> bits, prepend=-1))
-        rows, codes, group, part = rows[order], codes[:, order], group[order], part[order]
-        if not plain and len(rows):
-            rows, codes, group, part = _repair(table, constraint, rows, codes, group, part, wide)
-            key = group * wide + part
-            new = np.flatnonzero(np.diff(key, prepend=-1))
-        owner = group[new]
-        cut = np.bincount(owner, minlength=len(starts)) > 1
-        tried[~cut & ~dead, choice.column[~cut & ~dead]] = True
-        tried[cut] = False
-        starts, tried = new, tried[owner]
-    return classes if own is None else classes[own]
 
 
 def _choose(

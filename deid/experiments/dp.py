@@ -67,9 +67,8 @@ def compare_methods(
     how: RunOptions,
     *,
     methods: Sequence[str] = tuple(METHODS),
-    unit: PrivacyUnit | None = None,
 ) -> pd.DataFrame:
-    """Measure the error of methods on slices.
+    """Measure the error of methods on slices; neighbours differ in a row.
 
     Parameters
     ----------
@@ -83,8 +82,6 @@ def compare_methods(
         Costs of the whole release, and how many are made.
     methods : sequence of str
         Keys of `deid.dp.methods.METHODS`; ``even`` is always among them.
-    unit : PrivacyUnit, optional
-        A row, added or removed, by default.
 
     Returns
     -------
@@ -98,7 +95,7 @@ def compare_methods(
         When a slice or method is none.
     """
     records = []
-    for told, axes, true, released in _released(rows, dimensions, slices, how, methods, unit):
+    for told, axes, true, released in _released(rows, dimensions, slices, how, methods):
         ordered = _ordered(dimensions, axes)
         found = [{"l1": float(np.abs(one - true).sum())} | _slope_errors(one, true, ordered) for one in released]
         own = pd.DataFrame(found)
@@ -128,7 +125,6 @@ def _released(
     slices: Sequence[Sequence[str]],
     how: RunOptions,
     methods: Sequence[str],
-    unit: PrivacyUnit | None = None,
 ) -> Iterator[tuple[dict[str, Any], Axes, _Counts, list[_Counts]]]:
     """Yield method, epsilon and slice, its axes, the true counts and those of every run."""
     asked = _axes(dimensions, slices)
@@ -137,7 +133,7 @@ def _released(
         for epsilon in how.epsilons:
             named = slices if method == "marginals" else ()
             terms: dict[str, Any] = {"report_share": 0, "assert_bound": True}
-            plan = plan_cube(dimensions, epsilon, unit or PrivacyUnit(), method=method, slices=named, **terms)
+            plan = plan_cube(dimensions, epsilon, PrivacyUnit(), method=method, slices=named, **terms)
             found: list[list[_Counts]] = [[] for _ in asked]
             for noise in how.noises():
                 model, _ = measure(rows, plan, noise)
