@@ -138,21 +138,17 @@ def _attached(data: bytes, options: Options) -> Record | None:
 def _of_text(data: bytes, text: str) -> Record:
     """Return the record of a document that is read to text, and goes as one, in UTF-8 with a mark."""
     place = Place("text", 0, len(text), TEXT, text, lambda raw, place, changes: changed(place.text, changes))
-    return assemble(data, text, _as_text, [place], known=(), patient=None, date=None)
+    return assemble(data, text, functools.partial(_encoded, "utf-8-sig"), [place], known=(), patient=None, date=None)
 
 
 def _of_workbook(data: bytes, options: Options) -> Record:
     """Return the record of a workbook that is read to tables of text, and goes as these."""
     tables = sheets.tables_of(data, read_members(data, options.max_document), options.max_document)
-    return rows.read(data, rows.joined(tables), "utf-8", _as_table)
+    return rows.read(data, rows.joined(tables), "utf-8", functools.partial(_encoded, "utf-8"))
 
 
-def _as_text(data: bytes, source: str, new: str) -> bytes:
-    return new.encode("utf-8-sig", "replace")
-
-
-def _as_table(data: bytes, source: str, new: str) -> bytes:
-    return new.encode("utf-8", "replace")
+def _encoded(charset: str, data: bytes, source: str, new: str) -> bytes:
+    return new.encode(charset, "replace")
 
 
 def _only(found: Sequence[Record | DeidError], data: bytes) -> Record:

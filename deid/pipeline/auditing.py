@@ -13,7 +13,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -120,17 +120,8 @@ class Audit:
 
     def as_dict(self) -> dict[str, Any]:
         """Return JSON values."""
-        return {
-            "confidence": self.confidence,
-            "read": self.read,
-            "leaking": self.leaking,
-            "leaks": self.leaks,
-            "bound": self.bound,
-            "words": self.words,
-            "leaked_words": self.leaked_words,
-            "words_bound": self.words_bound,
-            "sentences": self.sentences(),
-        }
+        told = {name: value for name, value in asdict(self).items() if name != "types"}
+        return {**told, "sentences": self.sentences()}
 
 
 def text_digest(text: str) -> str:

@@ -34,6 +34,12 @@ if TYPE_CHECKING:
     from deid.pipeline.table_output import TableOutput
     from deid.replacement.vault import Vault
 
+WITHOUT_PATIENT = (
+    "documents without a patient: their replacements are consistent within each document only "
+    "(--patients, --patient-field, --patient-pattern)"
+)
+"""What is told, behind their number, where replacements are to be consistent within a person."""
+
 
 @dataclass
 class Report(Tally):
@@ -97,11 +103,7 @@ class Report(Tally):
             told.append((site.both, "terms stand in both lists; they count as denied"))
         told += [
             (self.other_languages.total(), foreign(self.other_languages)),
-            (
-                self.without_patient if per_person else 0,
-                "documents without a patient: their replacements are consistent within each document only "
-                "(--patients, --patient-field, --patient-pattern)",
-            ),
+            (self.without_patient if per_person else 0, WITHOUT_PATIENT),
             (self.written_twice, SEVERAL),
             (self.unlisted, "documents of patients that the table of known patients does not have, or of none"),
             (

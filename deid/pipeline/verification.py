@@ -38,6 +38,9 @@ from deid.replacement.deid_tags import title_words
 from deid.replacement.places import is_home
 from deid.replacement.policy import Policy
 
+_AGAIN = "do not pass it on; scrub it again"
+_POLICY = "do not pass it on; if the policy lets it stay, name the policy with --policy"
+
 
 @dataclass(slots=True)
 class Verification(Tally):
@@ -116,11 +119,9 @@ def _check_record(original: Document, scrubbed: Document, policy: Policy | None)
     assert original.record is not None
     kept = policy is not None and policy.rule("IDNUM", {}).operator == "keep"
     if scrubbed.record is not None and not kept and not {*original.record.ids}.isdisjoint(scrubbed.record.ids):
-        raise _fault(original, "the record still has an id of the original", "do not pass it on; scrub it again", 0)
+        raise _fault(original, "the record still has an id of the original", _AGAIN, 0)
     if scrubbed.record is None or not original.record.frames(scrubbed.record.source):
-        raise _fault(
-            original, "the record differs outside of what was replaced", "do not pass it on; scrub it again", 0
-        )
+        raise _fault(original, "the record differs outside of what was replaced", _AGAIN, 0)
 
 
 def _fault(document: Document, what: str, hint: str, offset: int) -> OutputError:
@@ -128,14 +129,13 @@ def _fault(document: Document, what: str, hint: str, offset: int) -> OutputError
 
 
 def _by_log(original: Document, scrubbed: Document, log: LoggedEdits) -> list[AlignedSegment]:
-    hint = "do not pass it on; scrub it again"
     if len(original.text) != log.length:
         raise _fault(original, "the edit log belongs to another version of the original", "scrub it again", 0)
     read = written = 0
     for edit in (*log.edits, None):
         end, new_end = (len(original.text), len(scrubbed.text)) if edit is None else (edit.start, edit.new_start)
         if original.text[read:end] != scrubbed.text[written:new_end]:
-            raise _fault(original, "the text outside the replaced stretches differs", hint, read)
+            raise _fault(original, "the text outside the replaced stretches differs", _AGAIN, read)
         if edit is not None:
             read, written = edit.end, edit.new_end
     return [AlignedSegment(e.start, e.end, e.new_start, e.new_end, e.category) for e in log.edits]
@@ -161,7 +161,7 @@ def _check_stretch(original: Document, scrubbed: Document, stretch: AlignedSegme
     raise _fault(
         original,
         f"a replaced stretch{shown} still holds its original, or a word of it",
-        "do not pass it on; if the policy lets it stay, name the policy with --policy",
+        _POLICY,
         stretch.start,
     )
 
@@ -185,7 +185,7 @@ def _look_again(
             raise _fault(
                 original,
                 f"a span of category {category} was found that is still there, or a part of it",
-                "do not pass it on; if the policy lets it stay, name the policy with --policy",
+                _POLICY,
                 span.start,
             )
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from deid.base.errors import ConfigError, InputError, OutputError, require
 from deid.base.files import FULL, part_folder
 from deid.pipeline import Pipeline
-from deid.pipeline.batch import telling
+from deid.pipeline.batch import WITHOUT_PATIENT, telling
 from deid.pipeline.options import PipelineOptions
 from deid.streaming.arrow import REJECTED, ScrubBatch
 from deid.streaming.spark import session, split
@@ -97,11 +97,7 @@ def remarks(counted: Mapping[str, int], batch: ScrubBatch, pipeline: Pipeline) -
     if fields:
         told.insert(0, f"{sum(fields.values())} {telling(fields)}")
     if counted["alone"] and pipeline.applied is not None and pipeline.applied.per_person:
-        told.insert(
-            0,
-            f"{counted['alone']} documents without a patient: their replacements are consistent within each document "
-            "only (--patients, --patient-field, --patient-pattern)",
-        )
+        told.insert(0, f"{counted['alone']} {WITHOUT_PATIENT}")
     if counted["twice"]:
         told.insert(0, f"{counted['twice']} rows have an id that another has: the surrogates of both are alike")
     figures = {str(number): count for number, count in fields.items()}

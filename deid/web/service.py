@@ -352,22 +352,21 @@ def _notes(app: FastAPI, desk: Desk) -> None:
 
     records = {kind: form.RECORD for kind in KINDS if kind not in ("text/plain", _JSON, _LINES)}
     wrong = (400, 408, 413, 415, 422, 503, 504)
-    scrubbing = {"text/plain": form.text("a note"), _JSON: form.one_or_some(form.NOTE), _LINES: form.LINES, **records}
-    scrubbed = {**scrubbing, _JSON: form.one_or_some(form.SCRUBBED)}
-    tagging = {"text/plain": form.text("a note"), _JSON: form.one_or_some(form.NOTE), _LINES: form.LINES, **records}
+    notes = {"text/plain": form.text("a note"), _JSON: form.one_or_some(form.NOTE), _LINES: form.LINES, **records}
+    scrubbed = {**notes, _JSON: form.one_or_some(form.SCRUBBED)}
     tagged = {_JSON: form.one_or_some(form.TAGGED), _LINES: form.LINES}
     pairs = {_JSON: form.one_or_some(form.PAIR), _LINES: form.LINES}
     verified = {_JSON: form.one_or_some(form.VERIFIED), _LINES: form.LINES}
 
-    @app.post("/scrub", openapi_extra=form.operation(scrubbed, scrubbing, problems=wrong), response_class=Response)
+    @app.post("/scrub", openapi_extra=form.operation(scrubbed, notes, problems=wrong), response_class=Response)
     async def scrub(request: Request) -> Response:
         """Replace the PHI of a note, a list or stream of notes, or a record."""
-        return await answered(request, "scrub", "scrub", scrubbing)
+        return await answered(request, "scrub", "scrub", notes)
 
-    @app.post("/tag", openapi_extra=form.operation(tagged, tagging, problems=wrong), response_class=Response)
+    @app.post("/tag", openapi_extra=form.operation(tagged, notes, problems=wrong), response_class=Response)
     async def tag(request: Request) -> Response:
         """Tell where the PHI of notes or a record stands."""
-        return await answered(request, "tag", "tag", tagging)
+        return await answered(request, "tag", "tag", notes)
 
     @app.post("/verify", openapi_extra=form.operation(verified, pairs, problems=wrong), response_class=Response)
     async def verify(request: Request) -> Response:

@@ -47,6 +47,7 @@ KINDS: Mapping[str, str] = {
     "text/xml": "ccda",
 }
 """Type of a body -> what is in it."""
+_EDIT = ("start", "end", "new_start", "new_end", "category")
 MOST = 1000
 """Notes of one request that is no stream."""
 
@@ -182,10 +183,7 @@ class Worker:
         if verb == "tag":
             return self._tagged("text", text, beside)
         scrubbed = self._scrubbed(text, beside)
-        edits = [
-            {name: getattr(edit, name) for name in ("start", "end", "new_start", "new_end", "category")}
-            for edit in scrubbed.edits
-        ]
+        edits = [{name: getattr(edit, name) for name in _EDIT} for edit in scrubbed.edits]
         return {"text": scrubbed.document.text, "edits": edits}
 
     def _scrubbed(self, text: str, beside: Mapping[str, Any] | None = None) -> Scrubbed:
@@ -296,9 +294,8 @@ def _placed(record: Record, span: Span) -> Iterator[dict[str, Any]]:
 
 def _logged(edits: object, original: Document) -> LoggedEdits:
     """Return the edits of a pair as the service answered them."""
-    names = ("start", "end", "new_start", "new_end", "category")
     try:
-        values = [[edit[name] for name in names] for edit in edits]  # type: ignore[attr-defined]
+        values = [[edit[name] for name in _EDIT] for edit in edits]  # type: ignore[attr-defined]
         return logged_edits({"document": "text", "length": len(original.text), "edits": values})
     except (KeyError, TypeError, ValueError):
         raise FormatError("these are no edits of such a text", "send those that the scrubbing answered") from None
