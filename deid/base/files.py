@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from deid.base.errors import ConfigError, DeidError, OutputError, TakenError, Told, require
+from deid.base.errors import ConfigError, DeidError, OutputError, TakenError, Told, require, told_of
 
 try:
     import fcntl
@@ -160,23 +160,23 @@ def output_error(error: OSError) -> OutputError:
     return OutputError(f"cannot write ({os_reason(error)}); nothing of this file was left behind", hint)
 
 
+def told_writing(where: object = "") -> Told[OSError]:
+    """Raise what the operating system refuses as an `output_error`, with the file or folder that it is about."""
+    return Told(lambda error: output_error(error).at(str(where)), OSError)
+
+
 def make_folder(path: Path, *, private: bool = True) -> None:
     """Create a folder and its parents where they are missing; private ones with mode 0700."""
-    try:
+    with told_writing():
         for folder in (*reversed(path.parents), path):
             if not folder.is_dir():
                 folder.mkdir(exist_ok=True, mode=0o700 if private else 0o777)
-    except OSError as error:
-        raise output_error(error) from None
 
 
 def try_folder(path: Path, shown: Path | None = None) -> None:
     """Raise `OutputError` when a file cannot be made in a folder that exists; it names the folder, or what is shown."""
-    try:
-        with tempfile.TemporaryFile(prefix=_PREFIX, dir=path) as stream:
-            stream.write(b"\0")
-    except OSError as error:
-        raise output_error(error).at(str(shown or path)) from None
+    with told_writing(shown or path), tempfile.TemporaryFile(prefix=_PREFIX, dir=path) as stream:
+        stream.write(b"\0")
 
 
 def check_new_file(*paths: Path | None) -> None:
@@ -246,12 +246,8 @@ def together() -> Iterator[None]:
     try:
         yield
         for part in parts:
-            try:
+            with told_of(str(part.path), TakenError), told_writing(part.path):
                 _appear(part.place, part.path, part.replace)
-            except OSError as error:
-                raise output_error(error).at(str(part.path)) from None
-            except TakenError as error:
-                raise error.at(str(part.path)) from None
             moved.append(part.path)
     except BaseException:
         for leftover in (*(part.place for part in parts), *moved):
@@ -358,17 +354,18 @@ def part_folder(path: Path) -> Iterator[Path]:
     """
     check_folder(path)
     clear_leftovers(path.parent)
-    try:
-        with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=path.parent) as part, ExitStack() as stack:
-            hold_folder(Path(part), stack)
-            try:
-                yield Path(part)
-            except OutputError as error:
-                if Path(error.where).is_relative_to(part):
-                    raise OutputError(error.what, error.hint, str(path), error.position) from None
-                raise
-    except OSError as error:
-        raise output_error(error).at(str(path)) from None
+    with (
+        told_writing(path),
+        tempfile.TemporaryDirectory(prefix=_PREFIX, dir=path.parent) as part,
+        ExitStack() as stack,
+    ):
+        hold_folder(Path(part), stack)
+        try:
+            yield Path(part)
+        except OutputError as error:
+            if Path(error.where).is_relative_to(part):
+                raise OutputError(error.what, error.hint, str(path), error.position) from None
+            raise
 
 
 def clear_leftovers(folder: Path, *, deep: bool = False) -> int:

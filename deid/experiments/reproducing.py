@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from deid.base.files import check_new_folder, output_error, try_folder, write_bytes
+from deid.base.files import check_new_folder, told_writing, try_folder, write_bytes
 from deid.base.late import pd
 from deid.base.private_folder import PrivateFolder
 from deid.base.reports import Section, write_results
@@ -62,7 +62,7 @@ def working_folder(output: Path | None) -> Iterator[Path]:
     OutputError
         When the output is there and not empty, or nothing can be written.
     """
-    try:
+    with told_writing(output or "the folder of temporary files"):
         if output is None:
             with PrivateFolder() as hidden:
                 yield Path(hidden).resolve()
@@ -71,8 +71,6 @@ def working_folder(output: Path | None) -> Iterator[Path]:
             output.mkdir(parents=True, exist_ok=True)
             try_folder(output)
             yield output.resolve()
-    except OSError as error:
-        raise output_error(error).at("the folder of temporary files" if output is None else str(output)) from None
 
 
 class Runs:

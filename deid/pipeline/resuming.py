@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from deid.base.errors import ConfigError, OutputError, require, told_as
-from deid.base.files import clear_leftovers, held_by_another, make_folder, output_error, write_bytes
+from deid.base.files import clear_leftovers, held_by_another, make_folder, told_writing, write_bytes
 from deid.base.list_lines import read_list_line
 from deid.document import Document, Failure
 from deid.io import CollectionFormat, Format, Source
@@ -116,10 +116,8 @@ class RunNote:
         return clear_leftovers(self.target, deep=True)
 
     def _hold(self) -> None:
-        try:
+        with told_writing():
             stream = (self.target / _NOTE).open("rb")
-        except OSError as error:
-            raise output_error(error) from None
         self._held.append(stream)
         if held_by_another(stream.fileno()):
             self.close()
