@@ -23,7 +23,7 @@ from deid.base.options import option
 from deid.base.pool import Pool
 from deid.evaluation.cases import Case
 from deid.evaluation.scores import score_strict, score_words
-from deid.experiments.trials import TrialSetup
+from deid.experiments.trials import TrialSetup, micro_figures
 from deid.labeling.tagger import Tagger, load_model, train
 from deid.labeling.uncertainty import MEASURES, find_measure, uncertainty
 
@@ -111,11 +111,7 @@ class _Simulation:
             spans = tuple(tagger.find(document))
             cases.append(Case(document, document.spans, spans, spans))
         categories = sorted({span.category for case in cases for span in (*case.gold, *case.system)})
-        found: dict[str, float] = {}
-        for title, table in (("strict", score_strict(cases, categories)), ("phi", score_words(cases))):
-            micro = table.micro()
-            found |= {f"{title}_precision": micro.precision, f"{title}_recall": micro.recall, f"{title}_f1": micro.f1}
-        return found
+        return micro_figures(strict=score_strict(cases, categories), phi=score_words(cases))
 
 
 def active_learning(setup: TrialSetup, options: QueueOptions, *, start: str | None = None) -> pd.DataFrame:

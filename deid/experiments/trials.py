@@ -13,6 +13,7 @@ from deid.base.errors import require
 from deid.base.pool import Pool
 from deid.document import Document
 from deid.evaluation import Evaluation, ScoringSettings, evaluate
+from deid.evaluation.scores import CountTable
 from deid.experiments.folds import Split, assign_folds, splits
 from deid.features import FeatureSet
 from deid.labeling.tagger import load_model, train
@@ -184,17 +185,24 @@ def score(
     return evaluate(documents, answers, settings=settings)
 
 
+def micro_figures(**tables: CountTable) -> dict[str, float]:
+    """Return precision, recall and F1 over all categories of tables, each behind the name that its table is given."""
+    found: dict[str, float] = {}
+    for title, table in tables.items():
+        micro = table.micro()
+        found |= {f"{title}_precision": micro.precision, f"{title}_recall": micro.recall, f"{title}_f1": micro.f1}
+    return found
+
+
 def figures(evaluation: Evaluation) -> dict[str, float]:
     """Return the figures that experiments show.
 
     Strict spans; Begin and Intermediate tokens; ``phi_*``: words as PHI or not, whatever the category; PHI words left
     per document; share of documents with none left.
     """
-    found: dict[str, float] = {}
-    for title, name in (("strict", "strict"), ("token", "token"), ("phi", "word")):
-        micro = evaluation.tables[name].micro()
-        found |= {f"{title}_precision": micro.precision, f"{title}_recall": micro.recall, f"{title}_f1": micro.f1}
-    leaks = evaluation.leaks
-    found["leaks_per_document"] = float(leaks.words_left.mean())
-    found["documents_clean"] = float(leaks.clean.mean())
-    return found
+    tables, leaks = evaluation.tables, evaluation.leaks
+    return {
+        **micro_figures(strict=tables["strict"], token=tables["token"], phi=tables["word"]),
+        "leaks_per_document": float(leaks.words_left.mean()),
+        "documents_clean": float(leaks.clean.mean()),
+    }

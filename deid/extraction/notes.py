@@ -37,7 +37,7 @@ from deid.reading.identity import link, parse_name
 from deid.reading.line_ends import unified_document
 from deid.reading.phrases import PhraseMatcher
 from deid.reading.view import view_of, words_of
-from deid.table.hierarchy import read_hierarchy
+from deid.table.hierarchy_builders import categories_of
 
 PERSONAL = (
     *("name", "birth_date", "death_date", "sex", "mrn", "ssn", "health_plan", "account", "license"),
@@ -221,8 +221,7 @@ def _sex(text: str, spans: Sequence[Span], cues: Cues) -> Iterator[Fact]:
 
 @functools.cache
 def _icd_categories() -> frozenset[str]:
-    path = resource_folder("dictionaries") / "hierarchies" / "icd-10-cm" / "hierarchy.csv"
-    return frozenset(read_hierarchy(path, "icd-10-cm").leaves())
+    return frozenset(categories_of("icd-10-cm").leaves())
 
 
 def _diagnoses(document: Document, language: str, cues: Cues) -> Iterator[Fact]:

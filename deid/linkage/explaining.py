@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 
 from deid.base.errors import ConfigError
@@ -92,7 +91,7 @@ def explain_pair(
 
     named = {own[0]: column for column, own in fields_of(ready.kinds).items() if own[0][-1].isdigit()}
     return ExplainedPair(
-        math.log2(model.prior / (1 - model.prior)),
+        model.prior_weight,
         [replace(step, field=named.get(step.field, step.field)) for step in steps],
         exact_edges(sure_of(two), SURE)["why"].tolist(),
         facts[pair[0]].conflict(facts[pair[1]]),

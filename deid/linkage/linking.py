@@ -486,7 +486,7 @@ def _scored(
 
 def _best(compared: _Compared, model: LinkageModel) -> FloatArray:
     records, comparisons, factors = compared
-    weights = np.full(len(records), math.log2(model.prior / (1 - model.prior)))
+    weights = np.full(len(records), model.prior_weight)
     for one in (c for c in comparisons if c.field in model.levels):
         told = [records[name].notna().to_numpy() for name in one.columns or ("zip", "city")]
         equal = next(label for label in one.labels if label.endswith("equal"))

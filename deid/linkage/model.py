@@ -98,6 +98,11 @@ class LinkageModel:
                     "apply it to a table with the columns of the one it was learnt from, or learn another one",
                 )
 
+    @property
+    def prior_weight(self) -> float:
+        """Weight of two rows before anything is compared."""
+        return math.log2(self.prior / (1 - self.prior))
+
     def weight(self, field: str, label: str) -> float:
         """Return what a level adds to the weight of a pair."""
         m, u = self.levels[field][label]

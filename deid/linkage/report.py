@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,11 +48,11 @@ def write_linkage_report(
     figures: list[Figure] = []
     if linked.model is not None:
         rows = [
-            (field, label, f"{m:.4g}", f"{u:.4g}", f"{math.log2(m / u):+.2f}")
+            (field, label, f"{m:.4g}", f"{u:.4g}", f"{linked.model.weight(field, label):+.2f}")
             for field, own in linked.model.levels.items()
             for label, (m, u) in own.items()
         ]
-        note = f"Before anything is compared: {_prior(linked.model.prior):+.2f}. A weight of +1 doubles the odds."
+        note = f"Before anything is compared: {linked.model.prior_weight:+.2f}. A weight of +1 doubles the odds."
         sections.append(Section("What each level says", ("field", "level", "m", "u", "weight"), rows, note))
         figures.append(_weights(rows))
     if linked.best is not None:
@@ -93,10 +92,6 @@ def nearest_pair(
     pair = below.sort_values(["weight", "row_a", "row_b"], key=lambda cells: cells.astype(float)).iloc[-1]
     a, b = int(pair["row_a"]), int(pair["row_b"])
     return explain_pair(tables, a, b, said, known=known, model=linked.model, confidence=confidence)
-
-
-def _prior(prior: float) -> float:
-    return math.log2(prior / (1 - prior))
 
 
 def _weights(rows: Sequence[tuple[str, ...]]) -> Figure:

@@ -290,13 +290,14 @@ _DETAIL = {"icd-9-cm": re.compile(r"\.?\d{1,2}"), "icd-10-cm": re.compile(r"\.?[
 
 
 @functools.cache
-def _categories(system: str) -> Hierarchy:
+def categories_of(system: str) -> Hierarchy:
+    """Return the shipped tree of a system's categories, ``icd-9-cm`` or ``icd-10-cm``."""
     return read_hierarchy(resource_folder("dictionaries") / "hierarchies" / system / "hierarchy.csv", system)
 
 
 def _codes(values: Sequence[str], system: str) -> Hierarchy:
     """Cut codes to their category, character by character, then go up the categories' tree."""
-    categories = _categories(system)
+    categories = categories_of(system)
     rows: dict[str, list[str]] = {}
     unknown = 0
     for value in values:
