@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from deid.base.errors import ConfigError, DeidError, require
+from deid.base.errors import DeidError, require
 from deid.base.plots import COLOURS, Figure, new_figure
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.guards import check_before_release, drop_unnamed
 from deid.disclosure.methods import MethodOptions
 from deid.disclosure.release import Release, anonymize
 from deid.table.microdata import Microdata
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -82,28 +86,48 @@ def map_releases(
     ConfigError
         When no method reaches any k, or the table cannot be released as described.
     """
-
-    points: list[Point] = []
-    failures: list[tuple[str, int, DeidError]] = []
-    ks = list(ks)
     data = drop_unnamed(data)
     check_before_release(data)
-    for method in methods:
-        for k in ks:
-            try:
-                release = anonymize(data, replace(asked or Requirements(), k=k), method, options)
-            except DeidError as error:
-                failures.append((method, k, error))
-                continue
-            points.append(point_of(release, k))
-    if not points:
-        raise ConfigError("no method reached anything", str(failures[0][2]) if failures else "name methods and k")
-    return points, failures
+    return measure_releases(data, methods, ks, _point, options, asked)
 
 
-def point_of(release: Release, k: int) -> Point:
-    """Return the place of a release on the map; ``k`` is the one that was asked for."""
+def _point(_: str, k: int, release: Release) -> Point:
     return Point(release.method, k, 1 - release.loss.ncp, release.risks[1].prosecutor.average)
+
+
+def measure_releases(
+    data: Microdata,
+    methods: Iterable[str],
+    ks: Iterable[int],
+    measure: Callable[[str, int, Release], T],
+    options: MethodOptions | None = None,
+    asked: Requirements | None = None,
+) -> tuple[list[T], list[tuple[str, int, DeidError]]]:
+    """Return what is measured of a release for every method and k, and what could not be reached.
+
+    Parameters
+    ----------
+    measure : callable
+        Is given the method and the k that were asked for, and their release.
+    data, methods, ks, options, asked
+        See `map_releases`; nothing is checked or left out of the table.
+
+    Raises
+    ------
+    ConfigError
+        When no method reaches any k.
+    """
+    found: list[T] = []
+    failures: list[tuple[str, int, DeidError]] = []
+    for method, k in itertools.product(methods, ks):
+        try:
+            release = anonymize(data, replace(asked or Requirements(), k=k), method, options)
+        except DeidError as error:
+            failures.append((method, k, error))
+        else:
+            found.append(measure(method, k, release))
+    require(found, "no method reached anything", str(failures[0][2]) if failures else "name methods and k")
+    return found, failures
 
 
 def frontier(points: Sequence[Point]) -> list[Point]:

@@ -7,6 +7,7 @@ The comparisons of Gkoulalas-Divanis and Loukides 2012 (census data: NCP, DM, re
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from deid.base.errors import DeidError, require
@@ -14,10 +15,10 @@ from deid.base.late import pd
 from deid.base.options import column_names
 from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import Section, frame_section
-from deid.disclosure.assessment import Requirements
+from deid.disclosure.frontier import measure_releases
 from deid.disclosure.guards import check_before_release, drop_unnamed
 from deid.disclosure.queries import average_relative_error, query_precision, random_queries
-from deid.disclosure.release import Release, anonymize
+from deid.disclosure.release import Release
 from deid.experiments.asking import ReleaseRuns
 from deid.experiments.outcome import Form, Outcome
 from deid.table.microdata import SUPPRESSED, Microdata, check_columns
@@ -36,11 +37,11 @@ def _cells(data: Microdata, frame: pd.DataFrame, column: str) -> Microdata:
 
 
 def _measured(
-    data: Microdata, release: Release, queries: Any, column: str | None, asked: int, seed: int
+    data: Microdata, queries: Any, column: str | None, seed: int, method: str, k: int, release: Release
 ) -> dict[str, Any]:
     found = {
-        "method": release.method,
-        "k": asked,
+        "method": method,
+        "k": k,
         "ncp": release.loss.ncp,
         "dm": release.loss.dm,
         "c_avg": release.loss.c_avg,
@@ -97,7 +98,6 @@ def compare_tables(
     check_before_release(data)
     asked_queries = random_queries(data, queries, seed=seed)
     rows: list[dict[str, Any]] = []
-    failures: list[tuple[str, int, DeidError]] = []
     if column is not None:
         check_columns(data.frame, [column])
         require(column in data.quasi_identifiers, f"column {column!r} is no quasi-identifier", "name it with --qi")
@@ -105,19 +105,9 @@ def compare_tables(
             rows.append(
                 {"method": name, "precision": query_precision(data, _cells(data, frame, column), column, seed=seed)}
             )
-    reached = len(rows)
-    for method in methods:
-        for k in ks:
-            try:
-                release = anonymize(data, Requirements(k=k), method)
-            except DeidError as error:
-                failures.append((method, k, error))
-                continue
-            rows.append({**_measured(data, release, asked_queries, column, k, seed), "method": method})
-    require(
-        len(rows) > reached, "no method reached anything", str(failures[0][2]) if failures else "name methods and k"
-    )
-    return pd.DataFrame(rows).astype({"k": "Int64"}), failures
+    measure = partial(_measured, data, asked_queries, column, seed)
+    found, failures = measure_releases(data, methods, ks, measure)
+    return pd.DataFrame([*rows, *found]).astype({"k": "Int64"}), failures
 
 
 _PANELS = {"ncp": "NCP", "dm": "discernibility", "avg_re": "AvgRE of counts", "precision": "precision of queries"}
