@@ -40,9 +40,11 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 
 E = TypeVar("E", bound=BaseException)
+P = ParamSpec("P")
+R = TypeVar("R")
 MALFORMED = (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, ArithmeticError, RecursionError)
 """What reading a file raises that cannot be read, or holds something else than it should."""
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -191,6 +193,18 @@ def told_as(error: Exception, *kinds: type[BaseException]) -> Told[BaseException
 def told_of(where: str, kind: type[DeidError] = DeidError) -> Told[DeidError]:
     """Raise errors of a kind with the file or document that they are about, unless they say it."""
     return Told(lambda error: error.at(where), kind)
+
+
+def or_error(turn: Callable[P, R]) -> Callable[P, R | DeidError]:
+    """Return what returns an error where a function raises it: one bad record of a file stops no others."""
+
+    def turned(*args: P.args, **kwargs: P.kwargs) -> R | DeidError:
+        try:
+            return turn(*args, **kwargs)
+        except DeidError as error:
+            return error
+
+    return turned
 
 
 class ModelError(DeidError):

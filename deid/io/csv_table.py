@@ -14,7 +14,7 @@ from dataclasses import replace
 from io import TextIOWrapper
 from typing import Any, BinaryIO
 
-from deid.base.errors import DeidError, EncodingError, FormatError
+from deid.base.errors import DeidError, EncodingError, FormatError, or_error
 from deid.document import Document
 from deid.io.encoding import (
     TextSink,
@@ -44,21 +44,18 @@ def read(streams: Streams, options: Options) -> Iterator[Document | DeidError]:
     if isinstance(header, DeidError):
         raise header
     columns = find_columns(header, options)
+    read_row = or_error(_document)
     for position, row in rows:
         if isinstance(row, DeidError):
             yield row
-            continue
-        if len(row) != len(header):
+        elif len(row) != len(header):
             yield FormatError(
                 f"a row of {len(row)} cells under a header of {len(header)}",
                 "quote cells that hold separators or line ends",
                 position=position,
             )
-            continue
-        try:
-            yield _document(dict(zip(header, row, strict=True)), columns, position)
-        except DeidError as error:
-            yield error
+        else:
+            yield read_row(dict(zip(header, row, strict=True)), columns, position)
 
 
 def _document(record: dict[str, str], columns: Columns, position: str) -> Document:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from deid.base.errors import DeidError, FormatError, OutputError
+from deid.base.errors import DeidError, FormatError, OutputError, or_error
 from deid.document import Document, Span
 from deid.io.encoding import TextSink
 from deid.io.fields import field_value, find_id, find_text, no_text, ordered
@@ -137,11 +137,9 @@ def _format(
     """Make a format of a record's two directions and of what its records look like."""
 
     def read(streams: Streams, options: Options) -> Iterator[Document | DeidError]:
+        read_one = or_error(document)
         for position, value in records(streams[_SUFFIX], options.encoding):
-            try:
-                yield value if isinstance(value, DeidError) else document(value, options, position)
-            except DeidError as error:
-                yield error
+            yield value if isinstance(value, DeidError) else read_one(value, options, position)
 
     def write(streams: Streams, options: Options) -> _Sink:
         return _Sink(streams, options, record)

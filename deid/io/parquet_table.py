@@ -14,7 +14,7 @@ from collections.abc import Container, Iterator
 from dataclasses import replace
 from typing import Any
 
-from deid.base.errors import DeidError, FormatError, OutputError
+from deid.base.errors import DeidError, FormatError, OutputError, or_error
 from deid.document import Document, Span, check_spans
 from deid.io.batches import open_parquet, parquet_rows, plain_cell
 from deid.io.encoding import encode
@@ -43,11 +43,9 @@ def read(streams: Streams, options: Options) -> Iterator[Document | DeidError]:
     schema = _schema_of(file)
     columns = find_columns(schema.names, options)
     encoded = {field.name for field in schema if (field.metadata or {}).get(b"deid") == b"json"}
+    read_row = or_error(document_of)
     for number, row in enumerate(parquet_rows(file), 1):
-        try:
-            yield document_of(row, columns, f"row {number}", encoded)
-        except DeidError as error:
-            yield error
+        yield read_row(row, columns, f"row {number}", encoded)
 
 
 def document_of(

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from deid.base.errors import DeidError
+from deid.base.errors import DeidError, or_error
 from deid.records.fhir import read
 from deid.records.json_positions import Scanner
 from deid.records.record import Record
@@ -41,12 +41,8 @@ def _type_of(head: bytes) -> str:
 def read_all(
     data: bytes, table: Table, known: Mapping[str, tuple[tuple[str, str], ...]]
 ) -> Iterator[Record | DeidError]:
-    """Yield the records of a file, and errors in place of those that cannot be read."""
-    for content in split(data):
-        try:
-            yield read(content, table, known)
-        except DeidError as error:
-            yield error
+    """Return the records of a file as they are read, and errors in place of those that cannot be read."""
+    return map(or_error(functools.partial(read, table=table, known=known)), split(data))
 
 
 def split(data: bytes) -> Iterator[bytes]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
-from deid.base.errors import DeidError, EncodingError
+from deid.base.errors import DeidError, EncodingError, or_error
 from deid.records.ages import is_old, write_age
 from deid.records.hl7v2_codec import wrong
 from deid.records.hl7v2_fields import ENDS, LINK, NULL, field_of, fields_of
@@ -327,9 +327,5 @@ def _escaped_field(sep: str, escape: str) -> re.Pattern[str]:
 
 
 def read_all(data: bytes, table: Table, encoding: str) -> Iterator[Record | DeidError]:
-    """Yield the records of a file, and errors in place of those that cannot be read."""
-    for content in split(data):
-        try:
-            yield read(content, table, encoding)
-        except DeidError as error:
-            yield error
+    """Return the records of a file as they are read, and errors in place of those that cannot be read."""
+    return map(or_error(functools.partial(read, table=table, encoding=encoding)), split(data))
