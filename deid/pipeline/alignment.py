@@ -74,13 +74,21 @@ def align_by_detection(original: str, scrubbed: str, found: Sequence[Span]) -> l
     Returns
     -------
     list of Stretch or None
-        None when it does not: other spans were replaced, or something else differs.
+        None when it does not: other spans were replaced, or something else differs. Where the text between them stands
+        there in several ways, as it does where nothing or a blank is between, a stretch has all that may be in its
+        place: what of neighbours was left must not seem to be another's replacement.
     """
     spans = resolve_overlaps(found)
-    places = _places(scrubbed, [original[a:b] for a, b in _between(spans, len(original))], least=0)
-    if places is None:
+    gaps = [original[a:b] for a, b in _between(spans, len(original))]
+    first = _places(scrubbed, gaps, least=0)
+    last = _places(scrubbed[::-1], [gap[::-1] for gap in reversed(gaps)], least=0)  # the rightmost, from behind
+    if first is None or last is None:
         return None
-    return [AlignedSegment(s.start, s.end, a, b, s.category) for s, (a, b) in zip(spans, places, strict=True)]
+    ends = [len(scrubbed) - start for start, _ in reversed(last)]
+    return [
+        AlignedSegment(s.start, s.end, start, end, s.category)
+        for s, (start, _), end in zip(spans, first, ends, strict=True)
+    ]
 
 
 def _between(spans: Sequence[Span], length: int) -> Iterator[tuple[int, int]]:

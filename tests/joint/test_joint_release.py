@@ -238,6 +238,9 @@ def test_diversity_is_checked_on_patients_with_several_values(tmp_path: Path) ->
     [
         ('email = "identifier"\n', "", "nothing is said of the columns 'email'"),
         ('sex = "quasi', 'sxe = "quasi', "did you mean 'sex'"),
+        ('email = "identifier"', 'email = { category = "EMAIL" }', "column 'email' of .* has no role"),
+        ("k = 2", "k = 2\ngold = true", "gold"),
+        ('"quasi-identifier"', '"other"', "no column is a quasi-identifier"),
         ('patient = "pid"', 'patient = "pids"', "did you mean 'pid'"),
         ('category = "AGE"', 'category = "AEG"', "unknown category 'AEG'.*'AGE'"),
         ('date = { role = "other", category = "DATE" }', 'date = "quasi-identifier"', "6 patients have several values"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from commands import attempt
 from deid.base.errors import ConfigError
 from deid.document import Document
 from deid.pipeline.patients import Listed, Patients, read_patients
+from deid.records.record import Record
 
 
 def table(folder: Path, content: str) -> Path:
@@ -26,6 +28,26 @@ def test_a_table_names_documents_with_or_without_suffix(tmp_path: Path, separato
     assert patients.of(Document("sub/n1", "")) == "p1"
     assert patients.of(Document("n.2", "")) == "p2"
     assert patients.of(Document("n3", "")) is None
+
+
+def test_what_says_whose_a_note_is_is_asked_in_its_order() -> None:
+    """The table, the field, the name of the file, the record, the text; what says nothing is passed over."""
+    record = Record(b"", patient="5")
+    note = Document("in/mrn-4.txt", "MRN 6", metadata={"who": "2", "none": " "}, record=record)
+    ways = {"table": {"in/mrn-4": "1"}, "field_name": "who", "pattern": re.compile(r"mrn-(\d)"),
+            "text": re.compile(r"MRN (\d)")}  # fmt: skip
+    said = []
+    while ways:
+        said.append(Patients(**ways).of(note))
+        del ways[next(iter(ways))]
+    assert said == ["1", "2", "4", "5"]
+    text = re.compile(r"MRN (\d)")
+    for record in (None, Record(b"")):
+        bare = replace(note, record=record)
+        assert Patients(text=text).of(bare) == "6"
+        assert Patients(field_name="none", text=text).of(bare) == "6"
+        assert Patients(text=re.compile("PID"), pattern=re.compile("pid")).of(bare) is None
+        assert Patients(pattern=re.compile(r"MRN-\d|-(\d)", re.IGNORECASE)).of(bare) == "mrn-4"
 
 
 @pytest.mark.parametrize(

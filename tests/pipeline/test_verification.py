@@ -247,3 +247,34 @@ def test_a_record_that_has_its_id_still_is_found(tmp_path: Path) -> None:
 def test_a_record_that_differs_elsewhere_is_found(tmp_path: Path) -> None:
     (told,) = verified(tmp_path, ('"female"', '"male"'))
     assert "differs outside of what was replaced" in told
+
+
+@pytest.mark.parametrize(
+    ("original", "scrubbed", "left"),
+    [
+        ("1/2/2003Quartermain came", "[DATE][NAME] came", ""),
+        ("1/2/2003Quartermain came", "1/2/2003[NAME] came", "DATE"),
+        ("Quartermain1/2/2003 came", "[NAME]1/2/2003 came", "DATE"),
+        ("Quartermain1/2/2003 came", "Quartermain[DATE] came", "PATIENT"),
+        ("Ulan Bator Quartermain came", "Ulan Bator [NAME] came", "CITY"),
+        ("Quartermain Ulan Bator came", "[NAME] Ulan Bator came", "CITY"),
+        ("Quartermain Ulan Bator came", "Quartermain [LOCATION] came", "PATIENT"),
+        ("Quartermain Ulan Bator came", "[NAME] Khan Bogd came", ""),
+        ("1/2/2003 Quartermain Ulan Bator", "1/2/2003 Orme Khan Bogd", "DATE"),
+        ("1/2/2003 Quartermain Ulan Bator", "3/4/2003 Orme Khan Bogd", ""),
+        # another word is replaced, too, and texts are compared
+        ("(617)Quartermain came home", "(617)[NAME] came [X]", "PHONE"),
+        ("(617)Quartermain came home", "[PHONE][NAME] came [X]", ""),
+    ],
+)
+def test_what_is_left_beside_a_replacement_is_found_though_nothing_stands_between(
+    original: str, scrubbed: str, left: str
+) -> None:
+    words = (("Quartermain", "PATIENT"), (r"\d/\d/\d{4}", "DATE"), ("Ulan Bator", "CITY"), (r"\(617\)", "PHONE"))
+    recognizer = WordRecognizer(words=words)
+    notes = Document("n", original), Document("n", scrubbed)
+    if not left:
+        verify_document(*notes, recognizer=recognizer)
+        return
+    with pytest.raises(OutputError, match=f"of category {left}"):
+        verify_document(*notes, recognizer=recognizer)
