@@ -8,7 +8,7 @@ document; the confusions of a scanner are a fixed table.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from types import MappingProxyType
@@ -42,12 +42,9 @@ Writer = Callable[[str, random.Random], list[str]]
 """Returns what becomes of each character of a text."""
 
 
-def _ocr(text: str, draw: random.Random) -> list[str]:
-    return [CONFUSIONS[c] if draw.random() < _OCR_SHARE and c in CONFUSIONS else c for c in text]
-
-
-def _look_alike(text: str, draw: random.Random) -> list[str]:
-    return [_LOOK_ALIKES[c] if draw.random() < _DISGUISED_SHARE and c in _LOOK_ALIKES else c for c in text]
+def _swapped(others: Mapping[str, str], share: float) -> Writer:
+    """Return what writes other characters in place of a share of those that have one."""
+    return lambda text, draw: [others[c] if draw.random() < share and c in others else c for c in text]
 
 
 def _invisible(text: str, draw: random.Random) -> list[str]:
@@ -59,11 +56,11 @@ PERTURBATIONS: MappingProxyType[str, Writer] = MappingProxyType(
         "clean": lambda text, draw: list(text),
         "capitals": lambda text, draw: [c.upper() for c in text],
         "small letters": lambda text, draw: [c.lower() for c in text],
-        "ocr": _ocr,
+        "ocr": _swapped(CONFUSIONS, _OCR_SHARE),
         "crlf": lambda text, draw: ["\r\n" if c == "\n" else c for c in text],
         "no-break blanks": lambda text, draw: ["\u00a0" if c == " " else c for c in text],
         "zero-width": _invisible,
-        "look-alikes": _look_alike,
+        "look-alikes": _swapped(_LOOK_ALIKES, _DISGUISED_SHARE),
     }
 )
 """The perturbations by name; ``ocr`` changes 2 % of the characters, the last two 5 %."""
