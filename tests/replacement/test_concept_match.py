@@ -19,6 +19,7 @@ TERMS = {
     "head": Concept("C2", "caput"),
     "head injury": Concept("C3", "trauma of the head"),
     "vitamin b12": Concept("C4", "cobalamin"),
+    "co2": Concept("C5", "carbon dioxide"),
 }
 STOP = ["with", "a", "of", "the", "doesn't", "long"]
 
@@ -50,6 +51,11 @@ def test_worked_line() -> None:
         ("a1c of A", "*** of A"),
         ("withdrawn with", "*** with"),
         ("doesn't don't", "doesn't ***"),
+        # a word joined to an unknown one is a part of it, a term of several is not
+        ("head-zqx and zqx.head", "*** *** ***"),
+        ("head injury-zqx", "C3 trauma of the head-***"),
+        ("zqx-head injury.", "***-C3 trauma of the head."),
+        ("CO2-zqx", "C5 carbon dioxide-***"),
         ("", ""),
         (" \n\t.", " \n\t."),
     ],

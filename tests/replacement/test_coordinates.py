@@ -65,6 +65,17 @@ def test_what_replaces_coordinates_can_be_some(text: str, secret: int, step: int
         assert float(latitude.split(".")[0]) < 90, (text, new)
 
 
+@pytest.mark.parametrize("text", ["42.5278, 70.9287", "-42.5278, -70.9287", "42.5278 N, 70.9287 W"])
+def test_of_two_coordinates_the_second_is_the_longitude(text: str) -> None:
+    """Any latitude, and any longitude up to 180 degrees, can come of it."""
+    made = [
+        [float(number) for number, *_ in read(replace_coordinates(Keyed(Key(bytes([secret]) * 32), "p"), text))]
+        for secret in range(40)
+    ]
+    latitudes, longitudes = zip(*made, strict=True)
+    assert 45 < max(latitudes) < 90 < max(longitudes) < 180
+
+
 @pytest.mark.parametrize("text", ["District 9", "412.5", "1200.500, 4", "C3-1204", "4.2, 5.1", "NE 5"])
 def test_other_places_are_none(text: str) -> None:
     assert replace_coordinates(Keyed(Key(b"0123456789abcdef"), "patient:1"), text) == ""

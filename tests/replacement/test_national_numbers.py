@@ -144,6 +144,19 @@ def test_many_of_a_kind_stay_of_it_and_never_meet(kind: str) -> None:
         assert len(other.lstrip("0")) == len(code.lstrip("0"))
 
 
+def test_a_dutch_account_obeys_the_test_by_eleven_as_the_one_that_it_replaces_does() -> None:
+    """The ten digits weighed 10 to 1 add up to a multiple of 11, except of one bank's."""
+    check = NATIONAL["iban"].check
+    for number in range(417164300, 417164340):
+        code = check(f"NL00ABNA{number:010}")
+        new = replace_number(KEYED, code)
+        obeys = [
+            sum(w * int(d) for w, d in zip(range(10, 0, -1), one[8:], strict=True)) % 11 == 0 for one in (code, new)
+        ]
+        assert new != code
+        assert obeys[0] == obeys[1], (code, new)
+
+
 def test_a_letter_right_before_nine_digits_is_no_label() -> None:
     """H is the label of a hospital's number elsewhere; of a German insured person it is a part, wrong check or not."""
     for letter in "HX":

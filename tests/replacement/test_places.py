@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import pytest
@@ -112,12 +113,31 @@ def test_what_no_gazetteer_knows_keeps_its_form(category: str, text: str, patter
 
 
 def test_no_british_postcode_keeps_its_last_letters() -> None:
-    """The half that tells the street; four hundred of them, as one of as many is drawn again."""
+    """The half that tells the street; many of them, as one of four hundred is drawn again.
+
+    Each with the letter behind it before it, or itself twice: what comes in its place must differ all the same.
+    """
     letters = "ABDEFGHJLNPQRSTUWXYZ"
-    for unit in (one + other for one in letters for other in letters):
-        new = replace(("ZIP", f"LS7 4{unit}"))[0]
-        assert re.fullmatch(r"[A-Z]{2}\d \d[A-Z]{2}", new)
-        assert new[-2:] != unit
+    for head, (one, other) in itertools.product(range(60), itertools.pairwise("Z" + letters)):
+        for unit in (other + one, one + other, one + one):
+            new = replace(("ZIP", f"LS{head // 10} {head % 10}{unit}"))[0]
+            assert re.fullmatch(r"[A-Z]{2}\d \d[A-Z]{2}", new)
+            assert new[-2:] != unit
+
+
+@pytest.mark.parametrize("language", ["en", "es", "de"])
+@pytest.mark.parametrize(
+    ("category", "text"),
+    [
+        ("CITY", "Boston"), ("CITY", "Bilbao"), ("CITY", "Zorblat"), ("STATE", "Ohio"), ("STATE", "OH"),
+        ("ZIP", "02115"), ("COUNTRY", "Syria"),
+    ],
+)  # fmt: skip
+def test_a_place_whose_surrogate_does_not_do_gets_another(category: str, text: str, language: str) -> None:
+    """As where it is an original elsewhere in the note."""
+    place = AddressSpan(0, len(text), category, text)
+    made = [PlaceMap(make_choices("p", language), text, [place]).replace(place, step) for step in (1, 2, 3)]
+    assert len({*made, text}) == 4, made
 
 
 def test_spanish_places() -> None:

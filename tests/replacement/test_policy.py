@@ -16,7 +16,7 @@ from deid.base.errors import ConfigError
 from deid.base.keys import Key
 from deid.cli.main import app
 from deid.document import Document, Span
-from deid.phi import CATEGORIES, LABEL_SETS, canonical, hipaa
+from deid.phi import CATEGORIES, GROUPS, LABEL_SETS, canonical, hipaa
 from deid.replacement.operators import OPERATORS
 from deid.replacement.policy import Policy, load_policy, parse_policy, shipped_policies
 from deid.replacement.replacer import Replacer
@@ -134,6 +134,11 @@ def test_policies_of_european_laws_say_what_they_do_not_promise(name: str, law: 
 def test_sub_type_goes_before_group_before_default() -> None:
     loaded = policy('[categories.NAME]\noperator = "tag"\n[categories.DOCTOR]\noperator = "hash"' + REST)
     assert [operators(loaded)[c] for c in ("DOCTOR", "PATIENT", "CITY")] == ["hash", "tag", "redact"]
+
+
+def test_a_rule_for_a_group_is_one_for_each_of_its_categories_and_nothing_else() -> None:
+    loaded = policy("".join(f'[categories.{name}]\noperator = "redact"\n' for name in GROUPS))
+    assert operators(loaded) == dict.fromkeys(CATEGORIES, "redact")
 
 
 def test_metadata_conditions_choose_other_rules() -> None:
