@@ -88,4 +88,6 @@ class Build(build_ext):
 
 
 if __name__ == "__main__":
-    setup(ext_modules=grammar(), cmdclass={"build_ext": Build})
+    # pip asks for requirements and metadata before it builds, and neither needs what takes mypyc a minute each time
+    asked = {"egg_info", "dist_info"}.intersection(sys.argv)
+    setup(ext_modules=[] if asked else grammar(), cmdclass={"build_ext": Build})

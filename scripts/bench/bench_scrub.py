@@ -4,6 +4,7 @@
     python scripts/bench/bench_scrub.py --texts ../shared/data/english/txt --size 200            # as long as 200 MB
     python scripts/bench/bench_scrub.py --texts ../shared/data/english/txt --peers-python ENV/bin/python
     python scripts/bench/bench_scrub.py --language de     # notes made of corpora/synthetic-de, where --texts names none
+    python scripts/bench/bench_scrub.py --language de --texts tests/detection/ordinary/de.txt  # letters
     python scripts/bench/bench_scrub.py --by-turns 4      # in step, and one note after the other, by turns
     python scripts/bench/bench_scrub.py --growth          # cost a token from 1 KB to 1 MB, memory as the archive grows
     python scripts/bench/bench_scrub.py --stages          # ms a MB of each stage on its own
@@ -34,6 +35,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from synthetic.languages import documents as made
+from synthetic.languages import read_notes
 
 from deid import read
 from deid.base.compiled import BACKEND
@@ -69,9 +71,14 @@ SAMPLE = 60
 
 
 def notes(texts: Path | None, language: str | None) -> list[Document]:
-    """Read notes, or take those of corpora/ in a language; of German, French and Dutch they are made of its parts."""
+    """Read notes, or take those of corpora/ in a language; of German, French and Dutch they are made of its parts.
+
+    A file of text is one of marked notes, such as those of tests/detection.
+    """
     if texts is None and language in MADE:
         return list(made(language, 500, ROOT))
+    if texts is not None and texts.suffix == ".txt":
+        return list(read_notes(texts))
     texts = texts or ROOT / "corpora" / ("spanish/notes.jsonl" if language == "es" else "synthetic/dev.jsonl")
     return [d for d in read(texts) if isinstance(d, Document)]
 

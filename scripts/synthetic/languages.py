@@ -31,7 +31,7 @@ from pathlib import Path
 from deid.document import Document, Span
 from synthetic.template import Choice, Node, Slot, parse
 
-_MARK = re.compile(r"\[\[([A-Z-]+):([^\]\n]+)\]\]")
+_MARK = re.compile(r"\[\[([A-Z-]+):([^\]|\n]*)(?:\|([^\]\n]*))?\]\]")
 _WIDE = frozenset(("address", "associations", "endings", "greetings", "homonyms", "hospitals", "kin", "medical_titles"))
 _WIDE |= {"namesakes", "nouns", "patients", "products", "staff", "towns", "trades", "vocabulary", "ward_words"}
 """Lists that the rules alone read."""
@@ -51,7 +51,10 @@ def learnt_from(names: Iterable[str]) -> Iterator[str]:
 
 
 def read_notes(path: str | Path) -> list[Document]:
-    """Read notes that begin with ``=== id`` and mark their identifiers: ``[[PATIENT:Anna Bauer]]``."""
+    """Read notes that begin with ``=== id`` and mark their identifiers: ``[[PATIENT:Anna Bauer]]``.
+
+    Of ``[[DOCTOR:Dr. Bauer|Bauer]]`` the second is the identifier.
+    """
     found = []
     for part in re.split(r"(?m)^=== ", Path(path).read_text(encoding="utf-8"))[1:]:
         name, _, body = part.partition("\n")
@@ -59,7 +62,10 @@ def read_notes(path: str | Path) -> list[Document]:
         body = body.strip("\n") + "\n"
         for mark in _MARK.finditer(body):
             text += body[at : mark.start()]
-            spans.append(Span(len(text), len(text) + len(mark[2]), mark[1]))
+            inner = mark[2] if mark[3] is None else mark[3]
+            first = len(text) + mark[2].index(inner)
+            if inner:
+                spans.append(Span(first, first + len(inner), mark[1]))
             text, at = text + mark[2], mark.end()
         found.append(Document(name.strip(), text + body[at:], tuple(spans)))
     return found
