@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -101,16 +102,21 @@ def narrow(tables: Sequence[Axes], shape: Sequence[int]) -> bool:
 def staying_narrow(tables: Sequence[Axes], shape: Sequence[int], pairs: Sequence[Axes]) -> list[Axes]:
     """Return those of further pairs after any one of which the cliques still have at most `WIDEST` cells."""
     tree = JunctionTree.of(tables, shape)
-    cells, root = tree.cells(shape), list(range(len(tree.cliques)))
+    root = list(range(len(tree.cliques)))
     for place, parent in enumerate(tree.parents):
         root[place] = place if parent < 0 else root[parent]
     part = {axis: root[place] for place, clique in enumerate(tree.cliques) for axis in clique}
+    held = Counter[int]()
+    for place, clique in enumerate(tree.cliques):
+        held[root[place]] += math.prod(shape[axis] for axis in clique)
 
     def after(pair: Axes) -> int:
-        one, other = (part[axis] for axis in pair)
-        if one != other:  # a pair that ties two parts is a clique, and changes none
-            return cells + math.prod(shape[axis] for axis in pair)
-        return JunctionTree.of([*(own for own in tables if part[own[0]] == one), pair], shape).cells(shape)
+        """Return the cells with a pair: the parts that it ties are laid out anew, and all else stays."""
+        tied = {part[axis] for axis in pair}
+        number = {axis: n for n, axis in enumerate(axis for axis in range(len(shape)) if part[axis] in tied)}
+        own = [tuple(number[axis] for axis in axes) for axes in (*tables, pair) if part[axes[0]] in tied]
+        sizes = [shape[axis] for axis in number]
+        return held.total() - sum(held[one] for one in tied) + JunctionTree.of(own, sizes).cells(sizes)
 
     return [pair for pair in pairs if after(pair) <= WIDEST]
 

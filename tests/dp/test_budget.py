@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from deid.base.errors import ConfigError, StoreError
 from deid.dp.budget import BudgetExceeded, Ledger
 from deid.dp.epsilon import NANO, from_nano, split_epsilon, to_nano
+from deid.dp.spent_here import charges_made, note_answer
 from deid.dp.unit import PrivacyUnit
 
 ROW = PrivacyUnit()
@@ -240,3 +241,16 @@ def test_shares_never_exceed_the_whole(nanos: int, weights: list[float]) -> None
     parts = split_epsilon(nanos / NANO, weights)
     assert sum(map(Fraction, parts)) * NANO <= nanos
     assert sum(map(Fraction, parts)) * NANO > nanos - len(parts) - 1
+
+
+def test_a_process_tells_each_charge_once(tmp_path: Path) -> None:
+    """A command that fails behind its charge says so; the next one in the same process, such as a test's, does not."""
+    charges_made()
+    ledger = Ledger.create(tmp_path / "l.db", 3.0, ROW)
+    for request in ("answered", "lost"):
+        ledger.charge(1.0, request, unit=ROW, purpose="x", question={"q": request})
+    note_answer("answered")
+    first, second = charges_made()
+    assert "--request answered costs nothing" in first
+    assert "asking again costs again (request lost)" in second
+    assert charges_made() == []

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deid.base.arrays import FloatArray, IntArray
+from deid.dp import graphical
 from deid.dp.adaptive import measure_adaptive
 from deid.dp.cube import plan_cube, release_cube
 from deid.dp.domain import Dimension, count_cells, declare
@@ -73,6 +74,23 @@ def test_a_pair_that_stays_narrow_is_one_whose_tree_is() -> None:
     assert set(staying_narrow(tables, shape, pairs)) == told
     assert (0, 2) not in told  # 60 x 60 x 60 cells
     assert (0, 3) in told
+
+
+@given(
+    st.lists(st.integers(2, 4), min_size=6, max_size=6),
+    st.lists(st.sampled_from(list(itertools.combinations(range(6), 2))), max_size=5, unique=True),
+    st.integers(15, 100),
+)
+@settings(max_examples=60, deadline=None)
+def test_what_stays_narrow_is_told_by_the_tree_of_all_tables_with_each_pair(
+    shape: list[int], tables: list[Axes], widest: int
+) -> None:
+    """By the definition, at bounds that other parts of the tree and columns by themselves decide."""
+    pairs = [pair for pair in itertools.combinations(range(6), 2) if pair not in tables]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(graphical, "WIDEST", widest)
+        told = staying_narrow(tables, shape, pairs)
+    assert told == [pair for pair in pairs if JunctionTree.of([*tables, pair], shape).cells(shape) <= widest]
 
 
 def many_columns(rows: int) -> tuple[list[Dimension], pd.DataFrame]:
