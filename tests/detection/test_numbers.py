@@ -201,6 +201,21 @@ def test_a_number_beside_a_date_is_a_day_of_it_when_it_is_one_number(text: str, 
     assert bool(Numbers(scene(text)).read(Span(start, start + len(part), "DATE", source="model:en"))) is reads
 
 
+@pytest.mark.parametrize(
+    ("text", "part", "reads"),
+    [
+        ("seen (93) sitting", "93", True),
+        ("120/80 (93) sitting", "93", False),  # the mean of two pressures
+        ("Vlahos 42. Room: 114A", "42", True),
+        ("Vlahos    2. Room: 114A", "2", False),  # the number of a field in a form
+        ("he weighs 4.5 now", "4.5", False),
+    ],
+)
+def test_ages_are_no_means_and_no_numbers_of_fields(text: str, part: str, reads: bool) -> None:
+    start = text.index(part)
+    assert bool(Numbers(scene(text)).read(Span(start, start + len(part), "AGE", source="model:en"))) is reads
+
+
 def test_hours_of_a_flowsheet_are_no_years() -> None:
     text = "0800 1200 1600 2000"
     assert Numbers(scene(text)).read(Span(15, 19, "DATE", source="rule:date.year_alone")) == ()
