@@ -117,6 +117,31 @@ def test_a_login_follows_its_parts_however_they_are_put_together() -> None:
     assert names.username("amy") == names.initials("amy")
 
 
+def test_of_two_ways_to_read_a_login_the_nearer_one_counts() -> None:
+    """Each is read in another way where one of the weights of names, cut names and initials is forgotten."""
+    for scope in (f"patient:{n}" for n in range(4)):
+        # a name cut off at its end, before a letter and a whole name; of one name and two, one
+        names = name_map(scope, "Janice Orme", "Ani Birch", "Annabelle Orme", "Anna Bell")
+        janice, annabelle = (names.replace(f"{given} Orme").lower().split(" ")[0] for given in ("Janice", "Annabelle"))
+        assert names.username("jani") == janice[:4]
+        assert names.username("annabell") == annabelle[:8]
+        names = name_map(scope, "Dale Orme", "Anna Ormeson")
+        assert names.username("ormes") == names.replace("Ormeson").lower()[:5]
+        # a letter before a name, before one behind it; the shorter of two names, where the rest is one then
+        names = name_map(scope, "Ann Nna", "Quor Bly", "Quo Rzed")
+        assert names.username("anna") == names.initials("a") + names.replace("Nna").lower()
+        assert names.username("quorzed") == names.replace("Quo Rzed").lower().replace(" ", "")
+        # a name of two letters is initials, three letters before a name are too many
+        names = name_map(scope, "Li Chen")
+        assert names.username("lichen") == names.initials("li") + names.replace("Chen").lower()
+        assert names.replace("Chen").lower() not in names.username("qxzchen")
+        # a word of the document, though cut and behind two letters, before a common name
+        names = name_map(scope, "Dale Thewson")
+        assert names.username("mathew") == names.initials("ma") + names.replace("Thewson").lower()[:4]
+        # a rare name before a frequent one and a letter
+        assert name_map(scope).username("martins") == name_map(scope).word("martins")
+
+
 def test_digits_of_a_login_change() -> None:
     new = name_map().username("jsmith22")
     assert re.fullmatch(r"[a-z]+\d\d", new)
