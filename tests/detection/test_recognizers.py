@@ -8,14 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fakes import WordRecognizer
 from notes import clinic_notes
 from typer.testing import CliRunner
 
+from deid import read
 from deid.base.errors import ConfigError, ModelError
 from deid.cli.main import app
 from deid.detection.dial import Dial, dial_of_folder, fingerprint, write_dial
 from deid.detection.options import RecognizerOptions
-from deid.detection.recognizers import build_recognizer, language_of_labels
+from deid.detection.recognizers import build_recognizer, find_with_effect, language_of_labels
+from deid.detection.site_lists import Effect
 from deid.document import Document
 from deid.features import FeatureSet
 from deid.labeling.tagger import DEFAULT_MODEL, train
@@ -202,6 +205,25 @@ def test_probability_of_spans_reaches_the_model():
     spans = recognizer.find(document)
     assert spans
     assert all(span.score is not None and span.score > 0.4 for span in spans)
+
+
+def test_any_recognizer_reads_the_free_text_of_a_record_and_its_fields_tell_themselves(tmp_path: Path) -> None:
+    """What the fields say is known in the free text, too."""
+    message = tmp_path / "a.hl7"
+    message.write_bytes(
+        b"MSH|^~\\&|A|B|C|D|20240101||ADT^A01|1|P|2.3\rPID|1||4711203^^^H||Quarrymane^Zelda\r"
+        b"OBX|1|TX|NOTE||Zebulon called Mrs. Quarrymane on 1/2/2003.\r"
+    )
+    (document,) = read(message)
+    spans, effect = find_with_effect(WordRecognizer(), document)
+    found = {(document.text[s.start : s.end], s.category, s.source) for s in spans}
+    assert effect == Effect()
+    assert found >= {
+        ("Zebulon", "PATIENT", "rule:word"), ("1/2/2003", "DATE", "rule:word"), ("Quarrymane", "PATIENT", "known:name"),
+        ("4711203", "MEDICALRECORD", "field:PID-3.1"), ("Quarrymane^Zelda", "PATIENT", "field:PID-5.1"),
+    }  # fmt: skip
+    plain = Document("n", document.text[: document.record.free])
+    assert find_with_effect(WordRecognizer(), plain) == (WordRecognizer().find(plain), Effect())
 
 
 def test_a_dial_knows_its_model_in_whatever_order_that_describes_itself() -> None:

@@ -122,6 +122,13 @@ def test_a_label_may_say_in_brackets_how_it_is_filled_in(text: str, named: bool)
     assert [text[s.start : s.end] for s in RULES.find_in(text)] == ["Quendrith"] * named
 
 
+@pytest.mark.parametrize("before", ["", "Grade ABC 12 tear. ", "Grade AB 12 tear. ", "Grade\nAB12 3CD tear. "])
+def test_an_unlisted_town_before_a_postcode_is_found_whatever_looked_like_one_before(before: str) -> None:
+    text = f"{before}Lives in Zorbmorden OL14 5PX, was in Zorb Regis SW1A 1AA."
+    found = [text[s.start : s.end] for s in RULES.find_in(text) if s.source == "rule:place.postcode"]
+    assert found == ["Zorbmorden", "Zorb Regis"]
+
+
 def test_a_hospital_in_capitals_behind_a_verb_is_found_whole() -> None:
     text = "The patient was admitted to MERCY for care of her leg."
     assert [text[s.start : s.end] for s in RULES.find_in(text)] == ["MERCY"]
