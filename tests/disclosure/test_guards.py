@@ -18,6 +18,7 @@ from deid.disclosure.guards import check_published, drop_unnamed
 from deid.disclosure.methods import MethodOptions
 from deid.disclosure.release import anonymize
 from deid.disclosure.scheme import apply_scheme, scheme_of
+from deid.linkage.look_alikes import LookAlikes
 from deid.table.microdata import Microdata
 
 ROLES = {"age": "quasi-identifier", "sex": "quasi-identifier", "disease": "sensitive", "mrn": "identifier"}
@@ -181,6 +182,17 @@ def test_who_leaves_out_quasi_identifiers_of_a_release_is_told() -> None:
     (told,) = check_published(data, {"quasi_identifiers": ["age", "sex", "gone"]})
     assert "took sex for quasi-identifiers" in told
     assert check_published(Microdata(people(), ROLES), {"quasi_identifiers": ["age", "sex"]}) == []
+
+
+def test_who_looked_alike_in_the_original_is_told_of_a_release_that_has_no_names() -> None:
+    """The manifest says it; where so many are others of the table that levels mean nothing it is refused."""
+    data = Microdata(people(), ROLES)
+    few, many = LookAlikes(10_000, 30, 30, 25.0), LookAlikes(1_000, 400, 400, 5.0)
+    assert check_published(data, {"look_alikes": few.as_dict()}) == [str(few)]
+    assert check_published(data, {"look_alikes": None}) == []
+    with pytest.raises(ConfigError, match="look alike"):
+        check_published(data, {"look_alikes": many.as_dict()})
+    assert check_published(data, {"look_alikes": many.as_dict(), "persons_linked": True}) == [str(many)]
 
 
 def test_persons_who_are_others_count_as_given_only_where_somebody_says_so() -> None:

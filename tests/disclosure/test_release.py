@@ -159,6 +159,10 @@ def test_a_scheme_of_levels_recodes_new_rows_along_the_hierarchies_it_was_made_w
     applied = apply_scheme(scheme, Microdata(frame, roles, {"place": REGIONS}), Requirements(k=2))
     coarse = dict.fromkeys(("Lyon", "Nice", "Bonn"), "Europe") | {"Kyoto": "Asia", "Osaka": "Asia", "Lima": "America"}
     assert applied.recoded.frame["place"].tolist() == [coarse[frame["place"][row]] for row in applied.rows]
+    # cells that were general already, and are no value of the hierarchy, stay as they are
+    general = frame.assign(place=frame["place"].replace({"Bonn": "L*", "Kyoto": "Asia"}))
+    applied = apply_scheme(scheme, Microdata(general, roles, {"place": REGIONS}), Requirements(k=2))
+    assert set(applied.recoded.frame["place"]) == {"Europe", "Asia", "America", "L*"}
     with pytest.raises(ConfigError, match="needs the hierarchy of column 'place'"):
         apply_scheme(scheme, Microdata(frame, roles), Requirements(k=2))
 
