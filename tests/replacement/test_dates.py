@@ -230,6 +230,10 @@ def test_ambiguous_dates_are_read_as_the_document_is_written() -> None:
     for first in (False, True):  # there is no month of twenty five
         said = ["seven, three, nineteen seventy one", "7/3/1971"]
         assert shift("three, twenty five, nineteen seventy one", "3/25/1971", at=FORWARD, day_first=first) == said
+    # there is no month of thirteen either, and twelve is one
+    pairs = ("5/13", "5/12", "13/5")
+    assert [shift(pair, at=FORWARD, day_first=True)[0] for pair in pairs] == ["8/21", "15/3", "21/8"]
+    assert [shift(pair, at=FORWARD, day_first=False)[0] for pair in pairs] == ["8/21", "8/20", "21/8"]
     spanish = Scope(KEY, "document", FORWARD.patient_id, language="es")
     assert shift("3/4/2019", at=spanish) == ["12/7/2019"]
 

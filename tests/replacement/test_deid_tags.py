@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,6 +52,11 @@ def test_words_have_codes_and_order_stays() -> None:
     assert tag("M. Smith") == f"**NAME[{initial} {last}]"
     assert tag("Smith-Smith , Mary/M.,") == f"**NAME[{last}-{last}, {first}/{initial}]"
     assert initial != "M"
+
+
+@pytest.mark.parametrize("text", ["Mrs.", "Dr., ", "12-34", "--"])
+def test_a_name_without_words_has_no_brackets(text: str) -> None:
+    assert tag(text) == "**NAME"
 
 
 def test_codes_hold_within_the_patient() -> None:
