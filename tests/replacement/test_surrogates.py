@@ -328,6 +328,14 @@ def test_no_surrogate_shows_what_another_span_of_the_document_hid(category: str,
             assert not any(as_word(usual).search(text) for text in new), (usual, new)
 
 
+@pytest.mark.parametrize("signs", ["-----", "*****", "§§§§§§"])
+def test_an_original_of_signs_alone_stands_in_no_surrogate(signs: str) -> None:
+    """It has no words by which surrogates that hold it could be told."""
+    new = run(build(("OTHER", signs), " and ", ("URL", f"http://harbor.org/{signs}/x"), " by ", ("PATIENT", "Ann Lee")))
+    assert not any(signs in text for text in new)
+    assert new[2] not in ("Ann Lee", "[PATIENT]")
+
+
 @pytest.mark.parametrize(
     ("original", "candidate", "allowed"),
     [
