@@ -358,7 +358,7 @@ def professions() -> tuple[tuple[tuple[str, ...], ...], Mapping[str, tuple[int, 
             PROFESSIONS_FROM[line[3:]] = len(groups)
         elif line and not line.startswith("#"):
             names = [name.strip() for name in line.split(",")]
-            vowel = [name for name in names if name[0] in "aeiou" and name[:3] != "uni"]
+            vowel = [name for name in names if name[0] in "aeiou"]
             other = [name for name in names if name not in vowel]
             groups += [tuple(g) for g in ((vowel, other) if min(len(vowel), len(other)) > 2 else (names,))]
     index: dict[str, tuple[int, int]] = {}

@@ -71,6 +71,11 @@ def test_patients_and_staff_have_series_of_their_own() -> None:
     assert all(tag(n, "DOCTOR")[7] in "NOPQRSTUVWXYZ" for n in names)
 
 
+def test_no_word_stands_for_itself() -> None:
+    """Of all words of four letters the codes of these two would be the words; they are sought again for another key."""
+    assert (tag("Pzpz", "DOCTOR"), tag("Uxbu", "DOCTOR")) == ("**NAME[PZPA]", "**NAME[UXBV]")
+
+
 def test_other_kinds() -> None:
     assert tag("67", "AGE") == "**AGE[in 60s]"
     assert tag("90", "AGE") == "**AGE[over 89]"
