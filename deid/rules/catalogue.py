@@ -39,8 +39,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -50,6 +52,7 @@ from deid.base.cache import cached
 from deid.base.compiled import native_for
 from deid.base.errors import ConfigError
 from deid.base.in_step import pause
+from deid.base.resources import resource_folder
 from deid.document import Span
 from deid.phi import LABEL_SETS
 from deid.reading.dictionaries import load_catalogues, load_dictionary
@@ -87,8 +90,9 @@ class Catalogue:
     """Expression of what may stand between a label and its value."""
     folders: tuple[Path, ...] = ()
     """Dictionary folders of the user's own."""
-    sieve: Any = field(default=None, repr=False)
-    """The compiled sieve of the patterns (`deid.rules.sieve`), None where nothing was compiled."""
+    sieves: tuple[tuple[Any, tuple[int, ...]], ...] = field(default=(), repr=False)
+    """Compiled sieves (`deid.rules.sieve`), and the numbers of their patterns, -1 for one that is not asked; none where
+    nothing was compiled."""
 
     def search(self, text: str, ordinary: Callable[[str], bool] | None = None) -> list[Span]:
         """Return the spans of all patterns in a text; they may overlap.
@@ -105,18 +109,48 @@ class Catalogue:
             When a pattern takes too long.
         """
         patterns = self.patterns
-        if self.sieve is None:
+        if not self.sieves:
             haystack = Haystack(text)
             return spans_of(text, [(p, None) for p in patterns if not p.needs or haystack.holds_one(p.needs)], ordinary)
-        places = self.sieve.places(text)
+        found = [
+            (numbers[one], places)
+            for sieve, numbers in self.sieves
+            for one, places in sieve.places(text).items()
+            if numbers[one] >= 0
+        ]
+        if len(self.sieves) > 1:
+            found.sort(key=operator.itemgetter(0))
         pause("patterns")
-        return spans_of(text, [(patterns[number], p) for number, p in places.items()], ordinary)
+        return spans_of(text, [(patterns[number], places) for number, places in found], ordinary)
+
+
+def _sieves(
+    patterns: Sequence[Pattern], shipped: Catalogue | None, *, keep: bool
+) -> tuple[tuple[Any, tuple[int, ...]], ...]:
+    """Return what is to sift for some patterns: where they are more than what ships, the sieve of that and one more.
+
+    To compute the tables of all takes seconds, and they are kept between runs (``keep``) for what ships alone.
+    """
+    if native is None or not patterns:
+        return ()
+    if shipped is None:
+        return ((_sieve(patterns, keep=keep), tuple(range(len(patterns)))),)
+    left: dict[tuple[object, ...], list[int]] = {}
+    for number, pattern in enumerate(patterns):
+        left.setdefault(_sifted(pattern), []).append(number)
+    known = tuple(left[key].pop(0) if left.get(key) else -1 for key in map(_sifted, shipped.patterns))
+    own = sorted(chain.from_iterable(left.values()))
+    base = tuple((sieve, known) for sieve, _ in shipped.sieves)
+    return (*base, (_sieve([patterns[n] for n in own], keep=False), tuple(own))) if own else base
+
+
+def _sifted(pattern: Pattern) -> tuple[object, ...]:
+    """Return what a sieve knows of a pattern; a user's lists may be part of one that ships."""
+    return pattern.whole, pattern.case, tuple(pattern.needs)
 
 
 def _sieve(patterns: Sequence[Pattern], *, keep: bool) -> Any:
-    """Return the compiled sieve of the patterns, None where there is none; its tables may be kept between runs."""
-    if native is None or not patterns:
-        return None
+    """Return the compiled sieve of some patterns; its tables may be kept between runs."""
 
     def make() -> tuple[bytes, ...]:
         return sieve_tables([(p.whole, not p.case) for p in patterns])
@@ -177,10 +211,12 @@ def _load(language: str, folders: tuple[Path, ...]) -> Catalogue:
 
     separator = _expand(define.get("separator", r"[ \t]*:?[ \t]*"), define, folders, Path("define"))
     read_lists = of(Field), of(ListRule), of(PersonField), of(Cue), of(Segment)
+    ships = (resource_folder("dictionaries") / "patterns" / language).is_dir()
+    shipped = _load(language, ()) if folders and ships else None
     if not folders:
         keep_compiled([*((p.whole, p.case) for p in of(Pattern)), *((f.expression, False) for f in of(Field))])
-    compiled = _sieve(of(Pattern), keep=not folders)
-    catalogue = Catalogue(language, of(Pattern), *read_lists, separator, folders, compiled)
+    sieves = _sieves(of(Pattern), shipped, keep=not folders)
+    catalogue = Catalogue(language, of(Pattern), *read_lists, separator, folders, sieves)
     for item in own:
         check_golden(item, catalogue)
     return catalogue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 from pathlib import Path
 
@@ -91,6 +92,28 @@ def test_a_pattern_of_the_users_own_is_found(tmp_path: Path) -> None:
     text = "Staff badge 4711 was seen."
     spans = [(text[s.start : s.end], s.category) for s in rules.find_in(text) if s.source == "rule:own.badge"]
     assert spans == [("badge 4711", "IDNUM")]
+
+
+@pytest.mark.skipif(catalogue.native is None, reason="sieves are compiled")
+def test_patterns_of_the_users_own_have_a_sieve_of_their_own(tmp_path: Path) -> None:
+    """To sift what ships takes no tables anew: they take seconds, and are kept for that alone."""
+    mine = load_catalogue("en", [catalogue_of(tmp_path, GOOD, "en")])
+    assert mine.sieves[0][0] is CATALOGUE.sieves[0][0]
+    assert [mine.patterns[number].name for number in mine.sieves[1][1]] == ["own.badge"]
+    text = "Badge 12, badge 4711. Seen 3/4/2019 by Dr. Baker at 4 Elm Street, Boston, MA 02115; MRN: 4711203\n"
+    assert mine.search(text) == dataclasses.replace(mine, sieves=()).search(text)
+    assert [s for s in mine.search(text) if s.source != "rule:own.badge"] == CATALOGUE.search(text)
+
+
+def test_a_pattern_that_ships_and_reads_otherwise_is_sifted_as_it_reads() -> None:
+    if catalogue.native is None:
+        pytest.skip("sieves are compiled")
+    number = [p.name for p in CATALOGUE.patterns].index("zip.plus4")
+    other = list(CATALOGUE.patterns)
+    other[number] = dataclasses.replace(other[number], expression="zzz[0-9]", anchor="")
+    sieves = catalogue._sieves(other, CATALOGUE, keep=False)
+    assert sieves[1][1] == (number,)
+    assert number not in sieves[0][1]
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_the_shipped_patterns_find_what_a_scan_of_the_whole_text_finds(pieces, c
 
 @pytest.mark.parametrize("case", [str, str.upper])
 def test_without_a_sieve_the_same_is_found(case):
-    plain = dataclasses.replace(CATALOGUE, sieve=None)
+    plain = dataclasses.replace(CATALOGUE, sieves=())
     for text in map(case, CASES[::9]):
         assert plain.search(text) == CATALOGUE.search(text)
 
@@ -101,7 +101,7 @@ def test_behind_a_word_of_any_length_the_next_one_tells():
 @needs_native
 def test_the_sieve_spares_all_places_of_plain_prose():
     text = "The patient was seen in clinic today and is doing well on the present dose of medication. " * 50
-    assert CATALOGUE.sieve.places(text) == {}
+    assert CATALOGUE.sieves[0][0].places(text) == {}
 
 
 @needs_native
@@ -266,6 +266,6 @@ def test_every_shipped_pattern_is_tried_at_few_places_of_notes(language):
     cases = [case for own in LANGUAGES for p in load_catalogue(own).patterns for case in (*p.match, *p.no_match)]
     text = "\n".join(cases)
     catalogue = load_catalogue(language)
-    tried = {catalogue.patterns[number].name: len(at) for number, at in catalogue.sieve.places(text).items()}
+    tried = {catalogue.patterns[number].name: len(at) for number, at in catalogue.sieves[0][0].places(text).items()}
     assert sum(tried.values()) > 20  # it is the sieve that is asked
     assert {name: count for name, count in tried.items() if count > len(text) / 10} == {}
