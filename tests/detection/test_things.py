@@ -69,6 +69,7 @@ def test_it_is_nobodys(category: str, part: str, text: str) -> None:
         ("DATE", "2/52", "Born 2/52."),
         ("DATE", "2017", "Since 2017 criteria were met."),
         ("DATE", "2017", "Operated 2017, well since."),
+        ("DATE", "2017", "MS relapse 2017 Orme\ncriteria met."),
         ("DATE", "2012", "Fell in 2012 and again."),
         ("AGE", "80", "Mr. Orme, age 80, weight 57 kg."),
         ("AGE", "93", "Reduced dose (age over 93)."),

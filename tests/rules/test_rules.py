@@ -268,3 +268,10 @@ def test_a_shipped_pattern_that_has_much_to_do_finds_all_and_is_timed(monkeypatc
 def test_words_that_lists_know_are_no_names_where_names_stand(line: str) -> None:
     """The patterns for names that no list has would take any capitalized word."""
     assert not [span for span in RULES.find(Document("", line)) if span.source.startswith("rule:name.")]
+
+
+def test_a_line_of_labels_and_values_is_no_head_of_a_table() -> None:
+    """*Bill* is an ordinary word, which a label has as its value where the line is one of labels."""
+    text = "Patient Name   Bill Orme   Unit: Surgery   Bed: four\n"
+    told = [text[s.start : s.end] for s in RULES.find_in(text) if s.source == "rule:name.patient_field"]
+    assert told == ["Bill Orme"]
