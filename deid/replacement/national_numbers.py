@@ -256,7 +256,7 @@ accounts."""
 
 def national_kinds(code: str) -> tuple[str, ...]:
     """Return the kinds of national number, by name, that a normal form is."""
-    if not 7 <= len(code) <= 34:
+    if not 7 <= len(code) <= 34 or not code.isascii():  # digits that the folding of numbers does not know
         return ()
     kinds = _as_long(len(code), code.isdecimal())
     return tuple([name for width, fits, name, kind in kinds if fits(code.zfill(width)) and kind.valid(code)])

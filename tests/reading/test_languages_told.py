@@ -105,3 +105,21 @@ def test_the_classifier_that_is_kept_says_what_its_own_file_says(
     kept.set_languages(["en", "es"])
     assert kept.rank(NOTES["it"]) == own.rank(NOTES["it"])
     assert kept.labels == own.labels
+
+
+@pytest.mark.parametrize(
+    ("kin", "read", "text"),
+    [
+        ("pt", "es", "O paciente foi internado por dor no peito que começou há dois dias. Ao exame "
+         "físico a pressão arterial era de "
+         "140/90 e o coração rítmico sem sopros. Os exames de sangue não mostraram alterações significativas."),
+        ("gl", "es", "O paciente ingresou por dor no peito que comezou hai dous días. Na "
+         "exploración a presión arterial era de "
+         "140/90 e o corazón rítmico sen sopros. A súa muller refire que deixou de fumar."),
+        ("da", "de", "Patienten blev indlagt med brystsmerter, som begyndte for to dage siden. Ved "
+         "undersøgelsen var blodtrykket "
+         "140/90, og hjertet var regelmæssigt uden mislyde. Hans kone fortæller, at han er holdt op med at ryge."),
+    ],
+)  # fmt: skip
+def test_kin_of_a_language_is_told_from_it(kin: str, read: str, text: str) -> None:
+    assert other_language(text, read) == kin

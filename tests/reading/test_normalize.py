@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import regex
+from hypothesis import given
+from hypothesis import strategies as st
 
 import deid
+from deid.reading import comma_rows
 from deid.reading.normalize import normalize
 
 
@@ -67,3 +71,19 @@ def test_numbers_and_days_of_a_row_between_commas_are_found() -> None:
     assert "48291735" not in out
     assert "2024-03-14" not in out
     assert out.endswith(",True\n")
+
+
+_PARTING = regex.compile(r'(?<![\s,]),(?=\S)|(?<=,),|,(?=,)|(?<="),$')
+
+
+@given(
+    st.lists(st.sampled_from(["1", "250", "1941", "10,4", "FEB", "x", '"', " ", ",", "."]), max_size=14).map("".join)
+)
+def test_commas_between_values_are_what_whole_lines_say(line: str) -> None:
+    """The oracle asks one expression about all of a line, which takes long in a paragraph."""
+    every = [comma.start() for comma in _PARTING.finditer(line)]
+    assert comma_rows._tight(line) == every
+    figures = [at for at in every if line[at - 1 : at].isdecimal() and line[at + 1 : at + 2].isdecimal()]
+    whole = comma_rows._OF_NUMBER.sub(lambda number: number[0].replace(",", "_"), line)
+    closed = comma_rows._numbers_closed(line, figures)
+    assert [c.start() for c in _PARTING.finditer(closed)] == [c.start() for c in _PARTING.finditer(whole)]

@@ -222,3 +222,9 @@ def test_found_in_a_text_and_valid_in_the_scrubbed_one(language: str, text: str,
     assert scrubbed.startswith(start[0])
     assert scrubbed != text
     assert checked(kind, scrubbed[start.end() :])
+
+
+def test_digits_of_younger_alphabets_are_no_national_number() -> None:
+    """Numbers are folded by one old version of Unicode, which does not know Adlam's digits; Python does."""
+    assert national_kinds("475548" + chr(0x1E953) + "6") == ()
+    assert national_kinds(normal_form("".join(chr(0x1E950 + int(digit)) for digit in "47554836"))) == ()
