@@ -34,8 +34,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from synthetic import marked
 from synthetic.languages import documents as made
-from synthetic.languages import read_notes
 
 from deid import read
 from deid.base.compiled import BACKEND
@@ -78,7 +78,7 @@ def notes(texts: Path | None, language: str | None) -> list[Document]:
     if texts is None and language in MADE:
         return list(made(language, 500, ROOT))
     if texts is not None and texts.suffix == ".txt":
-        return list(read_notes(texts))
+        return list(marked.notes(texts))
     texts = texts or ROOT / "corpora" / ("spanish/notes.jsonl" if language == "es" else "synthetic/dev.jsonl")
     return [d for d in read(texts) if isinstance(d, Document)]
 

@@ -1,4 +1,4 @@
-"""Notes of a language from sentences, headers and pools of that language alone; and notes that people wrote.
+"""Notes of a language from sentences, headers and pools of that language alone.
 
 A folder ``corpora/synthetic-<language>`` holds ``*.txt`` (parts of notes) and ``pools.toml``. A part begins with a
 line ``== kind``; kinds are ``head`` (what a note begins with), ``said`` (sentences in which somebody or something is
@@ -31,7 +31,6 @@ from pathlib import Path
 from deid.document import Document, Span
 from synthetic.template import Choice, Node, Slot, parse
 
-_MARK = re.compile(r"\[\[([A-Z-]+):([^\]|\n]*)(?:\|([^\]\n]*))?\]\]")
 _WIDE = frozenset(("address", "associations", "endings", "greetings", "homonyms", "hospitals", "kin", "medical_titles"))
 _WIDE |= {"namesakes", "nouns", "patients", "products", "staff", "towns", "trades", "vocabulary", "ward_words"}
 """Lists that the rules alone read."""
@@ -48,27 +47,6 @@ _WHOLE = 0.4
 def learnt_from(names: Iterable[str]) -> Iterator[str]:
     """Yield the lists that a model may see: of one that knows most occupations and roles it learns to find no other."""
     return (name for name in names if name.split("/")[1][:-3] not in _WIDE)
-
-
-def read_notes(path: str | Path) -> list[Document]:
-    """Read notes that begin with ``=== id`` and mark their identifiers: ``[[PATIENT:Anna Bauer]]``.
-
-    Of ``[[DOCTOR:Dr. Bauer|Bauer]]`` the second is the identifier.
-    """
-    found = []
-    for part in re.split(r"(?m)^=== ", Path(path).read_text(encoding="utf-8"))[1:]:
-        name, _, body = part.partition("\n")
-        text, spans, at = "", [], 0
-        body = body.strip("\n") + "\n"
-        for mark in _MARK.finditer(body):
-            text += body[at : mark.start()]
-            inner = mark[2] if mark[3] is None else mark[3]
-            first = len(text) + mark[2].index(inner)
-            if inner:
-                spans.append(Span(first, first + len(inner), mark[1]))
-            text, at = text + mark[2], mark.end()
-        found.append(Document(name.strip(), text + body[at:], tuple(spans)))
-    return found
 
 
 @dataclass

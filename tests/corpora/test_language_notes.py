@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
+from synthetic.languages import documents, load
+from synthetic.meddocan import labelled
 
 from deid.document import Document, Span, check_spans
 from deid.phi import CATEGORIES, LABEL_SETS
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-
-from synthetic.languages import documents, load  # noqa: E402
-from synthetic.meddocan import labelled  # noqa: E402
 
 LISTS = {
     "clinical/eponyms": "trömner",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
+import build_tables
 import pytest
 
 from deid import io
@@ -12,9 +12,6 @@ from deid.table.table_files import read_table
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPORA = ROOT / "corpora"
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import build_tables  # noqa: E402
 
 
 @pytest.mark.parametrize(

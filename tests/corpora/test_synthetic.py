@@ -10,18 +10,16 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from synthetic import corpus, noise, places, pools, render, wording
+from synthetic.draw import Draw
+from synthetic.template import Choice, Slot, TemplateError, from_text, parse
+from synthetic.wording import Piece
 
 from deid.document import Document, check_spans
 from deid.io import read
 from deid.phi import CATEGORIES
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-
-from synthetic import corpus, noise, places, pools, render, wording  # noqa: E402
-from synthetic.draw import Draw  # noqa: E402
-from synthetic.template import Choice, Slot, TemplateError, from_text, parse  # noqa: E402
-from synthetic.wording import Piece  # noqa: E402
 
 SCRIPT = ROOT / "scripts" / "build_synthetic_corpus"
 

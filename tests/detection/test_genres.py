@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from synthetic.marked import notes, unmark
 
 from deid import Document, Pipeline, Span, build_recognizer, load_policy
 from deid.base.keys import Key
@@ -18,7 +19,7 @@ from deid.detection import Recognizer
 from deid.detection.columns import columns
 from deid.detection.numbers import plain_scene
 from deid.reading.lexicon import load_lexicon
-from tests.rules.marked import notes, tokens, unmark
+from tests.rules.marked import tokens
 
 HERE = Path(__file__).parent
 RECALL, PRECISION, TOUCHED = 0.96, 0.95, 1

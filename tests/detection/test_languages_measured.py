@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from synthetic.marked import notes
 
 from deid.detection import Recognizer
 from deid.detection.options import RecognizerOptions
@@ -13,7 +14,6 @@ from deid.document import Document, Span
 from deid.evaluation import ScoringSettings, evaluate
 from deid.labeling.tagger import available_models
 from deid.reading.languages import language_of, other_language
-from tests.rules.marked import notes
 
 NOTES = Path(__file__).parents[2] / "corpora" / "evaluation"
 HEAD = "Patient Name: Jane Doe  DOB: 01/02/1950  MRN: 123456  Attending: J. Smith, MD\nMedical record. Page 1 of 2\n"

@@ -16,6 +16,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import pytest
+from synthetic.marked import notes, unmark
 
 from deid.detection import Ensemble, RuleRecognizer
 from deid.detection.explanation import explain
@@ -24,7 +25,7 @@ from deid.detection.site_lists import SiteLists, load_site_lists
 from deid.document import Document, Span
 from deid.reading import passages
 from tests.pinned import Pinned
-from tests.rules.marked import notes, unmark
+from tests.rules.marked import NOTES
 
 HERE = Path(__file__).parent
 CATEGORIES = ["PATIENT", "DOCTOR", "DATE", "HOSPITAL", "CITY", "STATE", "PHONE", "MEDICALRECORD", "IDNUM", "PROFESSION"]
@@ -115,7 +116,7 @@ def texts() -> Iterator[tuple[str, Document]]:
         for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
             if line and not line.startswith(("#", "=")):
                 yield f"{file.stem} {number}", unmark(line, "n")
-    for note in notes():
+    for note in notes(NOTES):
         yield f"notes {note.id}", Document("n", note.text, note.spans)
 
 

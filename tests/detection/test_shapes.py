@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from synthetic.marked import unmark
 
 from deid import Document, Pipeline, Span, build_recognizer, load_policy
 from deid.base.keys import Key
@@ -16,7 +17,7 @@ from deid.detection.alone import stands_alone
 from deid.detection.numbers import plain_scene
 from deid.reading.lexicon import load_lexicon
 from deid.rules.scene import Scene
-from tests.rules.marked import tokens, unmark
+from tests.rules.marked import tokens
 
 LINES = [
     unmark(line)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from marked import notes, tokens, unmark
+from marked import NOTES, tokens
+from synthetic.marked import notes, unmark
 
 from deid.base.errors import ConfigError, DetectionError
 from deid.detection import Ensemble, RuleRecognizer
@@ -28,7 +29,7 @@ def rates(documents: list[Document]) -> tuple[float, float]:
 
 
 def test_invented_notes_of_many_kinds() -> None:
-    recall, precision = rates(notes())
+    recall, precision = rates(notes(NOTES))
     assert recall > 0.97
     assert precision > 0.98
 
@@ -36,7 +37,7 @@ def test_invented_notes_of_many_kinds() -> None:
 @pytest.mark.parametrize(("change", "least"), [(str.upper, 0.93), (str.lower, 0.90)])
 def test_case_costs_little(change: object, least: float) -> None:
     """Reports in capitals and notes in lower case are read too, without more false alarms."""
-    changed = [Document(d.id, change(d.text), d.spans) for d in notes()]  # type: ignore[operator]
+    changed = [Document(d.id, change(d.text), d.spans) for d in notes(NOTES)]  # type: ignore[operator]
     recall, precision = rates([d for d in changed if len(d.text)])
     assert recall > least
     assert precision > 0.97
@@ -44,7 +45,7 @@ def test_case_costs_little(change: object, least: float) -> None:
 
 def test_clinical_language_is_left_alone() -> None:
     """Eponyms, devices, scores, doses, vertebrae, verbs that are also names or months."""
-    (document,) = (d for d in notes() if d.id == "hard negatives")
+    (document,) = (d for d in notes(NOTES) if d.id == "hard negatives")
     assert tokens(document, ALL.find(document)) - tokens(document, document.spans) == set()
 
 
@@ -148,7 +149,7 @@ def test_threshold_and_sources() -> None:
 
 
 def test_categories_are_canonical_and_cover_what_is_found() -> None:
-    every = {s.category for d in notes() for s in RULES.find(d)}
+    every = {s.category for d in notes(NOTES) for s in RULES.find(d)}
     assert every <= RULES.categories
     assert {"PATIENT", "DATE", "VEHICLE", "BIOID", "ROOM"} <= RULES.categories
 
@@ -159,7 +160,7 @@ def test_unknown_language_is_refused() -> None:
 
 
 def test_same_text_same_spans() -> None:
-    document = notes()[0]
+    document = notes(NOTES)[0]
     assert RULES.find(document) == RuleRecognizer.load("en").find(document)
 
 
