@@ -197,9 +197,11 @@ def with_profiles(data: Microdata, coded: CodedTable, left: int) -> tuple[CodedT
     more, kept = dict(coded.sensitive), []
     for column in data.sensitive:
         found = mine_exclusions(data, column)
-        place = {str(value): at for at, value in enumerate(found.values)}
-        order = [place[str(value)] for value in coded.sensitive[column][0].values]
-        profiles, codes = np.unique(found.ruled_out[:, order], axis=0, return_inverse=True)
+        place = {value: at for at, value in enumerate(found.values)}
+        ruled_out = np.column_stack((found.ruled_out, np.zeros(len(data), bool)))
+        # what no row has, such as a missing value and values of the hierarchy alone, is the last: never ruled out
+        order = [place.get(value or "", -1) for value in coded.sensitive[column][0].values]
+        profiles, codes = np.unique(ruled_out[:, order], axis=0, return_inverse=True)
         name = f"\0rules of {column}"
         more[name] = CodedColumn(name, tuple(map(str, range(len(profiles))))), codes.ravel().astype(np.int32)
         kept.append(ValuesLeft(left, column, name, profiles))

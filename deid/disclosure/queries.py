@@ -307,7 +307,8 @@ def query_precision(
     precision = np.where(
         above, _precision(high, np.minimum(true, high), limits), _precision(-low, np.minimum(-true, -low), -limits)
     )
-    return float(np.nanmean(precision))
+    told = precision[~np.isnan(precision)]
+    return float(told.mean()) if len(told) else float("nan")
 
 
 def _precision(reach: np.ndarray, true: np.ndarray, limits: np.ndarray) -> np.ndarray:

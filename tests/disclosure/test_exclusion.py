@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from deid.cli.main import app
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.exclusion import exclusion_attack, mine_exclusions
 from deid.disclosure.release import anonymize
-from deid.table.hierarchy import read_hierarchy
+from deid.table.hierarchy import hierarchy_from_rows, read_hierarchy
 from deid.table.microdata import Microdata
 
 ROLES = {"sex": "quasi-identifier", "place": "quasi-identifier", "ill": "sensitive"}
@@ -36,6 +37,7 @@ def test_rules_by_brute_force(rows: list[tuple[str, ...]], expected: float) -> N
     data = table(rows)
     found = mine_exclusions(data, "ill", expected=expected)
     share = {value: sum(row[2] == value for row in rows) / len(rows) for value in found.values}
+    rules: set[tuple[object, ...]] = set()
     for row, ruled_out in zip(rows, found.ruled_out, strict=True):
         for value, out in zip(found.values, ruled_out, strict=True):
             known = [
@@ -44,11 +46,17 @@ def test_rules_by_brute_force(rows: list[tuple[str, ...]], expected: float) -> N
                 for which in itertools.combinations((0, 1), size)
                 if all(len({other[c] for other in rows}) > 1 for c in which)
             ]
+            apart = [c for c in (0, 1) if len({other[c] for other in rows}) > 1]
+            for which in [(c,) for c in apart] + [(0, 1)] * (len(apart) == 2):
+                group = [other for other in rows if all(other[c] == row[c] for c in which)]
+                alone = all((c, row[c], value) not in rules for c in which)
+                if alone and all(other[2] != value for other in group) and len(group) * share[value] >= expected - 1e-9:
+                    rules.add((which[0], row[which[0]], value) if len(which) == 1 else (*row[:2], value))
             assert out == any(
                 all(other[2] != value for other in group) and len(group) * share[value] >= expected - 1e-9
                 for group in known
             )
-    assert (found.rules > 0) == bool(found.ruled_out.any())
+    assert found.rules == len(rules)
 
 
 def test_what_men_never_have_is_struck_from_their_class() -> None:
@@ -139,3 +147,14 @@ def test_what_cannot_be_left_is_refused() -> None:
         anonymize(ward(1), Requirements(k=3), "kk", rules_left=2)
     with pytest.raises(ConfigError, match="at least one value"):
         anonymize(ward(1), Requirements(k=3), rules_left=0)
+
+
+def test_rules_leave_a_missing_value_and_values_of_the_hierarchy_alone() -> None:
+    ills = hierarchy_from_rows([("ovary", "growth", "*"), ("flu", "other", "*"), ("gout", "other", "*")], "ill")
+    rows = [("F", "a", "ovary"), ("M", "a", "flu"), ("F", "a", None), ("M", "a", "flu")] * 10
+    data = replace(table(rows), hierarchies={"ill": ills})
+    made = anonymize(data, Requirements(k=2), "local", rules_left=1)
+    assert made.published.frame["ill"].isna().sum() == 10
+    assert [(f.model, f.verdict.level) for f in made.findings if "rules" in f.model] == [
+        ("values that rules leave", 1.0)
+    ]
