@@ -44,11 +44,12 @@ def soup(number: int) -> tuple[Document, list[Span]]:
     text = ""
     marked: list[Span] = []
     posts: list[Span] = []
+    seen: list[str] = []
     for _ in range(draw.randint(3, 14)):
         places, begun = [], None
         for part in _PARTS.split(draw.choice(_PIECES[draw.choice([*_PIECES])])):
             slot = part[1:-1] if part[:1] == "{" and part[-1:] == "}" else ""
-            word = _word(slot, draw) if slot else part
+            word = _word(slot, draw, seen) if slot else part
             if part.startswith("[["):
                 begun = len(text), part[2:-1]
             elif part == "]]":
@@ -73,13 +74,35 @@ def _post(start: int, end: int, category: str, draw: random.Random) -> Span:
     return Span(start, end, kind, source="model:en", score=score)
 
 
-def _word(slot: str, draw: random.Random) -> str:
+def _word(slot: str, draw: random.Random, seen: list[str]) -> str:
+    """Return a word of a class, or one of those that the text has already, as it is or written otherwise."""
     name = slot.lower()
     if name == "unlisted":
         word = "".join(draw.choice(["qu", "bl", "tr", "v", "z", "k"]) + draw.choice("aeiou") for _ in "ab")
         word += draw.choice("lnrx")
+    elif name in _AGAIN:
+        word = _AGAIN[name](draw.choice(seen[-12:] or ["Quimby"]), draw)
+    elif name == "acronym":
+        word = "".join(w[0] for w in seen[-draw.choice([2, 3, 4]) :])
     else:
         word = draw.choice(_WORDS[name])
+    if name in _IDENTIFIERS or name in ("hospital_head", "org_head_weak", "hospital_modifier"):
+        seen.append(word)
     if slot.isupper() and len(slot) > 1:
         return word.upper()
     return word if slot[0].islower() else word[:1].upper() + word[1:]
+
+
+def _slip(word: str, draw: random.Random) -> str:
+    """Return a word with a letter changed, left out, doubled, or two exchanged."""
+    at = draw.randrange(max(1, len(word) - 1))
+    middle = draw.choice(["", word[at : at + 1] * 2, "e", word[at : at + 2][::-1], "1", "0"])
+    return word[:at] + middle + word[at + (2 if len(middle) == 2 and middle[0] != middle[1] else 1) :]
+
+
+_AGAIN = {
+    "again": lambda word, _: word,
+    "slip": _slip,
+    "spelt": lambda word, draw: draw.choice("- .").join(word.upper()),
+    "part": lambda word, draw: word[: draw.choice([1, 3, 4, 6])],
+}
