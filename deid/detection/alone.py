@@ -99,6 +99,8 @@ def stands_alone(scene: Scene, span: Span) -> bool:
         return kind.category == "AGE" or not words
     if words and kind.worded and _is_form_label(scene, words):
         return False
+    if kind.category == "URL" and "/" in text[start:end] and "." not in text[start:end]:
+        return False  # "SILT s/s/sp/dp/t"
     if kind.institution:
         return any(_could_name(scene, i) for i in words)
     if kind.category == "PROFESSION":

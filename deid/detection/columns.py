@@ -3,7 +3,8 @@
 *Montague, 8, Inoue*; *Oquendo, 11, Falk*: where most cells of a column are names, the rest are names too, and of two
 columns of names that in which a name comes back is the staff's. A table is a run of lines with as many cells each,
 parted by tabs, bars or blanks. Only cells that look like those that were found count: names by their words, numbers by
-their digits and signs. What no recognizer found in a column is never found there.
+their digits and signs. What no recognizer found in a column is never found there, but for the initials of those who
+took values, and for beds: where lines begin with a number before the name of a patient, it is a bed's.
 """
 
 from __future__ import annotations
@@ -45,11 +46,19 @@ _AFFIXED: Final = TITLES | CREDENTIAL
 _DIGITS: Final = re.compile(r"[0-9]")
 _FIGURE: Final = re.compile(r"(?<![A-Za-z])[0-9]")
 """A figure, but none of a word as *SpO2* is one."""
+_BED: Final = re.compile(
+    r"(?m)^[ \t]*(?:[-*\u2022] )?([A-Z]{0,2}[0-9]{1,3}(?:[-./ ]?[A-Za-z]|[-./ ](?:[1-9]|1[0-2]))?)"
+    r"(?:[ \t]*[|:][ \t]*|\t[ \t]*|[ ]{2,}| [\u2013-] )(?=\w)"
+)
+"""A bed as wards number it (*12*, *3.2*, *14B*, *A4*), where a line of their lists begins, and what parts it from the
+next cell."""
 _INITIALS: Final = re.compile(r"[A-Z]{2,3}|[a-z]{2,3}")
 _LETTERS: Final = re.compile(r"[A-Za-z]")
 _PARTICLE: Final = classes_of("particle")
 _WIDEST: Final = 160
 """Characters before a cell in which a span that reaches into it begins."""
+_TITLE: Final = 6
+"""Characters before a name in a cell: its title."""
 _OLDEST: Final = 115
 _START: Final = attrgetter("start")
 
@@ -74,13 +83,33 @@ def columns(scene: Scene, spans: Sequence[Span]) -> list[Span]:
         Source ``consistency:column``.
     """
     text = scene.text
-    if not spans or not ("\t" in text or "|" in text or "   " in text):
+    if not spans or "\n" not in text:
         return []
-    found: list[Span] = []
     held = sorted(spans, key=_START)
+    found = _beds(text, held)
+    if not ("\t" in text or "|" in text or "   " in text):
+        return found
     for rows in _tables(text):
         found += _of_table(scene, rows, held)
     return found
+
+
+def _beds(text: str, spans: Sequence[Span]) -> list[Span]:
+    """Return the beds that lines of a ward's list begin with: each another, most before a patient's name, and no
+    running numbers.
+    """
+    beds: list[_Cell] = []
+    named = 0
+    for line in _BED.finditer(text):
+        beds.append(_Cell(line.start(1), line.end(1)))
+        at = bisect_left(spans, line.end(), key=_START)
+        named += at < len(spans) and spans[at].category == "PATIENT" and spans[at].start - line.end() <= _TITLE
+    if named < _FEWEST or 2 * named < len(beds):
+        return []
+    said = [text[bed.start : bed.end] for bed in beds]
+    if len(set(said)) < len(said) or (all(map(str.isdecimal, said)) and int(said[0]) == 1):
+        return []
+    return [_made(bed, "ROOM") for bed in beds if not _touched(bed, spans)]
 
 
 def _tables(text: str) -> Iterator[list[list[_Cell]]]:

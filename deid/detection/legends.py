@@ -92,10 +92,13 @@ def _may_follow(signs: str) -> bool:
 
 
 def _is_of(letters: str, scene: Scene, words: Sequence[int]) -> bool:
-    """Tell whether letters are the first ones of a name's words, in their order: *QB* of *Quillon Baptiste-Reyes*."""
-    own = [scene.strings[i][0].upper() for i in words]
+    """Tell whether letters are the first ones of a name's words, in order: *QB* of *Quillon Baptiste-Reyes*, *EOS* of
+    *Eimear O'Shea*.
+    """
+    parts = [[part[0].upper() for part in re.split("['-]", scene.strings[i]) if part] for i in words]
     if scene.word(words[0] + 1) == ",":
-        own = [*own[1:], own[0]]
+        parts = [*parts[1:], parts[0]]
+    own = [letter for part in parts for letter in part]
     rest = iter(own[1:])
     return own[0] == letters[0] and all(letter in rest for letter in letters[1:])
 

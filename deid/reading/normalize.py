@@ -3,7 +3,8 @@
 Zero-width characters inside words and letters that only look Latin (a Cyrillic *а*) hide names from every pattern and
 list. They are taken out, or replaced by what they look like, before detection, as are curly quotes and odd blanks;
 letters and their accents become one character (*e* with a combining accent is *é*), and every line end one line feed
-(`deid.reading.line_ends`); commas between values without blanks are tabs. Offsets are mapped back afterwards.
+(`deid.reading.line_ends`); commas between values without blanks are tabs, and the dots of a form's line say where its
+values begin and end. Offsets are mapped back afterwards.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ _OTHER_WIDTH = regex.compile("[\uff01-\uff5e\U0001d400-\U0001d7ff]")
 _LATIN = regex.compile(r"\p{Latin}")
 _SPELT = regex.compile(r"&(?:#(?:[0-9]{2,5}|[xX][0-9a-fA-F]{2,4})|[A-Za-z]{4,8});|=C[3-9](?:=[89AB][0-9A-F])")
 """Letters as HTML and mail write them: *&#233;*, *&eacute;*, *=C3=A9*."""
+_DOTTED = regex.compile(r"(?m)(?<=[ \t\n]|^)\.{3,}(?=[^\W_])|(?<=\w)\.{4,}(?=[^\W_])|(?<=\w)\.{3,}(?=[ \t]*$|[ \t]{2})")
+"""Dots that touch a value on a form: *Age ...58...*."""
 _LATER = "\u2013\u2014\u2020\u2021\u2022\u2026\u20ac\u2122\u2190\u2191\u2192\u2193\u2260\u2264\u2265"
 _ORDINARY = frozenset(c for c in (*map(chr, range(0x250)), *_LATER) if ord(c) not in _PLAIN and not _INVISIBLE.match(c))
 """Characters that stay as they are; most texts have no others."""
@@ -51,6 +54,8 @@ def normalize(text: str) -> Normalized:
     lines = unified(text)
     plain = _SPELT.sub(_letter, lines.text) if "&" in text or "=C" in text else lines.text
     plain = parted(plain)
+    if "..." in plain:
+        plain = _DOTTED.sub(_undotted, plain)
     if plain is not lines.text:
         lines = Normalized(plain, lines.removed)
     odd = "" if plain.isascii() else _odd(plain)
@@ -87,6 +92,13 @@ def _letter(spelt: regex.Match[str]) -> str:
     code = spelt[0]
     letter = html.unescape(code) if code[0] == "&" else bytes.fromhex(code.replace("=", "")).decode("utf-8", "replace")
     return letter + GONE * (len(code) - 1) if _LATIN.fullmatch(letter) else code
+
+
+def _undotted(dots: regex.Match[str]) -> str:
+    """Return what stands for dots: a colon before a value, blanks behind it."""
+    size = dots.end() - dots.start()
+    behind = dots.string[dots.end() : dots.end() + 1].isalnum()
+    return (":" if behind else " ").ljust(size)
 
 
 def _odd(text: str) -> str:

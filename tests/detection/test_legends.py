@@ -25,12 +25,41 @@ QZ intact bilaterally. PT for gait.
 """
 
 
+WARD = """14B | Quendrith, A. | CHF | lasix
+14C | gesperrt
+15.1 | Zorblat, T. | COPD | O2 2L
+15.2 | Thornbury, P. | UTI | d/c
+"""
+
+
+def test_what_stands_before_the_patients_of_a_ward_is_a_bed() -> None:
+    assert [shown for shown, category in found(WARD) if category == "ROOM"] == ["14B", "14C", "15.1", "15.2"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1 | Quendrith, A. | CHF\n2 | Zorblat, T. | COPD\n3 | Thornbury, P. | UTI\n",  # running numbers
+        "14B | CHF | lasix\n14C | COPD | O2\n15.1 | UTI | d/c\n",  # of nobody
+        "14B | Quendrith, A. | CHF\n14B | Zorblat, T. | COPD\n14B | Thornbury, P. | UTI\n",  # nobody shares a bed
+    ],
+)
+def test_other_numbers_at_the_beginnings_of_lines_are_no_beds(text: str) -> None:
+    assert not [shown for shown, category in found(text) if category == "ROOM"]
+
+
+def test_dots_of_a_form_hide_no_value() -> None:
+    text = "1. Name ......Quendrith Zorblat......   DOB ......09/12/1966......   Age ...58...\n"
+    assert found(text) == [("Quendrith Zorblat", "PATIENT"), ("09/12/1966", "DATE"), ("58", "AGE")]
+
+
 @pytest.mark.parametrize(
     "legend",
     [
         "INIT   QZ = Quendrith Zorblat LPN\n",
         "Quendrith Zorblat, LPN (QZ)\n",
         "QZ: Quendrith Zorblat RN\n",
+        "Nurse Quendrith Z'Orblat (QZ)\n",
     ],
 )
 def test_initials_are_whose_the_legend_says(legend: str) -> None:

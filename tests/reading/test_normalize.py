@@ -65,6 +65,18 @@ def test_values_between_commas_are_columns(text: str, read: str) -> None:
     assert normalize(text).text == read
 
 
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("Age ...58...   Sex ...F...\n", "Age :  58      Sex :  F   \n"),
+        ("Surname......Orme", "Surname:     Orme"),
+        ("She said ... and left... then v1...2", "She said ... and left... then v1...2"),
+    ],
+)
+def test_dots_of_a_form_say_where_values_begin_and_end(text: str, read: str) -> None:
+    assert normalize(text).text == read
+
+
 def test_numbers_and_days_of_a_row_between_commas_are_found() -> None:
     text = "Name,MRN,Seen,Well\nEleanor Thornbury,48291735,2024-03-14,True\n"
     out = deid.scrub(text, model="none", policy="redact")
