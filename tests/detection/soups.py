@@ -61,7 +61,7 @@ def soup(number: int) -> tuple[Document, list[Span]]:
                 if word.strip():
                     places.append((len(text), len(text) + len(word)))
                 text += word
-        if not begun and draw.random() < 0.3:
+        if places and not begun and draw.random() < 0.3:
             (start, _), (_, end) = sorted(draw.choices(places, k=2))
             posts.append(_post(start, end, "", draw))
         text += draw.choice(_GAPS)
