@@ -278,7 +278,7 @@ def group_loss(table: CodedTable, classes: IndexArray) -> FloatArray:
     float array, shape (groups,)
         Penalties, 0 to the number of columns.
     """
-    low, high = boxes(table.codes, classes, int(classes.max(initial=-1)) + 1)
+    low, high = boxes(table.codes, classes, int(classes.max()) + 1)
     loss = np.zeros(len(low))
     for c, column in enumerate(table.columns):
         loss += column.loss(low[:, c], high[:, c])

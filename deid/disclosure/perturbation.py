@@ -174,14 +174,13 @@ def microaggregation_groups(points: np.ndarray, k: int) -> np.ndarray:
     left = np.arange(len(table))
     number = 0
 
-    def take(center: np.ndarray) -> np.ndarray:
+    def take(center: np.ndarray) -> None:
         nonlocal left, number
         distance = ((table[left] - center) ** 2).sum(axis=1)
         nearest = np.argsort(distance, kind="stable")[:k]
         groups[left[nearest]] = number
         number += 1
         left = np.delete(left, nearest)
-        return left
 
     def farthest(center: np.ndarray) -> np.ndarray:
         return np.asarray(table[left[np.argmax(((table[left] - center) ** 2).sum(axis=1))]])

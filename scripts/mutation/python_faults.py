@@ -51,7 +51,8 @@ _OPERATORS = {
     ast.BitAnd: ("&", "|"), ast.BitOr: (r"\|", "&"), ast.BitXor: (r"\^", "&"),
 }  # fmt: skip
 _MARGIN = 1e-8
-"""Smaller numbers are margins for rounding; a fifth more or less of one is no fault."""
+"""Smaller numbers are margins for rounding: neither a fifth more or less of one is a fault, nor whether a comparison
+that has one holds for equal numbers."""
 _SILENT = {"__repr__", "__all__", "__slots__", "__version__"}
 _SILENT_CALLS = re.compile(r"(^|\.)(warn|debug|info|warning|echo|TypeVar|NewType|kill|killpg|String)$")
 
@@ -213,8 +214,10 @@ class _Finder(ast.NodeVisitor):
 
     def visit_Compare(self, node: ast.Compare) -> None:
         left = node.left
+        within = any(isinstance(part, ast.Constant) and _is_margin(part.value) for part in ast.walk(node))
         for operator, right in zip(node.ops, node.comparators, strict=True):
-            self.swap(left, right, _COMPARISONS[type(operator)], node)
+            if not (within and isinstance(operator, ast.Lt | ast.LtE | ast.Gt | ast.GtE)):  # equal but for rounding
+                self.swap(left, right, _COMPARISONS[type(operator)], node)
             left = right
         self.generic_visit(node)
 
@@ -238,8 +241,12 @@ class _Finder(ast.NodeVisitor):
             self.add(*self.span(node), str(not value), node)
         elif isinstance(value, int):
             self.add(*self.span(node), str(value + 1), node)
-        elif isinstance(value, float) and not 0 < value < _MARGIN:
+        elif isinstance(value, float) and not _is_margin(value):
             self.add(*self.span(node), repr(value * 0.8 if value else 0.1), node)
+
+
+def _is_margin(value: object) -> bool:
+    return isinstance(value, float) and 0 < value < _MARGIN
 
 
 def _is_number(node: ast.expr) -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 from deid.base.errors import ConfigError, OutputError
 from deid.disclosure.assessment import Requirements
-from deid.disclosure.methods import MethodOptions
+from deid.disclosure.methods import MethodOptions, said_of_size
 from deid.disclosure.options import DiskOptions, RoleOptions
 from deid.disclosure.out_of_core import DiskRelease
 from deid.disclosure.release import Release
@@ -45,6 +45,22 @@ def test_a_release_says_what_became_of_each_column(asked: AskedRelease, tmp_path
     assert lines["method"] == release.method
     assert lines["k-anonymity"].endswith("(asked: 4)")
     assert not any("population" in name for name in lines)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "told"),
+    [
+        (300_000, 8, ""),
+        (300_001, 2, "auto took local recoding for 300,001 rows: about 6 s of a core"),
+        (200_000, 16, "auto took local recoding for 200,000 rows: about 8 s of a core"),
+        (2_000_000, 8, "auto took local recoding for 2,000,000 rows: about 40 s of a core"),
+        (6_000_000, 8, "auto took mondrian for 6,000,000 rows; --method local loses a half to a quarter of that, in "
+         "about 2 minutes of a core and 4 GB"),
+    ],
+)  # fmt: skip
+def test_what_the_other_method_would_cost_is_told_of_large_tables(rows: int, columns: int, told: str) -> None:
+    assert said_of_size(rows, columns).startswith(told)
+    assert bool(said_of_size(rows, columns)) == bool(told)
 
 
 def test_a_population_is_read_and_told_of(asked: AskedRelease, tmp_path: Path) -> None:

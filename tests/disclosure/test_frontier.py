@@ -46,4 +46,13 @@ def test_a_map_of_releases() -> None:
     assert [(name, k) for name, k, _ in failures] == [("local", 500), ("mondrian", 500)]
     assert points[0].utility > points[1].utility
     assert points[0].risk > points[1].risk
-    assert plot_map(points).axes[0].get_xlabel().startswith("risk")
+
+
+def test_a_plot_shows_every_release_of_its_method_the_front_and_what_was_chosen() -> None:
+    axes = plot_map(POINTS, choose(POINTS, least_utility=0.75)).axes[0]
+    drawn = [[*zip(map(float, line.get_xdata()), map(float, line.get_ydata()), strict=True)] for line in axes.lines]
+    at = [(point.risk, point.utility) for point in POINTS]
+    assert drawn == [at[:2], at[2:], [at[3], at[1], at[0]], [at[1]]]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["a", "b", "Pareto front"]
+    assert sorted(text.get_text() for text in axes.texts) == ["2", "20", "5", "5", "9"]
+    assert (axes.get_xscale(), axes.get_xlabel()[:4], axes.get_ylabel()[:7]) == ("log", "risk", "utility")

@@ -80,6 +80,13 @@ def test_joining_complements_makes_all_groups_close(seed: int, t: float) -> None
     assert len(set(zip(fine.tolist(), joined.tolist(), strict=True))) == len(set(fine.tolist()))  # only whole groups
 
 
+def test_who_says_how_many_rounds_gets_so_many() -> None:
+    """Closeness has 15 by default, which lose less."""
+    coded, model = encode(random_table(60, 2)), All((KAnonymity(2), TCloseness(0.5, "disease")))
+    lost = [mean_loss(coded, local_recoding(coded, model, rounds=rounds)) for rounds in (0, 1, 15, None)]
+    assert lost[0] == lost[1] > lost[2] == lost[3]
+
+
 @pytest.mark.parametrize("model", [KAnonymity(5), All((KAnonymity(4), DistinctL(2, "disease")))])
 def test_processes_find_what_one_finds(model: Constraint, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "_ROWS_FOR_ALL", 300)

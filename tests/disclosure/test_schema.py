@@ -101,6 +101,7 @@ def test_schemas_are_written_as_they_are_read(tmp_path: Path) -> None:
         'a "b"\n\\é': Column("other"),
         "age": Column("quasi-identifier", "numeric", {"kind": "intervals", "widths": [5, 10], "origin": 0.5}),
         "dx": Column("sensitive", None, {"kind": "icd-9-cm"}),
+        "of which a kind is said alone": Column(None, "nominal"),
     }
     (tmp_path / "s.toml").write_text(format_schema(Schema(columns, "age")), encoding="utf-8")
     assert read_schema(tmp_path / "s.toml") == Schema(columns, "age")
