@@ -1,0 +1,31 @@
+"""Reading the same notes again and again takes no more memory: no route keeps what it was given."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+
+from soups import soup
+from test_same_findings import rules_alone
+
+from deid.document import Document
+
+TEXTS = [soup(number)[0].text for number in range(8)]
+ROUNDS = 25
+
+
+def memory_of_a_round() -> int:
+    for text in TEXTS * ROUNDS:
+        rules_alone("en").find(Document("n", text))
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0]
+
+
+def test_notes_that_are_read_again_leave_nothing_behind() -> None:
+    memory_of_a_round()  # what is remembered on purpose
+    tracemalloc.start()
+    try:
+        held = [memory_of_a_round() for _ in range(4)]
+    finally:
+        tracemalloc.stop()
+    assert min(after - before for before, after in zip(held, held[1:], strict=False)) < 16 * len(TEXTS) * ROUNDS, held
