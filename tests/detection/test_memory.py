@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import tracemalloc
 
 from soups import soup
@@ -28,4 +29,4 @@ def test_notes_that_are_read_again_leave_nothing_behind() -> None:
         held = [memory_of_a_round() for _ in range(4)]
     finally:
         tracemalloc.stop()
-    assert min(after - before for before, after in zip(held, held[1:], strict=False)) < 16 * len(TEXTS) * ROUNDS, held
+    assert min(after - before for before, after in itertools.pairwise(held)) < 16 * len(TEXTS) * ROUNDS, held
