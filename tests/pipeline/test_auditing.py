@@ -154,7 +154,7 @@ def test_marks_of_another_draw_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [("n1,t,,,d,x", "no number"), ("n1,t,-1,,d,x", "cannot be"), ("n1,t,0,3,d,x", "cannot be"),
-     ("n1,t,2,0,d,x", "cannot be"),
+     ("n1,t,2,0,d,x", "cannot be"), ("n1,t,2,-1,d,x", "cannot be"),
      ("n1,t,yes,,d,x", "no number"), ("n1", "no number"), ("n0,t,0,,d,x", "twice")],
 )  # fmt: skip
 def test_rows_that_are_not_marked_are_told_by_number(row: str, message: str, tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from fakes import WordRecognizer
 
 from deid.base.errors import ConfigError
 from deid.base.keys import Key
+from deid.base.safe_names import safe_name
+from deid.detection.site_lists import Effect, SiteLists, Term
 from deid.document import Document
 from deid.io import FORMATS, Options, read, scan
 from deid.pipeline import Pipeline, Report, Settings, scrub_files, tag_files
@@ -254,6 +256,34 @@ def test_where_nothing_can_be_read_no_field_and_no_table_is_blamed(tmp_path: Pat
     pipeline = Pipeline(WordRecognizer(), load_policy("redact"), KEY, settings)
     report = scrub_files(scan(tmp_path / "in.jsonl"), tmp_path / "out", pipeline)
     assert (report.documents, len(report.failures)) == (0, 1)
+
+
+def test_what_site_lists_did_is_told_of_the_lists_that_there_are() -> None:
+    report = Report(effect=Effect(denied=3, recategorized=2, allowed=5, refused=1))
+    deny, allow = (Term(("quorl",)), Term(("bristow", "mary"))), (Term(("quorl",), "", ("Quorl",)),)
+    of_deny = "deny list of 2 terms: 3 spans added, 2 recategorized"
+    of_allow = "allow list of 1 terms: 5 spans taken out, 1 kept (structured or known identifiers, denied terms)"
+    assert report.remarks(SiteLists(deny=deny)) == [of_deny]
+    assert report.remarks(SiteLists(allow=allow)) == [of_allow]
+    assert report.remarks() == report.remarks(SiteLists()) == []
+    both = "1 terms stand in both lists; they count as denied"
+    assert report.remarks(SiteLists(deny, (Term(("quorl",)),)))[2] == both
+
+
+def test_one_file_of_notes_that_cannot_be_completed_is_told_as_the_output(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps({"id": str(n), "text": "Zebulon"}) + "\n" for n in range(3)))
+
+    def emptying(results: Iterator[Any]) -> Iterator[Any]:
+        for number, result in enumerate(results):
+            if number == 2:
+                (part,) = tmp_path.glob(".deid-part-*")
+                part.unlink()
+            yield result
+
+    pipeline = Pipeline(WordRecognizer(), load_policy("redact"), KEY)
+    report = scrub_files(scan(tmp_path / "in.jsonl"), tmp_path / "out.jsonl", pipeline, watch=emptying)
+    (failure,) = report.failures
+    assert (report.documents, failure.name) == (0, safe_name("the output"))
 
 
 def test_a_file_of_notes_that_cannot_be_completed_is_told_and_its_notes_do_not_count(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
+import itertools
 import json
 import pickle
 import re
@@ -11,10 +13,12 @@ from pathlib import Path
 
 import pytest
 from fakes import WordRecognizer
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deid.base.errors import ConfigError, InputError
 from deid.base.keys import Key
-from deid.document import Document, Failure, Span
+from deid.document import Document, Edit, Failure, Span
 from deid.io import scan
 from deid.pipeline import Pipeline, Scrubbed, Settings
 from deid.pipeline.patients import Patients
@@ -55,6 +59,23 @@ def test_gold_replaces_the_annotations_alone() -> None:
     assert scrubbed.document.text == TEXT.replace("Ulan Bator", "[CITY]")
     assert scrubbed.document.spans == (Span(23, 29, "CITY"),)
     assert scrubbed.document.spans[0].source == "gold"
+
+
+@given(st.text("ab\n", max_size=30), st.lists(st.integers(0, 30), max_size=10, unique=True).map(sorted))
+def test_changes_are_shown_in_the_whole_lines_that_hold_them(text: str, borders: list[int]) -> None:
+    pairs = zip(borders[::2], borders[1::2], strict=False)
+    edits = tuple(Edit(start, end, start, end, "DATE") for start, end in pairs if end <= len(text))
+    made = dataclasses.replace(pipeline()(Document("n", "a")), edits=edits)
+    shown = list(made.changed_lines(text))
+    assert [edit for *_, own in shown for edit in own] == list(edits)
+    assert all(one[1] <= other[0] for one, other in itertools.pairwise(shown))
+    for start, end, own in shown:
+        assert text[:start].endswith("\n") or start == 0
+        assert "\n" not in text[start : own[0].start]
+        assert text[:end].endswith("\n") or end == len(text)
+        assert "\n" not in text[own[-1].end : end - 1]
+        lines = {n for edit in own for n in range(text[: edit.start].count("\n"), text[: edit.end - 1].count("\n") + 1)}
+        assert lines == set(range(text[:start].count("\n"), text[: max(end - 1, 0)].count("\n") + 1))
 
 
 def test_what_is_left_elsewhere_is_counted() -> None:
@@ -149,8 +170,8 @@ def test_a_record_says_its_day_unless_the_user_names_a_field(tmp_path: Path) -> 
     (message,) = scan(path).documents()
     assert isinstance(message, Document)
     later = datetime.date(2040, 1, 1)
-    for given, year in (({}, "1942"), ({"as_of": later}, "1942"), ({"as_of": later, "date_field": "x"}, "<=1950")):
-        assert f"Born on {year}." in pipeline("safe-harbor", **given)(message).document.text
+    for said, year in (({}, "1942"), ({"as_of": later}, "1942"), ({"as_of": later, "date_field": "x"}, "<=1950")):
+        assert f"Born on {year}." in pipeline("safe-harbor", **said)(message).document.text
 
 
 def test_the_edits_of_a_record_say_in_which_field_they_stand(tmp_path: Path) -> None:
