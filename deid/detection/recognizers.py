@@ -44,6 +44,8 @@ from deid.rules.scene import Scene
 _RULE_LABELS = "i2b2-2014"
 _FILLS = 0.8
 """Certainty from which rules fill what a model leaves; at .6 they find more, and half as many again that is none."""
+_SURELY = 0.9
+"""From which all that they have beyond it counts, names of people aside: these a model ends better."""
 _ADDRESSES = frozenset(("EMAIL", "URL"))
 """What is whole where the rules have it: a model may take a part of one for a name."""
 _WORDED = PEOPLE | {"HOSPITAL", "ORGANIZATION", "PROFESSION", "DATE"}
@@ -462,7 +464,8 @@ class _Filled:
                 whole = dataclasses.replace(span, end=max([span.end, *(one.end for one in inside)]))
                 own = [*(one for one in own if one not in inside), whole]
             else:
-                own += _numbers_beyond(text, span, inside)
+                wholly = score_of(span) >= _SURELY and canonical(span.category) not in PEOPLE
+                own += _beyond(text, span, inside, wholly=wholly)
         return sorted(own, key=by_position)
 
     def _continues(self, text: str, span: Span, inside: Sequence[Span]) -> bool:
@@ -486,12 +489,15 @@ def _runs_into(text: str, one: Span, span: Span) -> bool:
     )
 
 
-def _numbers_beyond(text: str, span: Span, inside: Sequence[Span]) -> Iterator[Span]:
-    """Yield what of a span others leave, where digits are left: of *34.118.902* a model may have *34.118* alone."""
+def _beyond(text: str, span: Span, inside: Sequence[Span], *, wholly: bool) -> Iterator[Span]:
+    """Yield what of a span others leave, where digits are left: of *34.118.902* a model may have *34.118* alone.
+
+    ``wholly``: where words are left, too, as the *Diagnóstico por* before *Imagen Vega Baja*.
+    """
     places = [(span.start, span.start), *sorted((one.start, one.end) for one in inside), (span.end, span.end)]
     for (_, start), (end, _) in itertools.pairwise(places):
         piece = text[start:end]
-        if any(map(str.isdecimal, piece)):
+        if any(map(str.isalnum if wholly else str.isdecimal, piece)):
             left = piece.lstrip(_EDGES)
             yield span.moved(end - len(left), start + len(piece.rstrip(_EDGES)))
 

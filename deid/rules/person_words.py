@@ -199,6 +199,8 @@ def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
         return None
     if not relaxed and scene.has(index, TITLES) and is_initial(scene, index):
         return None  # "M. Dupont": Monsieur, as "D. Juan" is Don
+    if not relaxed and len(scene.strings[index]) <= _SMALL_TITLE and scene.has(index, DOCTOR_TITLE):
+        return None  # "Dre Pham", "MIR Bennani": titles that are given names as well
     run = Run(index, index, [], [])
     at = index
     while at < scene.count and len(run.names) < _MAX_WORDS:

@@ -102,3 +102,11 @@ def test_days_that_begin_behind_a_word_of_the_model_are_one_stretch(day: int) ->
     text = f"Ingresado del {dates}."
     spans = build_recognizer(RecognizerOptions(language="es")).find(Document("n", text))
     assert [(text[s.start : s.end], s.category) for s in spans] == [(dates, "FECHAS")]
+
+
+def test_of_a_place_that_rules_are_certain_of_no_word_is_left() -> None:
+    """The model has *Imagen Vega Baja* alone, and ends a street before its storey."""
+    text = "Centro: Diagnóstico por Imagen Vega Baja, avda. de la Purísima, 112, entlo., 03180 Torrevieja.\n"
+    spans = build_recognizer(RecognizerOptions(language="es")).find(Document("n", text))
+    left = {i for i in range(8, len(text)) if text[i].isalnum()} - {i for s in spans for i in range(s.start, s.end)}
+    assert not left

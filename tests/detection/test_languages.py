@@ -285,7 +285,7 @@ def test_the_letter_of_a_french_title_is_no_initial() -> None:
         "2001:db8:85a3::8a2e:370:7334", "00:1B:44:11:3A:B7", "1M8GDM9AXKP042788", "www.example.org/x?id=3",
         "portal.klinik-nord.de", "pacs-2.imaging.lan", "dale(at)example.org", "dale.orme@example.co.uk", "@dale_k51",
         "42.5278, -70.9287", "42°31'40.1\"N", "(01)00884838002019(17)251231(21)A4410", "2019-03-14",
-        "DE89 3704 0044 0532 0130 00", "123e4567-e89b-12d3-a456-426614174000",
+        "DE89 3704 0044 0532 0130 00", "NL62 INGB 0004 8812 07", "123e4567-e89b-12d3-a456-426614174000",
     ],
 )  # fmt: skip
 def test_what_is_written_alike_everywhere_is_found_in_every_language(language: str, identifier: str) -> None:
@@ -310,3 +310,19 @@ def test_what_is_written_alike_everywhere_is_found_in_every_language(language: s
 def test_insurers_and_kinds_of_places_name_nobody(language: str, text: str, hidden: list[str]) -> None:
     spans = build_recognizer(RecognizerOptions(language=language)).find(Document("n", text))
     assert " ".join(text[s.start : s.end] for s in spans) == " ".join(hidden)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "hidden"),
+    [
+        ("fr", "Réf. : Dre Anh-Thu Pham est absente.", ["Anh-Thu Pham"]),
+        ("de", "IN DER NACHT ZUM SONNTAG FIEBER, AN FRONLEICHNAM BESSER.", ["SONNTAG", "FRONLEICHNAM"]),
+        ("de", "in der nacht zum sonntag fieber, an fronleichnam besser.", ["sonntag", "fronleichnam"]),
+        ("de", "Verlauf\n2909 22:40 RR 172/108\n", ["2909"]),
+        ("nl", "Verloop\n2909 22:40 RR 172/108\n", ["2909"]),
+    ],
+)
+def test_titles_and_days_in_any_form(language: str, text: str, hidden: list[str]) -> None:
+    """A title that is a given name as well is no name; days count in capitals, small letters and bare figures."""
+    spans = build_recognizer(RecognizerOptions(language=language)).find(Document("n", text))
+    assert [text[s.start : s.end] for s in spans] == hidden
