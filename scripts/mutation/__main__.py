@@ -436,7 +436,8 @@ def _try_room(name: str, room: Room, options: argparse.Namespace) -> bool:
         place = _copy(work / "checkout")
         for kept in {Path.home() / ".cache", Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")}:
             if (kept / "deid").is_dir() and not (place / "warm").exists():
-                shutil.copytree(kept / "deid", place / "warm" / "deid")
+                with suppress(shutil.Error):  # what another process has removed meanwhile
+                    shutil.copytree(kept / "deid", place / "warm" / "deid")
         for plain in (False, True) if room.plain else (False,):
             routes.append(_Route(name, place, plain, options.longest))
         builder = Builder(place, work / "objects")

@@ -46,10 +46,11 @@ def soup(number: int) -> tuple[Document, list[Span]]:
     posts: list[Span] = []
     seen: list[str] = []
     for _ in range(draw.randint(3, 14)):
-        places, begun = [], None
+        places, begun, loud = [], None, draw.random() < 0.08
         for part in _PARTS.split(draw.choice(_PIECES[draw.choice([*_PIECES])])):
             slot = part[1:-1] if part[:1] == "{" and part[-1:] == "}" else ""
             word = _word(slot, draw, seen) if slot else part
+            word = word.upper() if loud and not part.startswith("[[") else word
             if part.startswith("[["):
                 begun = len(text), part[2:-1]
             elif part == "]]":

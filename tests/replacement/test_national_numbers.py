@@ -181,6 +181,16 @@ def test_belgian_numbers_keep_sex_and_century() -> None:
             assert not century or new[:2] <= ("26" if start[0] == "2" else "24")
 
 
+@pytest.mark.parametrize("month", ["00", "20", "40"])
+def test_a_belgian_birthday_that_is_not_known_stays_unknown(month: str) -> None:
+    for number in range(1, 40, 3):
+        start = f"64{month}00{number:03}"
+        code = f"{start}{97 - int(start) % 97:02}"
+        assert "belgian" in national_kinds(code)
+        new = replace_number(KEYED, code)
+        assert (new[2:4], 97 - int(new[:9]) % 97) == (month, int(new[9:]))
+
+
 def test_numbers_without_their_check_digits_become_no_national_numbers() -> None:
     codes = [f"7569217076{n:03}" for n in range(100)] + [f"1112223{n:02}" for n in range(100)]
     codes = [code for code in codes if not national_kinds(code)]
