@@ -29,12 +29,14 @@ from deid.dp.domain_options import parse_condition, parse_flag, parse_slices
 from deid.dp.epsilon import from_nano, payable, show_nano, split_epsilon, to_nano
 from deid.dp.forecast import epsilon_for, forecast, forecast_levels, forecast_sections, sequence_sections
 from deid.dp.intervals import check_level, discrete_half_width, half_width, standard_half_width
+from deid.dp.keys import find_keys, plan_keys
 from deid.dp.marginals import choose_cuboids, closure
 from deid.dp.methods import METHODS
 from deid.dp.noise import SeededNoise, laplace_scale
 from deid.dp.query_language import parse_query, parse_value
 from deid.dp.release import read_release, write_release
 from deid.dp.sequences import plan_sequences, release_sequences
+from deid.dp.survival import survival
 from deid.dp.synthetic import dimensions_of, synthesize
 from deid.dp.unit import PrivacyUnit, bounded_rows, rows_without_person
 from deid.dp.zcdp import epsilon_of, rho_of, split_rho
@@ -105,6 +107,65 @@ def sequences(method: str, epsilon: float, unit: str, **options: Any) -> object:
     prefixes = [made.prefixes(length) for length in (1, 2, 3)]
     slopes = [made.slopes(3), made.prefix(["low"], 0.9), made.prefix(["zero", "zero"], predict=True)]
     return [made, prefixes, slopes, made.to_frame(), forecast_levels(plan), sequence_sections(plan), synthesize(made)]
+
+
+def patterned(method: str, unit: str, length: int | None) -> object:
+    """Return what a release says of patterns in sequences of some length, and of what is none."""
+    person = {"person": "who"} if unit == "persons" else {}
+    plan = plan_sequences(LEVEL, PERIODS, 3.0, UNITS[unit], method=method, ends=method == "tree", **person)
+    made = release_sequences(frame(), plan, ledger=None, noise=SeededNoise(8))
+    of = functools.partial
+    asked = [of(made.then, *pair, within, length) for pair in PAIRS for within in (None, 0, 1, 2, 9)]
+    asked += [of(made.ever, levels, length, 0.5) for levels in (["low"], ["low", "high"], [], ["none"])]
+    asked += [of(made.prefix, prefix) for prefix in (["low"], ["low", "zero", "zero"], ["low"] * 4, [])]
+    return [[tried(question) for question in asked], made.labels, tried(made.slopes, length or 2)]
+
+
+PAIRS = (("low", "high"), ("zero", "zero"), ("high", "none"))
+
+
+def lived(epsilon: float, **options: Any) -> object:
+    """Return survival curves of a release over time, event and a column, or why there are none."""
+    plan = plan_cube([WIDE[4], *DIMENSIONS[:2]], epsilon, UNITS["rows"], method="cells")
+    made = release_cube(frame().head(120), plan, ledger=None, noise=SeededNoise(9))
+    return tried(functools.partial(survival, made, options.pop("time", "age"), "flag", **options))
+
+
+CURVES: tuple[dict[str, Any], ...] = (
+    {"happened": "y"}, {"happened": "y,n"}, {"happened": "z"}, {"happened": ""}, {"happened": "y", "by": ["sex"]},
+    {"happened": "n", "where": {"sex": "F"}}, {"happened": "y", "level": 0.5}, {"happened": "y", "sampling": False},
+    {"happened": "y", "time": "sex"}, {"happened": "y", "by": ["age"]}, {"happened": "y", "where": {"age": "3"}},
+    {"happened": "y", "by": ["sex"], "where": {"sex": "M"}}, {"happened": "y", "level": 2.0},
+)  # fmt: skip
+
+
+def viewed(epsilon: float, unit: str) -> object:
+    """Return what a session answers that is asked by its methods, of parts and persons, and what is left."""
+    person = {"person": "who"} if unit == "persons" else {}
+    session = QuerySession(frame(), DIMENSIONS, None, noise=SeededNoise(5), unit=UNITS[unit], **person)
+    table, of = session.table, functools.partial
+    answers: list[object] = []
+    for view in (table, table.where("age < 9"), *list(table.partition("sex").values())[:1]):
+        asked = [
+            of(view.count, epsilon), of(view.count_persons, epsilon), of(view.sum, "dose", epsilon),
+            of(view.sum, "age", epsilon, low=0, high=5), of(view.mean, "age", epsilon),
+            of(view.median, "dose", epsilon),
+            of(view.quantile, "age", 0.9, epsilon), of(view.quantiles, "age", [0.1, 0.5], epsilon),
+            of(view.variance, "age", epsilon), of(view.histogram, "sex", epsilon), of(view.top, "age", 2, epsilon),
+            of(view.count, 0.0), of(view.sum, "sex", epsilon), of(view.histogram, "day", epsilon),
+        ]  # fmt: skip
+        answers += [tried(lambda one=one: one().to_frame()) for one in asked]
+    answers += [tried(lambda how=how: table.by_person(how).count(epsilon).to_frame()) for how in ("first", "sum", "x")]
+    answers += [tried(table.partition, "age"), tried(table.partition, "none"), tried(table.where, "age <")]
+    return [*answers, tried(lambda: table.select("more", "age + 1", 0, 9).sum("more", epsilon).to_frame())]
+
+
+def keyed(column: str, epsilon: float, delta: float, unit: str) -> object:
+    """Return which values of a column are found, or why none are looked for."""
+    person = {"person": "who"} if unit == "persons" else {}
+    plan = plan_keys(column, epsilon, delta, UNITS[unit], **person)
+    found = find_keys(frame(), plan, ledger=None, request="q", noise=SeededNoise(2))
+    return [found, found.to_frame(), plan.threshold, plan.found_from, plan.question(), sorted(found.as_dict())]
 
 
 def answer(text: str, epsilon: float, unit: str) -> object:
@@ -338,6 +399,14 @@ def questions() -> Iterator[tuple[str, Callable[[], object]]]:
         yield f"report {method}", of(released, method, DIMENSIONS[:2], 1.0, "rows", report_share=0.2, level=0.8)
     for method, epsilon, unit in itertools.product(("tree", "markov", "tree-paper", "none"), (0.1, 2.0, 40.0), UNITS):
         yield f"sequences {method}, {epsilon}, {unit}", of(sequences, method, epsilon, unit)
+    for method, unit, length in itertools.product(("tree", "markov", "tree-paper"), UNITS, (None, 1, 2, 3, 4, 0)):
+        yield f"patterns {method}, {unit}, {length}", of(patterned, method, unit, length)
+    for epsilon, unit in itertools.product((0.2, 4.0), UNITS):
+        yield f"viewed {epsilon}, {unit}", of(viewed, epsilon, unit)
+    for (n, options), epsilon in itertools.product(enumerate(CURVES), (1.0, 50.0)):
+        yield f"curve {n}, {epsilon}", lambda options=options, epsilon=epsilon: lived(epsilon, **dict(options))
+    for column, epsilon, delta, unit in itertools.product(("sex", "age", "none"), (0.5, 8.0), (1e-6, 0.01, 0), UNITS):
+        yield f"keys {column}, {epsilon}, {delta}, {unit}", of(tried, of(keyed, column, epsilon, delta, unit))
     texts = QUERIES.replace("\n", "").split("|")
     for text, epsilon, unit in itertools.product(texts, (0.1, 5.0), UNITS):
         yield f"query {text}, {epsilon}, {unit}", of(answer, text, epsilon, unit)
