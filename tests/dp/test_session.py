@@ -113,6 +113,18 @@ def test_persons_fall_into_other_parts_than_their_rows(tmp_path: Path) -> None:
     assert spent(ledger) == 1.5
 
 
+def test_parts_of_a_table_in_another_order_are_the_same_parts(tmp_path: Path) -> None:
+    """Of persons they are others: which row of a person is the first hangs on the order."""
+    unit = PrivacyUnit("patient", "add-remove", 3)
+    ledger = Ledger.create(tmp_path / "l.db", 5.0, unit)
+    for number, (frame, ward) in enumerate(((visits(), "a"), (visits()[::-1], "b"))):
+        session = QuerySession(frame, DIMENSIONS, ledger, noise=SeededNoise(5), unit=unit, person="patient")
+        session.table.partition("ward")[ward].count(0.5)
+        assert spent(ledger) == 0.5 + 0.5 * number
+        session.table.by_person().partition("ward")[ward].count(0.5)
+        assert spent(ledger) == 1.0 + number * 0.5
+
+
 def test_noise_fits_rows_persons_and_parts() -> None:
     unit = PrivacyUnit("patient", "add-remove", 3)
     noise = RecordingNoise()
