@@ -14,7 +14,7 @@
     ``value`` where the expression has one.
 ``[[field]]``
     A labelled value: ``labels``, ``value`` (an expression that must fit right behind label and separator), ``strict``
-    (the separator must hold one of ``: # = | tab``), ``exact`` (labels as written, capitals count); ``name``,
+    (the separator must hold one of ``: # = | > ] ?``, or a tab), ``exact`` (capitals of labels count); ``name``,
     ``category``, ``certainty``, ``check`` as above. Labels are found by one pass over the words, however many they are.
 ``[[list]]``
     Word lists whose items are PHI wherever they stand: ``lists``, ``capital`` (an item counts only with a capital),

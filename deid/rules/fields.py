@@ -25,8 +25,8 @@ from deid.rules.programs import Programs
 
 native = native_for("fields")
 
-_STRICT = frozenset(":#=|\t^_")
-_LEADERS = ("..", ". .")
+_STRICT = frozenset(":#=|\t^_>]?")
+_LEADERS = ("..", ". .", "\u2026\u2026", "\u00b7\u00b7")
 _SECONDS = 20.0
 
 CUES = [

@@ -326,3 +326,39 @@ def test_titles_and_days_in_any_form(language: str, text: str, hidden: list[str]
     """A title that is a given name as well is no name; days count in capitals, small letters and bare figures."""
     spans = build_recognizer(RecognizerOptions(language=language)).find(Document("n", text))
     assert [text[s.start : s.end] for s in spans] == hidden
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "{}: {}",
+        '"{}": "{}"',
+        "<td>{}</td><td>{}</td>",
+        "**{}:** {}",
+        "{} ____{}____",
+        "{} ……………… {}",
+        "[{}] {}",
+        "{} -> {}",
+    ],
+)
+@pytest.mark.parametrize(
+    ("language", "labels"),
+    [
+        ("de", {"PLZ": "48157", "Zimmer": "214"}),
+        ("fr", {"Code postal": "24300", "Chambre": "214"}),
+        ("nl", {"Postcode": "7511 AB", "Kamer": "214"}),
+        ("es", {"Código postal": "44100", "Habitación": "214"}),
+    ],
+)
+def test_a_label_leads_to_its_value_in_forms_of_many_kinds(language: str, labels: dict[str, str], form: str) -> None:
+    recognizer = build_recognizer(RecognizerOptions(model="none", language=language))
+    for label, value in labels.items():
+        text = form.format(label, value) + "\n"
+        assert value in [text[s.start : s.end] for s in recognizer.find(Document("n", text))]
+
+
+@pytest.mark.parametrize("language", ["de", "en", "es", "fr", "nl"])
+def test_figures_in_boxes_are_days_and_numbers(language: str) -> None:
+    text = "|0|3|0|4|1|9|5|1| x 1 1 8 2 0 4 4 1 0 x PHQ-9: 1 2 1 0 2 3 1 0 0\n"
+    spans = build_recognizer(RecognizerOptions(model="none", language=language)).find(Document("n", text))
+    assert [text[s.start : s.end] for s in spans] == ["0|3|0|4|1|9|5|1", "1 1 8 2 0 4 4 1 0"]
