@@ -362,3 +362,24 @@ def test_figures_in_boxes_are_days_and_numbers(language: str) -> None:
     text = "|0|3|0|4|1|9|5|1| x 1 1 8 2 0 4 4 1 0 x PHQ-9: 1 2 1 0 2 3 1 0 0\n"
     spans = build_recognizer(RecognizerOptions(model="none", language=language)).find(Document("n", text))
     assert [text[s.start : s.end] for s in spans] == ["0|3|0|4|1|9|5|1", "1 1 8 2 0 4 4 1 0"]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "hidden"),
+    [
+        ("de", "telefon null zwei fünf eins vier vier zwölf zimmer zweihundertvierzehn rr eins dreißig", 2),
+        ("fr", "téléphone zéro cinq cinquante-trois quarante-quatre douze chambre deux cent quatorze point", 2),
+        ("nl", "telefoon nul vijf drie vier vier een twee kamer tweehonderdveertien tensie dertien", 2),
+        ("es", "teléfono nueve siete ocho cuarenta y cuatro doce habitación doscientos catorce punto", 2),
+        ("fr", "née le trois avril mille neuf cent cinquante et un point", 1),
+        ("nl", "geboren drie april negentienhonderd eenenvijftig punt", 1),
+        ("es", "nacido el tres de abril de mil novecientos cincuenta y uno punto", 1),
+    ],
+)  # fmt: skip
+def test_numbers_are_found_as_they_are_dictated(language: str, text: str, hidden: int) -> None:
+    """Telephone numbers, rooms and days in words, up to what ends them; pressures stay."""
+    spans = build_recognizer(RecognizerOptions(model="none", language=language)).find(Document("n", text))
+    assert len(spans) == hidden
+    shown = "".join(c for i, c in enumerate(text) if not any(s.start <= i < s.end for s in spans))
+    assert not {"null", "zwölf", "vierzehn", "douze", "quatorze", "cinquante", "nul", "twee", "eenenvijftig", "doce",
+                "catorce", "cincuenta", "uno", "un"} & {*shown.replace("-", " ").split()}  # fmt: skip
