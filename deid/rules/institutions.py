@@ -231,7 +231,7 @@ def _name_behind(scene: Scene, end: int) -> int:
     service = scene.cued(at, _SEEN_AT)
     at += scene.says(at, "definite")
     last = end
-    while at < scene.count and at - end < 6 and scene.same_line(at):
+    while at - end < 6 and scene.same_line(at):
         if scene.classes[at] & CLINICAL and not scene.classes[at] & (PERSON | CITY | HOSPITAL_HEAD):
             break
         if service and scene.classes[at] & HOSPITAL_HEAD:

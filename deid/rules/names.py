@@ -196,7 +196,7 @@ def _value_of(scene: Scene, label: PersonLabel) -> int:
         while scene.word(at) == ".":
             at += 1
     start = at
-    while at < scene.count and at - start < 4 and scene.word(at) in _SEPARATORS:
+    while at - start < 4 and scene.word(at) in _SEPARATORS:
         strict |= scene.word(at) in (":", "#", "=", "|")
         at += 1
     if at >= scene.count:

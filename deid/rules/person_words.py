@@ -203,7 +203,7 @@ def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
         return None  # "Dre Pham", "MIR Bennani": titles that are given names as well
     run = Run(index, index, [], [])
     at = index
-    while at < scene.count and len(run.names) < _MAX_WORDS:
+    while len(run.names) < _MAX_WORDS:
         if at > index and (not scene.same_line(at) or (scene.breaks[at] and _counts(scene, at))):
             break
         behind = _particles(scene, at, at > index, relaxed)

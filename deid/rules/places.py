@@ -292,9 +292,7 @@ def _best_listed(scene: Scene, index: int) -> tuple[float, int, str, str] | None
     if not options:
         return None
     score, stop, category, source = max(options) if len(options) > 1 else options[0]
-    behind = (
-        stop < scene.count and scene.same_line(stop) and scene.capital(stop) and not scene.case_uninformative(index)
-    )
+    behind = scene.same_line(stop) and scene.capital(stop) and not scene.case_uninformative(index)
     if behind and scene.classes[stop] & _NAMED_AFTER:
         score *= _W["named_after"]
     elif behind and category == "CITY" and scene.kinds[stop] == TITLE and not scene.classes[stop] & _FOLLOWERS:
@@ -328,7 +326,7 @@ def _city_score(scene: Scene, index: int, classes: int, several: bool, lives: bo
     if classes & AMBIGUOUS_CITY:
         return _W["ambiguous_phrase_lives" if lives else "ambiguous_phrase_where" if where else "ambiguous_phrase"]
     known = _W["city_phrase" if several else "big_city" if classes & BIG_CITY else "city"]
-    behind = scene.kinds[index + 1] if index + 1 < scene.count and scene.same_line(index + 1) else SIGN
+    behind = scene.kinds[index + 1] if scene.same_line(index + 1) else SIGN
     if not several and not where and (behind == NUMBER or scene.word(index + 1) in (":", "(", "+", "/")):
         known -= _W["number_follows"]  # "Salem 16 Fr", "Nottingham 6/9"
     if lives:

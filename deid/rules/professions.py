@@ -140,7 +140,7 @@ def _behind(scene: Scene, lexicon: Lexicon, index: int, score: float, known_only
 def _behind_leaders(scene: Scene, index: int) -> int:
     """Return the word behind signs that lead to a value (*Occupation ...... Cook*), ``index`` where none do."""
     at = index
-    while at < scene.count and scene.word(at) in (".", "_") and not scene.breaks[at]:
+    while scene.word(at) in (".", "_") and not scene.breaks[at]:
         at += 1
     return at if at - index > 2 and at < scene.count and not scene.breaks[at] else index
 
@@ -154,7 +154,7 @@ def _ending(scene: Scene, lexicon: Lexicon, index: int) -> list[Span]:
     """Read words behind *is a* that no list has, the last of them one that occupations end in: *refinery operator*."""
     found: list[Span] = []
     start = index
-    while start < scene.count and start - index < 2 and scene.has(start, OCCUPATION_QUALIFIER):
+    while start - index < 2 and scene.has(start, OCCUPATION_QUALIFIER):
         start += 1
     end = start
     while (
@@ -215,9 +215,7 @@ def _at_work_place(scene: Scene, listed: list[tuple[int, int]]) -> list[Span]:
         if scene.has(start, RELATION | ROLE) or scene.has(index - 1, ROLE | CLINICAL):
             continue
         end = index + 1
-        while (
-            end < scene.count and end - index < 6 and scene.capital(end) and scene.is_word(end) and scene.same_line(end)
-        ):
+        while end - index < 6 and scene.capital(end) and scene.is_word(end) and scene.same_line(end):
             end += 1
         if end > index + 1 and not scene.has(index + 1, _NO_WORK_PLACE):
             found.append(scene.span(start, index, "PROFESSION", "profession.at", _W["at_work_place"]))
