@@ -145,7 +145,8 @@ def viewed(epsilon: float, unit: str) -> object:
     session = QuerySession(frame(), DIMENSIONS, None, noise=SeededNoise(5), unit=UNITS[unit], **person)
     table, of = session.table, functools.partial
     answers: list[object] = []
-    for view in (table, table.where("age < 9"), *list(table.partition("sex").values())[:1]):
+    nobody = table.where("age < 9 AND age > 9")
+    for view in (table, table.where("age < 9"), nobody, *list(table.partition("sex").values())[:1]):
         asked = [
             of(view.count, epsilon), of(view.count_persons, epsilon), of(view.sum, "dose", epsilon),
             of(view.sum, "age", epsilon, low=0, high=5), of(view.mean, "age", epsilon),
@@ -166,6 +167,21 @@ def keyed(column: str, epsilon: float, delta: float, unit: str) -> object:
     plan = plan_keys(column, epsilon, delta, UNITS[unit], **person)
     found = find_keys(frame(), plan, ledger=None, request="q", noise=SeededNoise(2))
     return [found, found.to_frame(), plan.threshold, plan.found_from, plan.question(), sorted(found.as_dict())]
+
+
+def shared(method: str) -> object:
+    """Return shares and counts of slices with conditions, or why there are none; also of a column called share."""
+    plan = plan_cube([declare("share", {"values": ["F", "M"]}), *DIMENSIONS[::2]], 2.0, UNITS["rows"], method=method)
+    made = release_cube(frame().rename(columns={"sex": "share"}), plan, ledger=None, noise=SeededNoise(6))
+    of = functools.partial
+    asked = [
+        of(made.slice, dims, share=share, where=where, level=level, sampling=sampling)
+        for dims, share in ((["dose"], "dose"), (["share"], None), (["share"], "share"), (["age"], "dose"), ([], None),
+                            (["dose", "age"], "age"), (["none"], None), (["dose", "dose"], None))
+        for where, level, sampling in ((None, None, True), ({"share": "F"}, 0.5, False), ({"age": "0..4"}, None, False),
+                                       ({"age": "z"}, None, True))
+    ]  # fmt: skip
+    return [tried(question) for question in asked]
 
 
 def answer(text: str, epsilon: float, unit: str) -> object:
@@ -401,6 +417,8 @@ def questions() -> Iterator[tuple[str, Callable[[], object]]]:
         yield f"sequences {method}, {epsilon}, {unit}", of(sequences, method, epsilon, unit)
     for method, unit, length in itertools.product(("tree", "markov", "tree-paper"), UNITS, (None, 1, 2, 3, 4, 0)):
         yield f"patterns {method}, {unit}, {length}", of(patterned, method, unit, length)
+    for method in ("cells", "marginals", "privtree", "topdown"):
+        yield f"shares {method}", of(tried, of(shared, method))
     for epsilon, unit in itertools.product((0.2, 4.0), UNITS):
         yield f"viewed {epsilon}, {unit}", of(viewed, epsilon, unit)
     for (n, options), epsilon in itertools.product(enumerate(CURVES), (1.0, 50.0)):

@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from pinned import Pinned
@@ -60,9 +61,8 @@ def texts() -> Iterator[tuple[str, Document, str]]:
         yield f"soup {number}", Document("n", document.text, tuple(sorted(set(spans)))), "en"
 
 
-QUESTIONS = {
-    name: partial(scrubbed, document, number, language) for number, (name, document, language) in enumerate(texts())
-}
+# a note that is added changes no other answer
+QUESTIONS = {name: partial(scrubbed, document, crc32(name.encode()), language) for name, document, language in texts()}
 PINNED = Pinned(Path(__file__).with_name("same_notes.tsv"), QUESTIONS)
 PARTS = 60
 
