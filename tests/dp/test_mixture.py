@@ -20,7 +20,7 @@ from deid.base.errors import ConfigError
 from deid.dp.cube import plan_cube, release_cube
 from deid.dp.domain import Dimension, declare
 from deid.dp.marginals import Axes, Marginal
-from deid.dp.mixture import Mixture, _Task, fit_mixture
+from deid.dp.mixture import Mixture, _Task, apportion, column_counts, fit_mixture
 from deid.dp.noise import SeededNoise
 from deid.dp.release import CubeRelease
 from deid.dp.synthetic import _junction_tree, release_distances, synthesize
@@ -183,3 +183,19 @@ def test_adult_rows_are_worth_training_on(
         found.append((np.mean(apart), roc_auc_score(test.iloc[:, -1] == ">50K", chances)))
     assert np.mean(found, axis=0)[0] <= distance
     assert np.mean(found, axis=0)[1] >= area
+
+
+def test_columns_by_themselves_are_what_tables_say_of_them_on_average() -> None:
+    pair, lone = Marginal((0, 1), np.array([[4.0, 0.0], [2.0, -9.0]]), 1.0), Marginal((0,), np.array([7.0, 1.0]), 2.0)
+    first, second, third = column_counts([pair, lone], (2, 2, 4), 12.0)
+    assert first == pytest.approx([5.5, 6e-3])  # the mean of (4, -7) and (7, 1), and no count below a trace
+    assert second == pytest.approx([6.0, 6e-3])
+    assert third.tolist() == [3.0] * 4
+
+
+@given(st.lists(st.sampled_from([0.0, -1.0, 0.5, 2.0]), min_size=1, max_size=6), st.integers(0, 50))
+def test_places_are_drawn_as_often_as_they_weigh_up_to_rounding(weights: list[float], rows: int) -> None:
+    held = np.maximum(weights, 0.0) if max(weights) > 0 else np.ones(len(weights))
+    drawn = np.bincount(apportion(np.array(weights), rows, np.random.default_rng(3)), minlength=len(weights))
+    assert drawn.sum() == rows
+    assert (abs(drawn - rows * held / held.sum()) < 1 + 1e-9).all()

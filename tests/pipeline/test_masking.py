@@ -169,6 +169,14 @@ def test_an_apostrophe_behind_a_name_comes_back_as_it_was(
     assert known.restore(masked) == text
 
 
+def test_only_the_name_before_an_apostrophe_gets_a_mark() -> None:
+    known, text = Substitutes(), "Ann Baker' saw Bob Orme."
+    pieces = [Piece(0, 9, "PATIENT", "Zoe Rivas", natural=True), Piece(15, 23, "DOCTOR", "Tim Vale", natural=True)]
+    masked = known.replace(text, pieces)
+    assert masked == "[NAME-1]' saw Tim Vale."
+    assert known.restore(masked) == text
+
+
 def test_marks_are_found_as_models_write_them() -> None:
     session = deid.Session(policy="safe-harbor", **RULES)
     assert session.mask("Seen by Dr. Alice Baker on 3 May 2019.") == "Seen by Dr. [NAME-1] on [DATE-1: 2019]."
