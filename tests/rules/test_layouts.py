@@ -149,6 +149,10 @@ def test_heads_of_tables_between_blanks_are_looked_for_in_every_line(pieces: lis
         ("1  Orme J  npo\n2  Quill K  labs\n3  Stone T  home\n", []),  # a list counts
         ("T1    signal low\nT2    signal high\nT3    signal low\n", []),  # nobody stands behind
         ("7B    Orme    npo\n7B    Quill    labs\n8A    Stone    home\n", []),  # a bed has one person
+        ("4    Orme    npo\n5    Quill    labs\n6    Stone    home\n", []),  # a list, from wherever it goes on
+        ("4    Orme    npo\n5    Quill    labs\n7    Stone    home\n", ["4", "5", "7"]),
+        ("5    Orme    npo\n4    Quill    labs\n3    Stone    home\n", ["5", "4", "3"]),
+        ("4    Orme    npo\n5    Quill    labs\n6A    Stone    home\n", ["4", "5", "6A"]),
     ],
 )
 def test_codes_before_the_persons_of_a_board_are_beds(text: str, beds: list[str]) -> None:
