@@ -177,8 +177,8 @@ def disturbed(number: int) -> object:
     ]  # fmt: skip
 
 
-KINDS = {"release": (released, 240), "verdict": (verified, 240), "measure": (measured, 120), "schema": (described, 60)}
-KINDS |= {"disturbed": (disturbed, 120)}
+KINDS = {"release": (released, 200), "verdict": (verified, 200), "measure": (measured, 100), "schema": (described, 60)}
+KINDS |= {"disturbed": (disturbed, 80)}
 
 
 def questions() -> Iterator[tuple[str, Callable[[], object]]]:
