@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from deid.base.errors import ConfigError, OutputError
+from deid.disclosure import methods
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.methods import MethodOptions, said_of_size
 from deid.disclosure.options import DiskOptions, RoleOptions
@@ -15,6 +16,7 @@ from deid.disclosure.out_of_core import DiskRelease
 from deid.disclosure.release import Release
 from deid.disclosure.releasing import AskedRelease, FurtherFiles, MethodChoice
 from deid.table.options import TableOptions
+from tests.disclosure.tables import random_table
 
 ROLES = RoleOptions(qi=("age,sex",), sensitive=("disease",), drop=("mrn",), each_row_a_person=True)
 
@@ -61,6 +63,14 @@ def test_a_release_says_what_became_of_each_column(asked: AskedRelease, tmp_path
 def test_what_the_other_method_would_cost_is_told_of_large_tables(rows: int, columns: int, told: str) -> None:
     assert said_of_size(rows, columns).startswith(told)
     assert bool(said_of_size(rows, columns)) == bool(told)
+
+
+def test_who_chose_the_method_is_told_of_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(methods, "_LARGE", 10)
+    data = random_table(20, 1)
+    assert len(MethodChoice().said_of_size(data)) == 1
+    assert MethodChoice(method="mondrian").said_of_size(data) == []
+    assert MethodChoice(scheme=Path("s.json")).said_of_size(data) == []
 
 
 def test_a_population_is_read_and_told_of(asked: AskedRelease, tmp_path: Path) -> None:
