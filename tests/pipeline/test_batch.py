@@ -18,6 +18,7 @@ from deid.document import Document
 from deid.io import FORMATS, Options, read, scan
 from deid.pipeline import Pipeline, Report, Settings, scrub_files, tag_files
 from deid.pipeline.edit_log import read_edit_log
+from deid.pipeline.known_people import People
 from deid.pipeline.naming import pseudonym_of_id
 from deid.pipeline.patients import Patients
 from deid.replacement.policy import load_policy
@@ -175,6 +176,24 @@ def test_tagged_documents_have_the_same_names_and_text(tmp_path: Path) -> None:
     assert document.id == "sub/n.1"
     assert document.text == text
     assert [text[s.start : s.end] for s in document.spans] == ["Zebulon Quartermain", "Ulan Bator", "1/2/2003"]
+
+
+@pytest.mark.parametrize(
+    ("patients", "message"),
+    [
+        (Patients(table={"other": "7"}), "no document of IN stands in the table of patients"),
+        (Patients(field_name="wrad"), "--patient-field wrad: no document has such a field"),
+    ],
+    ids=["table", "field"],
+)
+def test_patients_of_no_document_are_refused_before_anything_is_tagged(
+    patients: Patients, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "in.jsonl").write_text(json.dumps({"id": "n1", "text": TEXT, "ward": "B"}) + "\n")
+    with pytest.raises(ConfigError, match=message):
+        tag_files(scan(tmp_path / "in.jsonl"), tmp_path / "out", WordRecognizer(), FORMATS["jsonl"],
+                  people=People(patients))  # fmt: skip
+    assert not (tmp_path / "out").exists()
 
 
 def test_records_can_be_tagged_into_files(tmp_path: Path) -> None:
