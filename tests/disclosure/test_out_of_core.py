@@ -208,9 +208,10 @@ def test_levels_are_those_of_the_verifiers_in_memory(tmp_path: Path, seed: int) 
     published = frame(300, seed)[["class", "disease", "place"]]
     published["age"] = [rng.choice(["[0-29]", "*", "31", None]) for _ in range(300)]
     published["empty"] = [None if row["place"] == "A" else row["disease"] for _, row in published.iterrows()]
+    published["void"] = pd.Series([None] * 300, dtype="string")
     published.to_parquet(tmp_path / "out.parquet", index=False)
     schema = Schema({name: Column("quasi-identifier") for name in ("age", "class", "place")}).over(
-        Schema({name: Column("sensitive") for name in ("disease", "empty")})
+        Schema({name: Column("sensitive") for name in ("disease", "empty", "void")})
     )
     data = read_microdata(str(tmp_path / "out.parquet"), schema, published=True)
     for asked in (
