@@ -87,6 +87,8 @@ def stands_alone(scene: Scene, span: Span) -> bool:
     words = scene.inside(start, end)
     if _PART.match(text, start) and text[start:end].isdecimal():
         return False
+    if kind.group == "ID" and "\n" in text[start:end]:
+        return False  # of two rows
     if kind.category == "STREET" and all(_is_common(scene, i) for i in words):
         return False
     if kind.town and len(words) == 1 and not scene.lowercase_text and _small(scene, words[0]):
@@ -157,6 +159,8 @@ def _is_flag(scene: Scene, span: Span, words: list[int]) -> bool:
         behind_name = scene.has(words[0] - 1, PERSON) and not scene.breaks[words[0]]  # in a column of initials
         if len(set(letters.casefold())) == 1 and scene.kinds[words[0]] == UPPER and not behind_name:
             return _in_cell(scene, words) or "/" in (scene.word(words[0] - 1), scene.word(words[0] + 1))
+        if scene.kinds[words[0]] == LOWER and scene.kinds[words[0] - 1] == NUMBER and scene.says(words[0], "unit"):
+            return True
         for sign, unit in ((words[0] - 1, words[0] - 2), (words[0] + 1, words[0] + 2)):
             if scene.word(sign) == "/" and (scene.says(unit, "unit") or scene.says(words[0], "unit")):
                 return True

@@ -62,7 +62,7 @@ def test_words_are_of_one_line_where_nothing_but_a_space_is_between(text):
     ("text", "inside"),
     [
         ("a Foley catheter was", ["foley", "catheter"]),
-        ("Parkinson's disease progressed", ["parkinson", "'", "s"]),
+        ("Parkinson's disease progressed", ["parkinson", "'", "s", "disease"]),
         ("lives in New York with", []),
         ("fever", []),
     ],
