@@ -10,11 +10,11 @@ Slots that identify nobody are ``{{noun}}``, ``{{number:60-90}}`` and the lists 
 (``{{drug}}``). ``{{kin.full}}`` is a relative with the patient's family name, ``{{doctor.code}}`` are the letters that
 somebody signs with, ``{{date.week}}`` is a week of the calendar, ``{{age:0-17}}`` is an age within bounds,
 ``{{age.word}}`` is of the pool ``age_word``, ``{{hospital.bare}}`` is of the pool ``hospital_bare``. The table
-``shapes`` says how many notes are in capitals (``upper``), without them (``lower``), or without the signs of the
-language (``ascii``); ``people.second`` how many people have two family names, of which ``{{doctor.first}}`` is the
-first; ``{{doctor.short}}`` has that one alone; ``!`` and ``~`` write a name in capitals or without.
-``people.unlisted`` says how many names and towns no list has, ``notes.whole`` how many notes are whole ones. Of an item
-of a pool what stands before ``^`` is outside the span.
+``shapes`` says how many notes are in capitals (``upper``), without them (``lower``), without the signs of the
+language (``ascii``), or misread by a scanner (``scanned``); ``people.second`` how many people have two family names,
+of which ``{{doctor.first}}`` is the first; ``{{doctor.short}}`` has that one alone; ``!`` and ``~`` write a name in
+capitals or without. ``people.unlisted`` says how many names and towns no list has, ``notes.whole`` how many notes are
+whole ones. Of an item of a pool what stands before ``^`` is outside the span.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from deid.document import Document, Span
+from synthetic.draw import Draw
+from synthetic.noise import scanned
 from synthetic.template import Choice, Node, Slot, parse
 
 _WIDE = frozenset(("address", "associations", "endings", "greetings", "homonyms", "hospitals", "kin", "medical_titles"))
@@ -126,11 +128,17 @@ class _Note:
         self.day = _TODAY - timedelta(draw.randrange(_DAYS))
         names = list(language.shapes)
         shares = [*language.shapes.values(), 1 - sum(language.shapes.values())]
-        self.shape = _SHAPES[draw.choices([*names, ""], shares)[0]] if names else str
+        shape = draw.choices([*names, ""], shares)[0] if names else ""
+        self.shape = _SHAPES[shape] if shape != "scanned" else self._scanner()
 
     def say(self, text: str) -> None:
         """Write words that identify nobody."""
         self.text += self.shape(text)
+
+    def _scanner(self) -> Callable[[str], str]:
+        """Return what reads text as a scanner does, one worse than another."""
+        draw, rate = Draw("scanned", self.draw.random()), self.draw.uniform(0.004, 0.03)
+        return lambda text: scanned(text, draw, rate)
 
     def write(self, nodes: tuple[Node, ...]) -> None:
         """Write a part."""

@@ -85,17 +85,17 @@ def test_notes_of_many_layouts(path: Path) -> None:
         # letters, chats, boards, forms: scored before and after
         *(("letters", "de", 0.945, 0.96), ("letters", "nl", 0.95, 0.93), ("letters", "es", 0.90, 0.88)),
         # triage, midwives, dentists, insurers, boards, rounds: kinds of notes that nothing was made with
-        *(("kinds", "de", 0.95, 0.93), ("kinds", "fr", 0.90, 0.88), ("kinds", "nl", 0.94, 0.91)),
+        *(("kinds", "de", 0.94, 0.93), ("kinds", "fr", 0.90, 0.88), ("kinds", "nl", 0.94, 0.91)),
         ("kinds", "es", 0.88, 0.85),
         # by a writer who knew no rule: what to expect of notes of another kind
         *(("unread", "de", 0.86, 0.885), ("unread", "en", 0.91, 0.79), ("unread", "es", 0.80, 0.79)),
-        *(("unread", "fr", 0.85, 0.875), ("unread", "nl", 0.91, 0.855)),
+        *(("unread", "fr", 0.85, 0.875), ("unread", "nl", 0.90, 0.83)),
         # by another, of the density that notes have
         *(("ordinary", "en", 0.95, 0.89), ("ordinary", "de", 0.955, 0.94), ("ordinary", "es", 0.96, 0.85)),
-        *(("ordinary", "fr", 0.96, 0.91), ("ordinary", "nl", 0.96, 0.91)),
+        *(("ordinary", "fr", 0.96, 0.91), ("ordinary", "nl", 0.95, 0.91)),
         # by a third, who knew no rule either
-        *(("strangers", "de", 0.83, 0.925), ("strangers", "fr", 0.865, 0.885)),
-        *(("strangers", "nl", 0.86, 0.90), ("strangers", "es", 0.805, 0.845)),
+        *(("strangers", "de", 0.84, 0.93), ("strangers", "fr", 0.88, 0.90)),
+        *(("strangers", "nl", 0.88, 0.91), ("strangers", "es", 0.805, 0.845), ("strangers", "en", 0.93, 0.92)),
     ],
 )
 def test_notes_of_which_half_was_never_read(folder: str, language: str, found: float, right: float) -> None:
