@@ -151,6 +151,9 @@ def test_levels_of_a_full_domain_recoding_with_dropped_rows() -> None:
     assert found.levels == {"age": 1, "postcode": 1}
     with pytest.raises(InputError, match="different rows"):
         classify_recoding(original, kept)
+    for rows in ([5, len(original)], [-1, 5], [5], [4, 5, 6]):
+        with pytest.raises(InputError, match="the tables have different rows"):
+            classify_recoding(original, kept, rows)
 
 
 def test_gender_and_zip_of_the_dissertation_share_the_age() -> None:

@@ -16,8 +16,10 @@ from deid.base.safe_names import safe_name
 from deid.detection.site_lists import Effect, SiteLists, Term
 from deid.document import Document
 from deid.io import FORMATS, Options, read, scan
+from deid.io.formats import ReadingOptions
 from deid.pipeline import Pipeline, Report, Settings, scrub_files, tag_files
 from deid.pipeline.edit_log import read_edit_log
+from deid.pipeline.files import tagged_options
 from deid.pipeline.known_people import People
 from deid.pipeline.naming import pseudonym_of_id
 from deid.pipeline.patients import Patients
@@ -176,6 +178,14 @@ def test_tagged_documents_have_the_same_names_and_text(tmp_path: Path) -> None:
     assert document.id == "sub/n.1"
     assert document.text == text
     assert [text[s.start : s.end] for s in document.spans] == ["Zebulon Quartermain", "Ulan Bator", "1/2/2003"]
+
+
+def test_a_table_that_is_tagged_stays_the_table_that_it_was(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text(f"nr;text;ward\n7;{TEXT};B\n")
+    source = scan(tmp_path / "in.csv", None, Options(id_field="nr"))
+    options = tagged_options(source, FORMATS["csv"], {"PATIENT"}, ReadingOptions())
+    assert (options.delimiter, options.columns, options.id_field) == (";", ("nr", "text", "ward"), "nr")
+    assert tagged_options(source, FORMATS["jsonl"], {"PATIENT"}, ReadingOptions()).columns == ()
 
 
 @pytest.mark.parametrize(

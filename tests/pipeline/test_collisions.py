@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -159,3 +160,10 @@ def test_where_every_name_is_somebodys_the_one_that_stays_is_counted() -> None:
 def test_without_table_and_vault_shared_names_are_counted(scrub: Scrub) -> None:
     assert scrub([MILLER, note("b", "2", USUAL)])[1].shared_names == 1
     assert scrub([MILLER])[1].shared_names == 0
+
+
+def test_words_that_got_other_surrogates_are_summed_over_documents() -> None:
+    collisions = Collisions(pipeline(), None)
+    for words in (2, 0, 3):
+        collisions.count(dataclasses.replace(pipeline()(MILLER), collisions=words))
+    assert (collisions.words, collisions.names) == (5, 0)
