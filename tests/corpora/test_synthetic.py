@@ -321,6 +321,7 @@ def test_wrapping_keeps_the_length() -> None:
     assert max(len(line) for line in wrapped.split("\n")) <= 100
 
 
+@pytest.mark.night
 def test_check_reports_counts_and_that_bodies_differ_from_each_other() -> None:
     done = subprocess.run(
         [sys.executable, str(SCRIPT), "--check", "--copies", "1"], check=True, capture_output=True, text=True

@@ -81,8 +81,21 @@ def served(ids: list[Any]) -> tuple[list[dict[str, Any]], str]:
 COMMANDS = [scrubbed_lines, filtered, watched, served]
 
 
-@pytest.mark.parametrize("ids", SAME, ids=repr)
-@pytest.mark.parametrize("command", COMMANDS)
+def by_all(pairs: list[list[Any]]) -> list[Any]:
+    """Give every pair of ids to every command; to a service, which takes seconds to begin, one by day."""
+    return [
+        pytest.param(
+            command,
+            ids,
+            marks=pytest.mark.night if command is served and number else (),
+            id=f"{command.__name__}-{ids!r}",
+        )
+        for command in COMMANDS
+        for number, ids in enumerate(pairs)
+    ]
+
+
+@pytest.mark.parametrize(("command", "ids"), by_all(SAME))
 def test_one_person_has_one_shift(command: Callable[[list[Any]], tuple[list[dict[str, Any]], str]], ids: Any) -> None:
     found, said = command([*ids, "another"])
     *own, other = [(record["text"], record["mrn"]) for record in found]
@@ -93,8 +106,7 @@ def test_one_person_has_one_shift(command: Callable[[list[Any]], tuple[list[dict
     assert SAID not in said
 
 
-@pytest.mark.parametrize("ids", TWO, ids=repr)
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(("command", "ids"), by_all(TWO))
 def test_what_may_be_one_person_is_told(
     command: Callable[[list[Any]], tuple[list[dict[str, Any]], str]], ids: Any
 ) -> None:
