@@ -80,6 +80,23 @@ def test_a_label_before_its_colon_is_nobody(text: str, stands: bool) -> None:
     assert stands_alone(scene(text, "nl"), span) is stands
 
 
+@pytest.mark.parametrize(
+    ("category", "text", "proposed", "stands"),
+    [
+        ("DOCTOR", "Wt 180 lb today", "lb", False),
+        ("DOCTOR", "signed lb today", "lb", True),
+        ("VEHICLE", "0400  95  QJX\n0800  93  ZQR", "QJX\n0800  93  ZQR", False),
+        ("VEHICLE", "plate QJX 0800 today", "QJX 0800", True),
+        ("URL", "SILT s/sp/dp/t today", "s/sp/dp/t", False),
+        ("URL", "see quendrith.example/dp today", "quendrith.example/dp", True),
+    ],
+)
+def test_units_two_rows_and_slashes_alone_are_nobodys(category: str, text: str, proposed: str, stands: bool) -> None:
+    start = text.index(proposed)
+    span = Span(start, start + len(proposed), category, source="model:en")
+    assert stands_alone(scene(text, "en"), span) is stands
+
+
 @pytest.mark.parametrize("category", sorted(LABEL_SETS["i2b2-2014"].names()))
 @pytest.mark.parametrize("word", ["metformin", "diabetes mellitus"])
 def test_clinical_words_that_a_model_alone_proposes_name_nobody_but_may_be_numbers(category: str, word: str) -> None:
