@@ -2,7 +2,7 @@
 
 The same table, options and seed give the same release on every machine and in every version, as a board has read its
 figures. Who changes an answer on purpose looks at the difference, tells users, and runs the test's module
-(``PYTHONPATH=tests:tests/ROOM python -m test_NAME``), which writes its file of answers anew.
+(``PYTHONPATH=scripts:tests:tests/ROOM python -m test_NAME``), which writes its file of answers anew.
 """
 
 from __future__ import annotations

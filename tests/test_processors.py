@@ -22,7 +22,7 @@ PLAIN = {
 @pytest.mark.parametrize("file", PINNED, ids=lambda file: file.stem)
 def test_a_plain_processor_gives_the_same_answers(file: Path) -> None:
     asked = f"from {file.stem} import PINNED; print(*PINNED.others(), sep=chr(10))"
-    paths = os.pathsep.join(map(str, (file.parent, HERE, HERE.parent)))
+    paths = os.pathsep.join(map(str, (file.parent, HERE, HERE.parent, HERE.parent / "scripts")))
     run = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", asked],
         env={**os.environ, **PLAIN, "PYTHONPATH": paths},
