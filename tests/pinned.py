@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from deid.base.errors import DeidError
 from deid.table.microdata import Microdata
@@ -70,27 +71,46 @@ def short(answer: str) -> str:
 
 
 class Pinned:
-    """Questions by name, and the file of their answers."""
+    """Questions by name, and the file of their answers, which is named for the module that asks them."""
 
-    def __init__(self, file: Path, questions: Mapping[str, Callable[[], object]]) -> None:
-        self.file, self.questions = file, questions
+    def __init__(self, module: str, questions: Mapping[str, Callable[[], object]], parts: int = 0) -> None:
+        path = Path(module)
+        self.file, self.questions = path.with_name(f"{path.stem.removeprefix('test_')}.tsv"), questions
+        self.parts = parts
+        """In how many tests all are asked; 0 for a test each."""
         self._answers: dict[str, str] | None = None
+
+    def test(self, name: str) -> Callable[[str], None]:
+        """Return the test of a module that has this name; one that is run itself writes its answers anew instead."""
+        if name == "__main__":
+            self.renew()
+        asked = [*self.questions]
+        groups = {str(n): asked[n :: self.parts] for n in range(self.parts)} or {one: [one] for one in asked}
+
+        @pytest.mark.parametrize("part", groups)
+        def answers_are_the_same(part: str) -> None:
+            for question in groups[part]:
+                self.check(question)
+
+        return answers_are_the_same
 
     def check(self, name: str) -> None:
         """Assert that the answer is that of the file."""
         if self._answers is None:
-            lines = self.file.read_text(encoding="utf-8").splitlines()
-            self._answers = dict(line.split("\t", 1) for line in lines)
+            self._answers = self._kept()
         answer = answered(self.questions[name])
         assert short(answer) == self._answers[name], f"{name} gives another answer now: {answer[:2000]}"
 
     def others(self) -> list[str]:
         """Return the questions that are answered otherwise than in the file."""
-        lines = self.file.read_text(encoding="utf-8").splitlines()
-        kept = dict(line.split("\t", 1) for line in lines)
+        kept = self._kept()
         return [name for name, question in self.questions.items() if short(answered(question)) != kept[name]]
 
     def renew(self) -> None:
         """Write the file anew."""
         lines = [f"{name}\t{short(answered(question))}\n" for name, question in self.questions.items()]
         self.file.write_text("".join(lines), encoding="utf-8")
+
+    def _kept(self) -> dict[str, str]:
+        lines = self.file.read_text(encoding="utf-8").splitlines()
+        return dict(line.split("\t", 1) for line in lines)

@@ -174,15 +174,5 @@ for language, name, number, document in of_other_languages():
     if number % 3 == 0:
         QUESTIONS[f"{name} varied"] = partial(varied, document, number, language, 1)
 QUESTIONS |= {f"{file.stem} in windows": partial(windowed, file.stem) for file in sorted(HERE.glob("*.txt"))}
-PINNED = Pinned(Path(__file__).with_name("same_findings.tsv"), QUESTIONS)
-PARTS = 60
-
-
-@pytest.mark.parametrize("part", range(PARTS))
-def test_what_is_found_is_what_was_found(part: int) -> None:
-    for name in [*QUESTIONS][part::PARTS]:
-        PINNED.check(name)
-
-
-if __name__ == "__main__":
-    PINNED.renew()
+PINNED = Pinned(__file__, QUESTIONS, parts=60)
+test_what_is_found_is_what_was_found = PINNED.test(__name__)

@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from zlib import crc32
 
-import pytest
 from soups import CATEGORIES, soup
 from test_same_findings import known, rules, rules_alone
 
@@ -92,15 +91,5 @@ def stirred(number: int) -> object:
 
 
 QUESTIONS = {f"soup {number}": partial(stirred, number) for number in range(1200)}
-PINNED = Pinned(Path(__file__).with_name("same_soups.tsv"), QUESTIONS)
-PARTS = 60
-
-
-@pytest.mark.parametrize("part", range(PARTS))
-def test_what_is_found_is_what_was_found(part: int) -> None:
-    for name in [*QUESTIONS][part::PARTS]:
-        PINNED.check(name)
-
-
-if __name__ == "__main__":
-    PINNED.renew()
+PINNED = Pinned(__file__, QUESTIONS, parts=60)
+test_what_is_found_is_what_was_found = PINNED.test(__name__)

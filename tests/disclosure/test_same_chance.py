@@ -6,9 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
-import pytest
 from chance import asked, population, published, table
 from pinned import Pinned
 
@@ -187,17 +185,5 @@ def questions() -> Iterator[tuple[str, Callable[[], object]]]:
             yield f"{kind} {number}", partial(question, number)
 
 
-PINNED = Pinned(Path(__file__).with_name("same_chance.tsv"), dict(questions()))
-AT_ONCE = 10
-PARTS = [f"{kind} {first}" for kind, (_, count) in KINDS.items() for first in range(0, count, AT_ONCE)]
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_the_answer_is_that_of_yesterday(part: str) -> None:
-    kind, _, first = part.partition(" ")
-    for number in range(int(first), int(first) + AT_ONCE):
-        PINNED.check(f"{kind} {number}")
-
-
-if __name__ == "__main__":
-    PINNED.renew()
+PINNED = Pinned(__file__, dict(questions()), parts=60)
+test_the_answer_is_that_of_yesterday = PINNED.test(__name__)

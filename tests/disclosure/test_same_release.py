@@ -6,12 +6,10 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 from pinned import Pinned
 from tables import SIX, random_table, six
 
@@ -361,13 +359,5 @@ def wide() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "composed", lambda: [composition_attack(apart[0], other, "disease") for other in apart]
 
 
-PINNED = Pinned(Path(__file__).with_name("same_release.tsv"), {**dict(questions()), **dict(wide())})
-
-
-@pytest.mark.parametrize("name", PINNED.questions)
-def test_the_answer_is_that_of_yesterday(name: str) -> None:
-    PINNED.check(name)
-
-
-if __name__ == "__main__":
-    PINNED.renew()
+PINNED = Pinned(__file__, {**dict(questions()), **dict(wide())})
+test_the_answer_is_that_of_yesterday = PINNED.test(__name__)

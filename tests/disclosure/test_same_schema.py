@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 from pinned import Pinned
 from tables import REGIONS, random_table
 
@@ -299,13 +298,5 @@ QUESTIONS |= {
     for names, given in itertools.product((False, True), repeat=2)
     for n, manifest in enumerate((None, {"persons_linked": True}, {"look_alikes": 3}))
 }
-PINNED = Pinned(Path(__file__).with_name("same_schema.tsv"), QUESTIONS)
-
-
-@pytest.mark.parametrize("name", QUESTIONS)
-def test_the_answer_is_the_same(name: str) -> None:
-    PINNED.check(name)
-
-
-if __name__ == "__main__":
-    PINNED.renew()
+PINNED = Pinned(__file__, QUESTIONS)
+test_the_answer_is_the_same = PINNED.test(__name__)

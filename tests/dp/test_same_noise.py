@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 from pinned import Pinned
 
 from deid.base.errors import DeidError
@@ -472,13 +471,5 @@ def questions() -> Iterator[tuple[str, Callable[[], object]]]:
         )
 
 
-PINNED = Pinned(Path(__file__).with_name("same_noise.tsv"), dict(questions()))
-
-
-@pytest.mark.parametrize("name", PINNED.questions)
-def test_the_answer_is_that_of_yesterday(name: str) -> None:
-    PINNED.check(name)
-
-
-if __name__ == "__main__":
-    PINNED.renew()
+PINNED = Pinned(__file__, dict(questions()))
+test_the_answer_is_that_of_yesterday = PINNED.test(__name__)

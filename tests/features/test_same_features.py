@@ -5,9 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
-
-import pytest
 
 from deid.features import FeatureSet
 from deid.features.feature_set import PRESETS, storable
@@ -52,13 +49,5 @@ QUESTIONS: dict[str, Callable[[], object]] = {
 QUESTIONS["storable"] = lambda: [
     storable(text) for text in ("a", "a\0b", "\ud800", "", "é", "\ud83d\ude00", "a\udcffb")
 ]
-PINNED = Pinned(Path(__file__).with_name("same_features.tsv"), QUESTIONS)
-
-
-@pytest.mark.parametrize("name", QUESTIONS)
-def test_what_is_seen_is_what_was_seen(name: str) -> None:
-    PINNED.check(name)
-
-
-if __name__ == "__main__":
-    PINNED.renew()
+PINNED = Pinned(__file__, QUESTIONS)
+test_what_is_seen_is_what_was_seen = PINNED.test(__name__)

@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 
 import pandas as pd
-import pytest
 
 from deid.base.errors import DeidError
 from deid.io import Options, scan
@@ -157,13 +156,5 @@ QUESTIONS |= {
         ]
     )
 }
-PINNED = Pinned(Path(__file__).with_name("same_joint.tsv"), QUESTIONS)
-
-
-@pytest.mark.parametrize("name", QUESTIONS)
-def test_the_same_is_made_again(name: str) -> None:
-    PINNED.check(name)
-
-
-if __name__ == "__main__":
-    PINNED.renew()
+PINNED = Pinned(__file__, QUESTIONS)
+test_the_same_is_made_again = PINNED.test(__name__)

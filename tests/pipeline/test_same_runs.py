@@ -469,15 +469,5 @@ QUESTIONS |= {
                              ("nothing", 3, 5), (None, 0, 6), (None, 900, 7))
 }  # fmt: skip
 QUESTIONS |= {f"disturbed {seed}": partial(disturbed, seed) for seed in range(60)}
-PINNED = Pinned(Path(__file__).with_name("same_runs.tsv"), QUESTIONS)
-PARTS = 60
-
-
-@pytest.mark.parametrize("part", range(PARTS))
-def test_runs_give_what_they_gave(part: int) -> None:
-    for name in [*QUESTIONS][part::PARTS]:
-        PINNED.check(name)
-
-
-if __name__ == "__main__":
-    PINNED.renew()
+PINNED = Pinned(__file__, QUESTIONS, parts=60)
+test_runs_give_what_they_gave = PINNED.test(__name__)

@@ -11,8 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from deid.base.errors import DeidError
 from deid.base.keys import Key
 from deid.document import Document, Span
@@ -335,15 +333,5 @@ QUESTIONS |= {f"contained {seed}": partial(contained, seed) for seed in range(40
     "worded": worded,
     "agreed": agreed,
 }
-PINNED = Pinned(Path(__file__).with_name("same_choices.tsv"), QUESTIONS)
-PARTS = 60
-
-
-@pytest.mark.parametrize("part", range(PARTS))
-def test_what_is_decided_is_what_was_decided(part: int) -> None:
-    for name in [*QUESTIONS][part::PARTS]:
-        PINNED.check(name)
-
-
-if __name__ == "__main__":
-    PINNED.renew()
+PINNED = Pinned(__file__, QUESTIONS, parts=60)
+test_what_is_decided_is_what_was_decided = PINNED.test(__name__)

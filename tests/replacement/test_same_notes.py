@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from zlib import crc32
 
-import pytest
 from pinned import Pinned
 from synthetic.marked import notes
 
@@ -63,15 +62,5 @@ def texts() -> Iterator[tuple[str, Document, str]]:
 
 # a note that is added changes no other answer
 QUESTIONS = {name: partial(scrubbed, document, crc32(name.encode()), language) for name, document, language in texts()}
-PINNED = Pinned(Path(__file__).with_name("same_notes.tsv"), QUESTIONS)
-PARTS = 60
-
-
-@pytest.mark.parametrize("part", range(PARTS))
-def test_what_is_written_is_what_was_written(part: int) -> None:
-    for name in [*QUESTIONS][part::PARTS]:
-        PINNED.check(name)
-
-
-if __name__ == "__main__":
-    PINNED.renew()
+PINNED = Pinned(__file__, QUESTIONS, parts=60)
+test_what_is_written_is_what_was_written = PINNED.test(__name__)
