@@ -27,7 +27,7 @@ def join_complements(table: CodedTable, classes: IndexArray, model: TCloseness) 
     Parameters
     ----------
     table : CodedTable
-        The table, one row a record and a person.
+        The table, one row a record; of a person with several all count.
     classes : ndarray of intp, shape [n]
         Groups to begin with.
     model : TCloseness

@@ -104,7 +104,7 @@ def _search(split: _Splitter, rounds: int | None, seed: int) -> IndexArray:
         floors = (least, max(least, 50), max(least, 150))  # small parts are far from the table by chance
         rounds = 15 if unsaid else rounds
     results = [split(exponent, everyone, floor) for exponent in first for floor in floors]
-    if model is not None and model.ground == "equal" and table.persons is None:
+    if model is not None and model.ground == "equal":
         results += _by_complements(table, constraint, model, max(least, 10))
     classes = min(results, key=lambda found: mean_loss(table, found))
     loss = group_loss(table, classes)

@@ -24,8 +24,9 @@ _HIDDEN = re.compile(
 )
 _PLUMBING = re.compile(
     r"NULL|malloc|calloc|realloc|free\(|grow\(|memset|memcpy|memmove|Py_\w*REF|PyErr|Py_Visit|Py_Clear|Py_Return|"
-    r"PyType_|PyArg_|PyModule_|PyMem|PyObject_GC|METH_|sizeof|static_assert|enum \{|Py_NewRef|Py_MIN|failed|wanted|"
-    r"wants\(|< 0\b|return -1|goto |\.tp_|^\s*(static|typedef|struct|case|PyObject|Py_ssize_t \w+;|int \w+;)[^=?&|<>]*$"
+    r"PyType_|PyArg_|PyBuffer_|PyModule_|PyMem|PyObject_GC|METH_|sizeof|static_assert|enum \{|Py_NewRef|Py_MIN|failed|"
+    r"wanted|wants\(|< 0\b|return -1|goto |\.tp_|"
+    r"^\s*(static|typedef|struct|case|PyObject|Py_ssize_t \w+;|int \w+;)[^=?&|<>]*$"
 )
 _TOKENS = [
     (re.compile(r"<=|>=|==|!=|(?<![-<>=])<(?![<=])|(?<![->=])>(?![>=])"),

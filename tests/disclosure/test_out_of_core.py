@@ -112,19 +112,34 @@ def test_the_release_is_that_of_the_table_in_memory(table: Path, asked: Requirem
     assert sorted(path.name for path in table.parent.iterdir()) == ["in.parquet", "out.parquet"]
 
 
-@pytest.mark.parametrize("rare", [["Reno"], ["Reno", "Austin", "Waco"]])
-def test_branches_of_a_hierarchy_that_are_too_small_are_pooled_as_in_memory(table: Path, rare: list[str]) -> None:
-    """One with the smallest of the others, several with each other."""
-    whole = pd.read_parquet(table)
-    few = pd.concat([whole[whole['the "city"'] == city].head(3) for city in rare])
-    whole = pd.concat([whole[~whole['the "city"'].isin(rare)], few], ignore_index=True)
-    whole.to_parquet(table, index=False)
-    schema = Schema({name: Column("dropped") for name in ("age", "born")}).over(SCHEMA)
-    out = table.with_name("out.parquet")
-    anonymize_on_disk(table, schema, Requirements(k=5), out, memory=MEMORY)
-    assert rows(pd.read_parquet(out)) == rows(
-        anonymize(read_microdata(str(table), schema), Requirements(k=5), "mondrian").table()
+@pytest.mark.parametrize("seed", range(7))
+def test_branches_of_a_hierarchy_that_are_too_small_are_pooled_as_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """One with the smallest of the others, several with each other; all cuts are first ones here."""
+    monkeypatch.setattr(out_of_core, "_LEAST_PART", 1)
+    monkeypatch.setattr(out_of_core, "_CELL_BYTES", MEMORY)
+    draw, count = random.Random(seed), 50 + 10 * seed
+    leaves = [f"{branch}{leaf}" for branch in "abcd" for leaf in range(draw.randrange(1, 5))]
+    cells = {
+        "code": draw.choices(leaves, [draw.choice([1, 1, 4, 20]) for _ in leaves], k=count),
+        "age": draw.choices(range(20, 24), k=count),
+        "disease": draw.choices("xyz", [6, 3, 1], k=count),
+    }
+    schema = Schema(
+        {
+            "code": Column("quasi-identifier", hierarchy=hierarchy_from_rows([(o, o[0], "*") for o in leaves], "code")),
+            "age": Column("quasi-identifier"),
+            "disease": Column("sensitive"),
+        },
+        each_row_a_person=True,
     )
+    source, out = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    pd.DataFrame(cells).to_parquet(source, index=False)
+    asked = [Requirements(k=3), Requirements(k=6), Requirements(k=2, l=2)][seed % 3]
+    made = anonymize_on_disk(source, schema, asked, out, memory=MEMORY)
+    assert made.parts == made.classes
+    assert rows(pd.read_parquet(out)) == rows(anonymize(read_microdata(str(source), schema), asked, "mondrian").table())
 
 
 def test_workers_make_the_same(table: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
 import json
@@ -19,6 +20,7 @@ from test_dp_commands import deid
 
 from deid.base.errors import ConfigError
 from deid.dp.budget import Ledger
+from deid.dp.cube import plan_cube, release_cube
 from deid.dp.domain import declare
 from deid.dp.domain_options import parse_flag
 from deid.dp.events import SEVERAL, Events, sequences_of
@@ -164,18 +166,23 @@ def test_noise_fits_one_sequence_whatever_the_bound(frame: pd.DataFrame, tmp_pat
 def test_parts_of_persons_cost_their_maximum_and_come_on_top_of_parts_of_rows(
     frame: pd.DataFrame, tmp_path: Path
 ) -> None:
+    """And so do parts of a table that has changed since."""
     ledger = Ledger.create(tmp_path / "l.db", 1.0, PATIENTS)
-    sizes = []
-    for number, cell in enumerate("FM"):
-        own = plan(0.5, part=[(SEX, cell)])
-        made = release_sequences(frame, own, ledger=ledger, request=f"r{number}", noise=SeededNoise(3))
-        sizes.append(made.model.tree.levels[0].noisy[0])
-    assert ledger.account().spent == 500_000_000
-    assert sum(sizes) == pytest.approx(400, abs=150)
-    wide = pd.DataFrame({"id": ["a", "b"], "sex": ["F", "M"], "q1": ["low", "low"], "q2": ["low", "low"]})
-    rows = plan_sequences(LEVEL, ["q1", "q2"], 0.3, PATIENTS, person="id", part=[(SEX, "F")], report_share=0.0)
-    release_sequences(wide, rows, ledger=ledger, request="rows")
-    assert ledger.account().spent == 800_000_000
+    whole = frame.assign(q1=frame["what"], q2=frame["what"], level=frame["what"])
+    rows = functools.partial(plan_sequences, LEVEL, ["q1", "q2"], unit=PATIENTS, person="id", report_share=0.0)
+    counts = functools.partial(plan_cube, [LEVEL], unit=PATIENTS, person="id", report_share=0.0)
+
+    def spent(make: Any, table: pd.DataFrame, asked: Any) -> int:
+        made.append(make(table, asked, ledger=ledger, request=f"r{len(made)}", noise=SeededNoise(3)))
+        return ledger.account().spent // 10**6
+
+    made: list[Any] = []
+    assert spent(release_sequences, whole, plan(0.4, part=[(SEX, "F")])) == 400
+    assert spent(release_sequences, whole, plan(0.3, part=[(SEX, "M")])) == 400
+    assert sum(own.model.tree.levels[0].noisy[0] for own in made) == pytest.approx(400, abs=150)
+    assert spent(release_sequences, whole[1:], plan(0.1, part=[(SEX, "M")])) == 500
+    assert spent(release_sequences, whole, rows(epsilon=0.2, part=[(SEX, "M")])) == 700
+    assert spent(release_cube, whole, counts(epsilon=0.2, part=[(SEX, "F")])) == 700
 
 
 def test_what_cannot_be_asked_of_events() -> None:

@@ -203,10 +203,13 @@ def test_trees_that_are_none(wrong: dict[str, Any]) -> None:
 
 
 def test_what_cannot_be_asked() -> None:
-    for how in ({"level_shares": {"town": 1.0}}, {"level_shares": {"state": 0.0}},
+    shares = [-1.0, 0.0, 0.9e-6, 1.1e6, math.inf, math.nan]
+    for how in ({"level_shares": {"town": 1.0}}, *({"level_shares": {"state": share}} for share in shares),
                 {"level_shares": {"state": 1.0}, "method": "cells"}, {"epsilon": 1e-9}):  # fmt: skip
         with pytest.raises(ConfigError):
-            plan_cube([COUNTY], **{"epsilon": 1.0, **how}, unit=PrivacyUnit())
+            plan_cube([COUNTY], **{"epsilon": 100.0, **how}, unit=PrivacyUnit())
+    for share in (1e-6, 1e6):
+        assert share in plan_cube([COUNTY], 100.0, PrivacyUnit(), level_shares={"state": share}).weights
     with pytest.raises(ConfigError, match="may not be called"):
         plan_cube([declare("c", {"tree": {"a": ["x"]}, "within": ["count"]})], 1.0, PrivacyUnit())
 

@@ -77,6 +77,18 @@ def test_labels_without_a_value_are_passed_over():
 
 
 @needs_native
+@pytest.mark.parametrize("language", sorted(FINDERS))
+def test_places_without_a_value_are_passed_over_whatever_was_asked_before(language):
+    finder, text = FINDERS[language], "MRN: 4711-234567/2, Tel. (617) 555-0134, 3/4/2019 at 12 Quay Rd, Ann Orme, -.;"
+    asked = [(rule, at) for rule in range(len(finder._rules)) for at in (0, 4, 10, 24, 41, 50, 65, len(text) - 4)]
+    told = finder._may_fit(text, *map(list, zip(*asked, strict=True)))
+    assert told == finder._may_fit(text, *map(list, zip(*asked[::-1], strict=True)))[::-1]
+    assert told == b"".join(finder._may_fit(text, [rule], [at]) for rule, at in asked)
+    assert 0.1 < told.count(1) / len(told) < 0.4
+    assert sum(told[7::8]) <= 6
+
+
+@needs_native
 def test_what_is_not_understood_and_lists_are_always_looked_at():
     odd = Field("odd", "IDNUM", ("code",), r"(?P<value>(x)(?(2)y|z))", 0.9)
     lists = ListRule("drug", "OTHER", ("clinical/drugs",), 0.9)
