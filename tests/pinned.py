@@ -8,9 +8,13 @@ figures. Who changes an answer on purpose looks at the difference, tells users, 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
+import importlib
+import inspect
 import json
-from collections.abc import Callable, Mapping
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +57,7 @@ def plain(value: Any) -> Any:
             names = [own.name for own in dataclasses.fields(value) if own.name not in _PASSING]
             return plain({name: getattr(value, name) for name in names if hasattr(value, name)})
         case _:
-            return str(value) if "object at 0x" not in str(value) else type(value).__name__
+            return str(value) if " at 0x" not in str(value) else getattr(value, "__qualname__", type(value).__name__)
 
 
 def answered(question: Callable[[], object]) -> str:
@@ -68,6 +72,26 @@ def answered(question: Callable[[], object]) -> str:
 def short(answer: str) -> str:
     """Return a long answer as a checksum of it."""
     return answer if len(answer) <= _LONGEST else hashlib.sha256(answer.encode()).hexdigest()[:24]
+
+
+def left_unsaid(room: str) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Yield for each module of a room the question what its functions and values take where nothing is said."""
+    package = importlib.import_module(room)
+    for found in pkgutil.iter_modules(package.__path__, f"{room}."):
+        yield f"unsaid {found.name.removeprefix('deid.')}", functools.partial(_unsaid, found.name)
+
+
+def _unsaid(module: str) -> object:
+    own = importlib.import_module(module)
+    named = {name: value for name, value in vars(own).items() if getattr(value, "__module__", "") == module}
+    for name, value in [*named.items()]:
+        if inspect.isclass(value):
+            named |= {f"{name}.{n}": v for n, v in vars(value).items() if n[0] != "_" and inspect.isfunction(v)}
+    public = [
+        name for name, one in named.items() if name[0] != "_" and (inspect.isfunction(one) or inspect.isclass(one))
+    ]
+    taken = {name: inspect.signature(named[name]).parameters.values() for name in public}
+    return {name: {p.name: plain(p.default) for p in own if p.default is not p.empty} for name, own in taken.items()}
 
 
 class Pinned:

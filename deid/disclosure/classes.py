@@ -84,7 +84,7 @@ def group_rows(columns: Sequence[tuple[np.ndarray, int]], *, sort: bool = False)
     Parameters
     ----------
     columns : sequence of (int array, int)
-        Codes (-1 is missing) and the number of codes of each column.
+        Codes (-1 is missing) and the number of codes of each column, of one at least.
     sort : bool
         Number them in the order of their codes, not by first appearance.
 
@@ -95,7 +95,7 @@ def group_rows(columns: Sequence[tuple[np.ndarray, int]], *, sort: bool = False)
     count : int
         Number of combinations.
     """
-    key = np.zeros(len(columns[0][0]), dtype=np.int64) if columns else np.zeros(0, dtype=np.int64)
+    key = np.zeros(len(columns[0][0]), dtype=np.int64)
     room = 1
     for codes, size in columns:
         if room > 2**62 // (size + 1):  # the mixed radix would overflow: number what there is, then go on

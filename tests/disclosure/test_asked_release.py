@@ -31,6 +31,15 @@ def asked(tmp_path: Path) -> AskedRelease:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("name", [own.name for own in dataclasses.fields(FurtherFiles)])
+def test_no_file_beside_a_release_is_overwritten(asked: AskedRelease, tmp_path: Path, name: str) -> None:
+    taken = tmp_path / "taken.csv"
+    FurtherFiles(**{name: taken}).check()
+    taken.write_text("mine")
+    with pytest.raises(OutputError, match="exists"):
+        FurtherFiles(**{name: taken}).check()
+
+
 def test_a_release_says_what_became_of_each_column(asked: AskedRelease, tmp_path: Path) -> None:
     release = asked.make(tmp_path / "out.csv")
     assert isinstance(release, Release)

@@ -4,7 +4,8 @@ import pytest
 from commands import attempt
 
 from deid.base.errors import ConfigError
-from deid.disclosure.frontier import Point, choose, frontier, map_releases, plot_map
+from deid.disclosure.assessment import Requirements
+from deid.disclosure.frontier import Point, choose, frontier, map_releases, measure_releases, plot_map
 from tests.disclosure.tables import random_table
 
 POINTS = [
@@ -46,6 +47,14 @@ def test_a_map_of_releases() -> None:
     assert [(name, k) for name, k, _ in failures] == [("local", 500), ("mondrian", 500)]
     assert points[0].utility > points[1].utility
     assert points[0].risk > points[1].risk
+
+
+@pytest.mark.parametrize("asked", [None, Requirements(l=3)])
+def test_what_is_asked_beside_k_holds_in_every_release_of_a_map(asked: Requirements | None) -> None:
+    made, _ = measure_releases(random_table(200, 1), ["local", "mondrian"], [2], lambda *made: made[2], asked=asked)
+    told = [{found.name: found for found in release.findings} for release in made]
+    assert [found["k-anonymity"].verdict.level >= 2 for found in told] == [True, True]
+    assert [found["distinct l-diversity of disease"].verdict.level >= 3 for found in told] == [asked is not None] * 2
 
 
 def test_a_plot_shows_every_release_of_its_method_the_front_and_what_was_chosen() -> None:

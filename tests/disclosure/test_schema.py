@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from deid.base.errors import ConfigError, DeidError
 from deid.disclosure.proposal import propose_schema
-from deid.disclosure.schema import Column, Schema, apply_schema, format_schema, read_schema
+from deid.disclosure.schema import Column, Schema, apply_schema, format_schema, read_microdata, read_schema
+from deid.manifest import run
 from deid.table.column_names import repeated_person
 from deid.table.microdata import Microdata
 
@@ -136,6 +137,18 @@ def test_a_column_is_free_text_from_a_mean_of_more_than_40_characters() -> None:
         frame = pd.DataFrame({"remark": ["x" * (size - 1) + letter for letter in "abc"]})
         table = Microdata(frame, {"remark": "other"})
         assert propose_schema(table).columns["remark"].role == role
+
+
+@pytest.mark.parametrize("person", ["person", "mrn"])
+def test_persons_of_a_file_are_linked_where_its_manifest_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, person: str
+) -> None:
+    """Else whether some look alike is looked at."""
+    place, schema = tmp_path / "t.csv", Schema({"age": Column("quasi-identifier")}, person)
+    place.write_text(f"{person},age\n1,30\n2,31\n")
+    for said in (None, {}, {"linked": True}, {"model": "m.json"}, {"linked": True, "model": "m.json"}):
+        monkeypatch.setattr(run, "results_of", lambda _, said=said: said)
+        assert read_microdata(str(place), schema).linked is (said is not None and len(said) == 2 and person == "person")
 
 
 def test_a_column_has_one_role() -> None:

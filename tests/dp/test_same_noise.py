@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pinned import Pinned
+from pinned import Pinned, left_unsaid
 
 from deid.base.errors import DeidError
 from deid.dp import QuerySession, query_language
@@ -471,5 +471,5 @@ def questions() -> Iterator[tuple[str, Callable[[], object]]]:
         )
 
 
-PINNED = Pinned(__file__, dict(questions()))
+PINNED = Pinned(__file__, {**dict(questions()), **dict(left_unsaid("deid.dp"))})
 test_the_answer_is_that_of_yesterday = PINNED.test(__name__)

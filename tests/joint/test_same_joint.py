@@ -21,7 +21,7 @@ from deid.joint.plan import read_plan
 from deid.joint.release import release_jointly
 from deid.pipeline.options import ViewOptions
 from tests.joint.test_joint_release import KEY, PLAN, write_case
-from tests.pinned import Pinned
+from tests.pinned import Pinned, left_unsaid
 
 AGE, DAY = 'age = { role = "quasi-identifier", category = "AGE" }', 'date = { role = "other", category = "DATE" }'
 CHANGES: dict[str, dict[str, str]] = {
@@ -156,5 +156,5 @@ QUESTIONS |= {
         ]
     )
 }
-PINNED = Pinned(__file__, QUESTIONS)
+PINNED = Pinned(__file__, QUESTIONS | dict(left_unsaid("deid.joint")))
 test_the_same_is_made_again = PINNED.test(__name__)

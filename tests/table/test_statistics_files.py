@@ -59,19 +59,28 @@ def test_what_is_none_is_refused_without_its_content(tmp_path: Path, kind: str) 
     assert "Zebed" not in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", ["xpt", "dta", "sav", "zsav"])
-def test_what_is_written_is_read_again_and_hangs_on_no_day(tmp_path: Path, kind: str) -> None:
+KINDS = ["xpt", "dta", "sav", "zsav"]
+CELLS = pd.DataFrame(
+    {"sex": ["F", None, "M"], "age": ["[30-39]", "*", "\u00e9{a,b}"], "n": [1, 2, 3], "w": [0.5, None, 2]}
+)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of files of each kind, and again of a second later."""
     pytest.importorskip("pyreadstat")
-    frame = pd.DataFrame(
-        {"sex": ["F", None, "M"], "age": ["[30-39]", "*", "\u00e9{a,b}"], "n": [1, 2, 3], "w": [0.5, None, 2]}
-    )
-    written = []
+    folder = tmp_path_factory.mktemp("written")
     for number in range(2):
-        write_table(frame.assign(sex=frame["sex"].astype("category")), tmp_path / f"{number}.{kind}")
-        written.append((tmp_path / f"{number}.{kind}").read_bytes())
-        time.sleep(1.1)
-    assert written[0] == written[1]
-    found = read_table(tmp_path / f"0.{kind}", exact=True)
+        for kind in KINDS:
+            write_table(CELLS.assign(sex=CELLS["sex"].astype("category")), folder / f"{number}.{kind}")
+        time.sleep(1.1 * (number == 0))
+    return folder
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_written_is_read_again_and_hangs_on_no_day(tmp_path: Path, written: Path, kind: str) -> None:
+    assert (written / f"0.{kind}").read_bytes() == (written / f"1.{kind}").read_bytes()
+    found = read_table(written / f"0.{kind}", exact=True)
     assert list(found.columns) == ["sex", "age", "n", "w"]
     assert found.astype(object).where(found.notna(), None).to_numpy().tolist() == [
         ["F", "[30-39]", 1, 0.5], [None, "*", 2, None], ["M", "\u00e9{a,b}", 3, 2]
