@@ -270,7 +270,7 @@ def test_25_kills_of_the_relay(folder: Path) -> None:
     kill_at_random(folder, 500, 25)
 
 
-@pytest.mark.parametrize("lost", ["the end", "all of it", "what it says"])
+@pytest.mark.parametrize("lost", ["the end", pytest.param("all of it", marks=pytest.mark.night), "what it says"])
 def test_a_word_of_the_journal_without_its_output_is_none(folder: Path, lost: str) -> None:
     """As when the power was cut while the two were on their way to the disk: nothing was acknowledged."""
     running = RelayProcess(folder, "--output", folder / "out")

@@ -480,7 +480,7 @@ def killed(*_, **__):
         pytest.param("JobStore.wrote", 0, 1, marks=pytest.mark.slow),
         pytest.param("TableOutput.settle", 9, 1, marks=pytest.mark.slow),
         ("ManifestRun.finish", 9, 1),
-        ("JobStore.end", 9, 2),
+        pytest.param("JobStore.end", 9, 2, marks=pytest.mark.night),
     ],
 )
 def test_a_complete_table_is_found_when_the_service_was_killed_before_it_was_noted(
