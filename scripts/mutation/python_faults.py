@@ -1,8 +1,8 @@
 """All single faults that can be put into a Python file: an operator, number, condition, result or statement changed.
 
 Left out is what no behaviour hangs on: docstrings, type hints, texts of messages, ``assert``, declarations of the
-public names, decorators, ``__repr__``, margins for rounding, widths of columns of text, sizes of pictures, and everything that
-kills processes.
+public names, decorators, ``__repr__``, margins for rounding, widths of columns of text, sizes of pictures, and
+everything that kills processes.
 """
 
 from __future__ import annotations
