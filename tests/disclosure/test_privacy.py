@@ -241,6 +241,7 @@ def test_suppressed_rows_are_a_class_unless_they_are_ignored() -> None:
     assert k_anonymity(table, 2).witness == (0,)
     assert k_anonymity(replace(table, ignore_suppressed=True), 2).ok
     assert equivalence_classes(replace(table, ignore_suppressed=True)).ids.tolist() == [-1, 0, 0, 1, 1]
+    assert equivalence_classes(replace(table, ignore_suppressed=True), ["age"]).ids.tolist() == [-1, 0, 0, -1, -1]
     with pytest.raises(InputError, match="every row is suppressed"):
         k_anonymity(replace(microdata([("*",), ("*",)], "age"), ignore_suppressed=True), 2)
 

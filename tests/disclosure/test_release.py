@@ -231,6 +231,7 @@ def test_a_cell_meets_a_condition_for_certain_when_all_that_it_may_be_does() -> 
     assert column.certain((20, 29)).tolist() == [True, True, False, False]
     assert column.certain((20, 28)).tolist() == [False, False, False, False]
     assert column.certain((0, 99)).tolist() == [True, True, False, True]
+    assert column.middles().tolist() == [24.5, 24.5, 25.5, 31]
 
 
 def test_the_picture_of_class_sizes_tells_before_from_after() -> None:
