@@ -114,17 +114,17 @@ def column_values(series: pd.Series, column: QueryColumn) -> Computed:
     texts = text_column(series)
     distinct: Computed
     written, dimension = list(texts.cat.categories), column.dimension
-    coded = np.zeros(len(written), bool) if dimension is None else dimension.is_missing(written)
+    assert dimension is not None  # a computed column is one of numbers
+    coded = dimension.is_missing(written)
     if column.numeric:
-        label, least = (dimension and dimension.above) or ("", None)
+        label, least = dimension.above or ("", None)
         found = [
             None if missing else least if least is not None and text == label else cell_number(text)
             for text, missing in zip(written, coded, strict=True)
         ]
         distinct = np.array([*(np.nan if number is None else number for number in found), np.nan])
     else:
-        labels = written if dimension is None else dimension.name_cells(written)
-        distinct = np.array([*labels, None], object)
+        distinct = np.array([*dimension.name_cells(written), None], object)
         distinct[:-1][coded] = None
     return distinct[texts.cat.codes.to_numpy()]
 

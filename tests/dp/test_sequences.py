@@ -127,6 +127,23 @@ def test_more_prefixes_than_can_be_held_are_refused(method: str) -> None:
         assert len(made.prefixes(2)) == 34**2
 
 
+@pytest.mark.parametrize(
+    ("levels", "periods", "most"), [(1414, 2, 1414**2), (999, 3, 2 * 999**2), (706, 5, 4 * 706**2)]
+)
+def test_a_chain_of_more_than_two_million_pairs_is_refused(levels: int, periods: int, most: int) -> None:
+    """Of a level more; a chain of one period has no pairs."""
+
+    def plan(levels: int, periods: int) -> object:
+        level, names = declare("level", {"range": [1, levels]}), [f"q{number}" for number in range(periods)]
+        return plan_sequences(level, names, 5.0, PrivacyUnit(), method="markov", report_share=0.0)
+
+    assert most <= 2_000_000 < (levels + 2) ** 2 * (periods - 1)
+    assert plan(levels, periods)
+    assert plan(levels + 2, 1)
+    with pytest.raises(ConfigError, match=f"{(levels + 2) ** 2 * (periods - 1)} pairs of levels"):
+        plan(levels + 2, periods)
+
+
 def test_what_cannot_be_asked(frame: pd.DataFrame, tmp_path: Path) -> None:
     made = release(frame)
     with pytest.raises(ConfigError, match="levels are zero, low, high"):

@@ -147,7 +147,20 @@ def test_a_watched_folder_tells_that_its_files_changed(tmp_path: Path) -> None:
         (tmp_path / "in").mkdir(exist_ok=True)
         for n in range(60):
             (tmp_path / "in" / f"{len(list(tmp_path.rglob('*')))}-{n}.txt").write_text(f"{text} {n}")
-        command = [sys.executable, "-m", "deid", "watch", "in", "out", "--once", *RULES, "--drift", "drift.json"]
+        command = [
+            sys.executable,
+            "-m",
+            "deid",
+            "watch",
+            "in",
+            "out",
+            "--once",
+            "--settle",
+            "0",
+            *RULES,
+            "--drift",
+            "drift.json",
+        ]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stderr
 
     assert "drift" not in run(NOTE)
