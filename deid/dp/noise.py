@@ -125,7 +125,7 @@ def laplace_scale(sensitivity: float, epsilon: float) -> float:
     require(math.isfinite(epsilon) and epsilon > 0, "epsilon must be a positive number", "for example: --epsilon 0.5")
     scale = _bounded_scale(sensitivity, sensitivity / epsilon)
     # OpenDP rounds its quotient up: 1 / (1 / 0.7) would come out above 0.7 and be refused
-    while Fraction(scale) * Fraction(epsilon) < Fraction(sensitivity) or _loss_above(sensitivity, scale) > epsilon:
+    while Fraction(scale) * Fraction(epsilon) < Fraction(sensitivity):
         scale = math.nextafter(scale, math.inf)
     return scale
 
@@ -136,12 +136,6 @@ def _bounded_scale(sensitivity: float, scale: float) -> float:
         raise ConfigError("the sensitivity must be a positive number", "bound what one unit can change")
     require(scale <= _GREATEST_SCALE, "epsilon is too small for what is asked", "give more epsilon")
     return scale
-
-
-def _loss_above(sensitivity: float, scale: float) -> float:
-    """Return sensitivity / scale rounded upwards."""
-    loss = sensitivity / scale
-    return loss if Fraction(loss) * Fraction(scale) >= Fraction(sensitivity) else math.nextafter(loss, math.inf)
 
 
 def laplace_variance(sensitivity: float, epsilon: float) -> float:

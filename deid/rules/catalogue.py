@@ -131,7 +131,7 @@ def _sieves(
 
     To compute the tables of all takes seconds, and they are kept between runs (``keep``) for what ships alone.
     """
-    if native is None or not patterns:
+    if native is None:
         return ()
     if shipped is None:
         return ((_sieve(patterns, keep=keep), tuple(range(len(patterns)))),)

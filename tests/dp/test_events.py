@@ -151,6 +151,9 @@ def test_patterns_of_sequences_that_end(frame: pd.DataFrame) -> None:
     assert released.ever(["high"])["count"][0] == pytest.approx(sum("high" in own for own in cut), abs=0.5)
     count = sum(any(a == "low" and b == "high" for a, b in itertools.pairwise(own)) for own in cut)
     assert released.then("low", "high", 1)["count"][0] == pytest.approx(count, abs=0.5)
+    for no_level in (lambda: released.ever(["(end)"]), lambda: released.then("low", "(end)")):
+        with pytest.raises(ConfigError, match="no such level"):
+            no_level()
 
 
 def test_noise_fits_one_sequence_whatever_the_bound(frame: pd.DataFrame, tmp_path: Path) -> None:

@@ -196,6 +196,8 @@ def test_the_forecast_and_shares_of_levels() -> None:
     {"tree": {"a": ["x"]}}, {"tree": {"a": []}, "within": ["s"]}, {"tree": {"a": ["x"]}, "within": ["c"]},
     {"tree": {}, "within": ["s"]}, {"tree": ["x"], "within": ["s"]}, {"tree": {"a": ["x", ""]}, "within": ["s"]},
     {"tree": {"a": {"o": ["x"]}, "b": {"o": ["y"]}}, "within": ["s", "t"]}, {"tree": {"a": "xy"}, "within": ["s"]},
+    {"tree": {"a": ["x"]}, "within": [""]}, {"tree": {"a": ["x"]}, "within": [1]},
+    {"tree": {"a": ["x"]}, "within": "s"},
 ])  # fmt: skip
 def test_trees_that_are_none(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):

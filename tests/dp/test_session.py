@@ -204,6 +204,12 @@ def test_no_noise_leads_to_the_truth() -> None:
     assert session.query("SELECT SUM(age)", 1e6).value == frame["age"].sum()
     assert session.query("SELECT MEAN(dose)", 1e4).value == pytest.approx(frame["dose"].mean(), abs=1e-3)
     assert session.query("SELECT MEDIAN(age)", 1e4).value == frame["age"].median()
+    for share in (0, 0.05, 0.33, 0.9, 1):
+        found = session.query(f"SELECT QUANTILE(age, {share})", 1e6).value
+        assert found in {frame["age"].quantile(share, interpolation=how) for how in ("lower", "higher")}
+    assert session.query("SELECT VARIANCE(dose)", 1e6).value == pytest.approx(frame["dose"].var(), rel=1e-3)
+    assert session.query("SELECT SD(dose)", 1e6).value == pytest.approx(frame["dose"].std(), rel=1e-3)
+    assert session.query("SELECT COUNT(DISTINCT ward)", 1e4).value == 4
     grouped = session.query("SELECT COUNT(*) GROUP BY sex, ward", 100.0).to_frame().set_index(["sex", "ward"])["value"]
     assert grouped.to_dict() == frame.groupby(["sex", "ward"]).size().to_dict()
     top = session.query("SELECT TOP(2, ward)", 1000.0).to_frame()
