@@ -121,6 +121,23 @@ def test_a_median_of_values_that_many_have_is_nearly_always_right() -> None:
     assert np.mean(np.abs(np.array(found) - true)) < 0.15
 
 
+@pytest.mark.parametrize(
+    ("high", "whole", "step"), [(10, False, 0.01), (1000, False, 1), (10**6, True, 1000), (9, True, 1)]
+)
+def test_an_interval_of_a_quantile_has_the_values_that_are_rounded_to_its_candidate(
+    high: float, whole: bool, step: float
+) -> None:
+    """With nearly no noise the interval is as wide as what is read as one candidate: of whole numbers, that alone."""
+    assert np.diff(quantile_candidates(0, high, whole=whole)[:2]).item() == pytest.approx(step)
+    value = high * 0.37 if high > 9 else 3.0
+    how = Drawing(1e7, SeededNoise(1), 1, 0.95)
+    (found,) = noisy_quantiles(np.full(100, value), [0.5], 0, high, how, whole=whole, interval=True)
+    assert found.lower is not None
+    assert found.upper is not None
+    assert (found.lower <= value <= found.upper) is True
+    assert found.upper - found.lower == pytest.approx(0 if high == 9 else step)
+
+
 def test_a_quantile_among_one_candidate_is_that_one() -> None:
     (found,) = noisy_quantiles(
         np.zeros(9), [0.5], 0.6, 1.5, Drawing(1.0, SeededNoise(0), 1, 0.95), whole=True, interval=True

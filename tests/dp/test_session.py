@@ -207,6 +207,10 @@ def test_no_noise_leads_to_the_truth() -> None:
     for share in (0, 0.05, 0.33, 0.9, 1):
         found = session.query(f"SELECT QUANTILE(age, {share})", 1e6).value
         assert found in {frame["age"].quantile(share, interpolation=how) for how in ("lower", "higher")}
+    for together in ("COUNT(dose * 2), MEAN(dose * 2, 5, 15)", "MEAN(dose * 2, 5, 15), COUNT(dose * 2)"):
+        found = [row["value"] for row in session.query(f"SELECT {together}", 1e6).rows]
+        assert max(found) == 1200
+        assert min(found) == pytest.approx((frame["dose"] * 2).clip(5, 15).mean(), abs=1e-3)
     assert session.query("SELECT VARIANCE(dose)", 1e6).value == pytest.approx(frame["dose"].var(), rel=1e-3)
     assert session.query("SELECT SD(dose)", 1e6).value == pytest.approx(frame["dose"].std(), rel=1e-3)
     assert session.query("SELECT COUNT(DISTINCT ward)", 1e4).value == 4
@@ -387,6 +391,16 @@ def test_mistakes_cost_nothing(tmp_path: Path) -> None:
             session.query(query, 0.1)
         assert match in f"{caught.value} {caught.value.hint}"
     assert spent(ledger) == 0
+
+
+def test_a_share_too_small_for_what_is_told_of_left_out_rows_costs_nothing(tmp_path: Path) -> None:
+    unit = PrivacyUnit("patient", max_rows=10**9)
+    ledger = Ledger.create(tmp_path / "l.db", 1.0, unit)
+    options = {"person": "patient", "noise": SeededNoise(1)}
+    with pytest.raises(ConfigError, match="epsilon is too small"):
+        QuerySession(visits(), DIMENSIONS, ledger, report_share=1e-8, **options).query("SELECT COUNT(age)", 0.3)
+    assert spent(ledger) == 0
+    QuerySession(visits(), DIMENSIONS, ledger, report_share=0.1, **options).query("SELECT COUNT(age)", 0.3)
 
 
 def test_a_computed_column_holds_numbers_between_two_bounds() -> None:
