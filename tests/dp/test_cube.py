@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -335,3 +336,16 @@ def test_even_baseline_is_the_total_spread(small: Small) -> None:
     counts = release_cube(frame, plan, ledger=None, noise=SeededNoise(0)).slice(["age"])["count"]
     assert counts.nunique() == 1
     assert counts.sum() == pytest.approx(600, abs=5)
+
+
+@pytest.mark.parametrize("columns", [11, 12])
+def test_a_slice_of_twelve_columns_takes_too_long_to_reconcile(columns: int) -> None:
+    """However few its cells: it has 4,096 subsets."""
+    names = [f"c{number}" for number in range(columns)]
+    dimensions = [declare(name, {"values": ["x", "y"]}) for name in names]
+    ask = partial(plan_cube, dimensions, 1.0, PrivacyUnit(), slices=[names])
+    if columns == 11:
+        assert ask().method == "marginals"
+        return
+    with pytest.raises(ConfigError, match="too many to draw and to reconcile"):
+        ask()
