@@ -379,6 +379,8 @@ def test_mistakes_cost_nothing(tmp_path: Path) -> None:
         ("SELECT SUM(sex)", "no declared bounds"),
         ("SELECT SUM(sex, 0, 1)", "needs numbers"),
         ("SELECT MEAN(age, 9, 3)", "the smaller first"),
+        ("SELECT SD(age, -1e200, 1e200)", "bounds are two numbers"),
+        ("SELECT VARIANCE(age, 0, 1e160)", "bounds are two numbers"),
         ("SELECT TOP(9, ward)", "4 values to choose from"),
         ("SELECT TOP(0, ward)", "4 values to choose from"),
         ("SELECT TOP(1.5, ward)", "a whole number"),
