@@ -97,6 +97,7 @@ from deid.phi import CANONICAL, canonical
 from deid.reading.lexicon import load_lexicon
 from deid.reading.normalize import Normalized, normalize
 from deid.reading.passages import Passage, second_readings, windows
+from deid.reading.scans import long_numbers
 from deid.reading.view import view_of
 from deid.rules.layouts import beside, head_rows, segment_names
 from deid.rules.rules import RuleRecognizer
@@ -116,6 +117,9 @@ _DOUBTS: Final = 0.4
 _LONGEST_WORD: Final = 64
 _PEOPLE: Final = frozenset(("PATIENT", "DOCTOR"))
 _DEPARTMENT: Final = "consistency:rule:department.field"
+_LONG_NUMBER: Final = "rule:number.of_a_scan"
+_LIKELY: Final = 0.8
+"""Certainty that a long number of a scanned document is somebody's."""
 
 
 @quick
@@ -482,6 +486,17 @@ class Ensemble:
             left_out += [(rank, span, "unreadable") for rank in ranks for span in unread[rank]]
         return [(rank, span) for rank in ranks for span in found[rank]], scene
 
+    def _read_again(self, document: Document, scanned: bool) -> list[tuple[int, Span]]:
+        """Ask every recognizer about another reading; of a scanned document a long number is somebody's at least."""
+        found, scene = self._read(document, None)
+        if not scanned:
+            return found
+        numbers, last = Numbers(scene), len(self._asked) - 1
+        for start, end in long_numbers(document.text):
+            span = Span(start, end, "IDNUM", source=_LONG_NUMBER, score=_LIKELY)
+            found += [(last, part) for part in self._parts(numbers, span)]
+        return found
+
     def _names(self, text: str) -> list[tuple[int, int]]:
         """Return the names at ends of segments: a title there says nothing about the next one's, whoever thinks so."""
         rules = [recognizer for recognizer in self._asked if isinstance(recognizer, RuleRecognizer)]
@@ -560,7 +575,7 @@ class Ensemble:
         """Ask every recognizer; returns spans with the precedence of their recognizer."""
         others = second_readings(document, load_lexicon(self.language, self.folders))
         pause("reading otherwise")
-        again = [(passage, self._read(part, None)[0]) for part, passage in others]
+        again = [(passage, self._read_again(part, passage.scanned)) for part, passage in others]
         pause("sieve")
         candidates, scene = self._read(document, left_out)  # last: a model that is asked how sure it is has it at hand
         for passage, found in again:

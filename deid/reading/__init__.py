@@ -12,6 +12,7 @@ lexicon       what the lists know about each word
 view          the words of a text, in arrays
 casing        what letter case tells in a text
 misreading    letters that a scanner mistook
+scans         numbers and words of a scanned document
 passages      a long text in pieces
 centuries     years that are written with two digits
 day_order     whether days stand before months

@@ -3,8 +3,8 @@
 A scanner takes letters for digits and digits for letters. Inside a number with the shape of a date, a telephone number
 or a record number, letters that look like digits are read as digits; inside a word, digits that look like letters are
 read as letters. In a document with many words that no list has and that are one misread letter away from a word of the
-lists, these are read as that word (*Septcmber*, *Baslnger*). All is tried beside the text as it is, never in its place:
-*B12* and *L5* stay what they are.
+lists, these are read as that word (*Septcmber*, *Baslnger*), and its numbers and torn words as `deid.reading.scans`
+says. All is tried beside the text as it is, never in its place: *B12* and *L5* stay what they are.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import regex
 
 from deid.base.compiled import native_for
 from deid.reading.lexicon import Lexicon, classes_of
+from deid.reading.scans import is_scanned, restore
 
 native = native_for("misreading")
 
@@ -60,7 +61,12 @@ _NOISY, _FEWEST = 0.015, 3
 
 
 def decipher(text: str, lexicon: Lexicon) -> str:
-    """Return the text with numbers and words as they were before a scanner misread them.
+    """Return the text as it was before a scanner misread it (`reading_of`)."""
+    return reading_of(text, lexicon)[0]
+
+
+def reading_of(text: str, lexicon: Lexicon) -> tuple[str, bool]:
+    """Return the text with numbers and words as they were before a scanner misread them, and whether it was scanned.
 
     The text (``lexicon`` has the word lists of its language) keeps its length, and is returned itself where nothing
     looks misread.
@@ -68,11 +74,13 @@ def decipher(text: str, lexicon: Lexicon) -> str:
     Examples
     --------
     >>> from deid.reading.lexicon import load_lexicon
-    >>> decipher("Dr. J0hnson, DOB O3/l4/2Ol9, B12 low, L5-S1", load_lexicon("en"))
-    'Dr. Johnson, DOB 03/14/2019, B12 low, L5-S1'
+    >>> reading_of("Dr. J0hnson, DOB O3/l4/2Ol9, B12 low, L5-S1", load_lexicon("en"))
+    ('Dr. Johnson, DOB 03/14/2019, B12 low, L5-S1', False)
     """
     read = text
     small, mixed = _suspects(text, lexicon)
+    least = _NOISY * text.count(" ")
+    scanned = is_scanned(mixed, least)
     changed = set(filter(_changes, mixed))
     groups = set(filter(_MAYBE_GROUP.search, mixed))
     if changed or (groups and _MIXED_GROUP.search(text)):
@@ -80,8 +88,9 @@ def decipher(text: str, lexicon: Lexicon) -> str:
         lines = text.split("\n")  # nothing goes over a line's end, and few lines hold what is odd
         read = "\n".join(line if odd.isdisjoint(_PIECE.findall(line)) else _plain(line) for line in lines)
         small, _ = _suspects(read, lexicon)
-    noisy = small >= _FEWEST and small >= _NOISY * text.count(" ")
-    return _respell(read, lexicon) if noisy else read
+    if not scanned and small < max(_FEWEST, least):
+        return read, False
+    return _respell(restore(read, lexicon), lexicon), True
 
 
 def _suspects(text: str, lexicon: Lexicon) -> tuple[int, list[str]]:

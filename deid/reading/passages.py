@@ -12,14 +12,15 @@ near its ends, where something is missing, is left to the reading of the whole t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 
 from deid.document import Document, Span
 from deid.reading.casing import recase, uninformative_case
 from deid.reading.lexicon import Lexicon
-from deid.reading.misreading import decipher
+from deid.reading.misreading import reading_of
+from deid.reading.scans import left_out
 
 WINDOW, MARGIN = 200_000, 4_000
 """Characters up to which a text is read at once, and that a window reads beyond each of its ends."""
@@ -45,6 +46,10 @@ class Passage:
     """Start and end of each place where spans count; those that touch it do."""
     head: str = ""
     """What is read before it: the first rows of the table in which it begins."""
+    filled: Mapping[int, int] = field(default_factory=dict)
+    """Where blanks stand for what the reading leaves out, start -> end: it belongs to what ends before."""
+    scanned: bool = False
+    """Whether it is of a scanned document."""
 
     def of(self, text: str) -> str:
         """Return what is read; the text itself where that is all of it."""
@@ -53,7 +58,8 @@ class Passage:
     def back(self, span: Span) -> Span | None:
         """Return a span of the passage as one of the text; None where it does not count."""
         by = self.start - len(self.head)
-        moved = span.moved(span.start + by, span.end + by)
+        end = span.end + by
+        moved = span.moved(span.start + by, self.filled.get(end, end))
         return moved if any(moved.start < end and start < moved.end for start, end in self.kept) else None
 
 
@@ -124,17 +130,24 @@ def rows(text: str) -> Iterator[tuple[int, int]]:
         bar = text.find("|", at) if 0 <= bar < at else bar
 
 
-def readings(text: str, lexicon: Lexicon) -> tuple[str, ...]:
-    """Return the text, and how it would ordinarily be written (letter case, misread characters) where that differs."""
-    other = recase(decipher(text, lexicon), lexicon)
-    return (text,) if other == text else (text, other)
+def other_reading(text: str, lexicon: Lexicon) -> tuple[str, bool]:
+    """Return a text as it would ordinarily be written (letter case, misread characters), and whether it was scanned."""
+    read, scanned = reading_of(text, lexicon)
+    return recase(read, lexicon), scanned
 
 
 def second_readings(document: Document, lexicon: Lexicon) -> Iterator[tuple[Document, Passage]]:
     """Yield what is read a second time as it would ordinarily be written: passages, each as a document of its own."""
-    for other in readings(document.text, lexicon)[1:]:
-        for passage in passages(document.text, other):
-            yield document.with_text(other[passage.start : passage.end]), passage
+    text = document.text
+    other, scanned = other_reading(text, lexicon)
+    if other == text:
+        return
+    filled = dict(left_out(text, other)) if scanned else {}
+    for passage in passages(text, other):
+        yield (
+            document.with_text(other[passage.start : passage.end]),
+            replace(passage, filled=filled, scanned=True) if scanned else passage,
+        )
 
 
 def passages(text: str, other: str) -> list[Passage]:
