@@ -21,8 +21,10 @@ _FEWEST = 4
 _WORD_BEFORE, _WORD_BEHIND = r"(?<![^\W_])", r"(?![^\W_])"
 _MISREAD = re.compile(
     rf"{_WORD_BEFORE}(?!l[1-5](?![0-9lO])|O2(?![0-9lO]))(?:[0-9]*[lO][0-9]|[0-9]+O)[0-9lO]*{_WORD_BEHIND}"
+    r"|[a-z][01][a-z]{2}"
 )
-"""A number with a letter that is no unit behind it: *2O19*, *l4*, but not *5l*, nor the vertebra *l4*, nor oxygen."""
+"""A number with a letter that is no unit behind it (*2O19*, *l4*, but not *5l*, the vertebra *l4*, nor oxygen), or a word
+with a digit inside."""
 _DIGITS = str.maketrans("OolISBZ", "0011582")
 _NUMBER = regex.compile(
     rf"(?:{_WORD_BEFORE}|(?<=[^\W_][^\W_]?[xX]))(?=[OolISBZ]*[0-9])(?=[0-9]*[OolISBZ])[0-9OolISBZ]++{_WORD_BEHIND}"
@@ -50,7 +52,7 @@ _CAPITAL_I = regex.compile(rf"{_WORD_BEFORE}l(?=[bdgkmnrstvz]\p{{Ll}})")
 """No word begins so."""
 _PIECES = regex.compile(rf"{_WORD_BEFORE}(\p{{L}}{{2,20}}) (\p{{Ll}}{{1,12}})(?![^\W_]|-)")
 _SPELT = regex.compile(rf"{_WORD_BEFORE}\p{{L}}{{2,20}}(?![^\W_]|-)")
-_LONG_WORD = 6
+_LONG_WORD, _SHORT = 6, 4
 _TWO_FOR_ONE = (("rn", "m"), ("ii", "ü"), ("cl", "d"), ("vv", "w"), ("B", "ß"), ("nn", "m"))
 _BLANKS = re.compile(" +")
 _LONG = regex.compile(
@@ -172,6 +174,8 @@ def _joined(text: str, lexicon: Lexicon) -> str:
 @functools.lru_cache(maxsize=_REMEMBERED)
 def _whole(first: str, rest: str, lexicon: Lexicon) -> str:
     """Return the word of two parts that were torn apart; empty where they were not."""
-    if len(first + rest) < _LONG_WORD or (lexicon.classes(fold(first)) and lexicon.classes(fold(rest))):
+    whole, known = first + rest, lexicon.classes(fold(rest))
+    if len(whole) < _LONG_WORD or (known and lexicon.classes(fold(first))):
         return ""
-    return first + rest if lexicon.classes(fold(first + rest)) else ""
+    name = first[0].isupper() and not known and len(rest) <= _SHORT
+    return whole if name or lexicon.classes(fold(whole)) else ""

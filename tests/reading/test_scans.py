@@ -54,6 +54,9 @@ def found(text: str) -> set[str]:
         ("patient narne, roorn 2", "patient name , room  2"),
         ("the hospi tal", "the hospital "),
         ("the patient is well", "the patient is well"),
+        ("Mada gascar", "Madagascar "),
+        ("seen by Zla tko.", "seen by Zlatko ."),
+        ("Zla tkonix", "Zla tkonix"),
     ],
 )
 def test_what_is_restored(printed: str, read: str) -> None:
@@ -78,6 +81,11 @@ def test_four_numbers_tell_a_scan() -> None:
     assert scanned
     assert "Room  21, seen 11/02 by" in read
     assert len(read) == len(FAX)
+
+
+def test_words_with_digits_tell_a_scan() -> None:
+    read, scanned = reading_of("The po1ypectomy in the co1on was comp1ete, no b1eeding. Ca1l 555 ll2O.", LEXICON)
+    assert (read, scanned) == ("The polypectomy in the colon was complete, no bleeding. Call 555 1120.", True)
 
 
 def test_what_a_reading_leaves_out_belongs_to_what_ends_there() -> None:
