@@ -414,3 +414,10 @@ def test_a_classifier_cannot_tell_surrogates_from_names_of_notes(shared_data: Pa
                     surrogates.add(names.spelled(name_key(word), word).lower())
     assert len(originals) > 500
     assert 0.4 < separability(sorted(originals), sorted(surrogates)) < 0.6
+
+
+def test_two_names_for_one_are_both_written_with_their_accents() -> None:
+    """As where a document names so many that no single name is left."""
+    names = name_map(language="es")
+    names._words["quendrith"] = "garcia-lopez"
+    assert [names.spelled("quendrith", own) for own in ("Quendrith", "QUENDRITH")] == ["García-López", "GARCÍA-LÓPEZ"]
