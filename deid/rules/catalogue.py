@@ -19,6 +19,10 @@
 ``[[list]]``
     Word lists whose items are PHI wherever they stand: ``lists``, ``capital`` (an item counts only with a capital),
     further ``name``, ``category``, ``certainty``, ``context``, ``unless``.
+``[[head]]``
+    Word lists whose items say what kind of a thing something is, with its name right behind (``value``, from the end of
+    the head on): ``lists``, ``part`` (the head is a part of the name), ``capital`` (a head counts only with a capital),
+    ``unlisted`` (a name of ordinary words does not count), further ``name``, ``category``, ``certainty``.
 ``[[person_field]]``
     A label behind which a name stands: ``name``, ``category``, ``labels``, ``strict``; read by `deid.rules.names`.
 ``[[cue]]``
@@ -60,7 +64,7 @@ from deid.reading.view import view_of
 from deid.reading.vocabulary import TABLES
 from deid.rules import expressions, programs, sieve
 from deid.rules.checks import CHECKS
-from deid.rules.fields import CUES, Cue, Field, LabelFinder, ListRule, PersonField
+from deid.rules.fields import CUES, Cue, Field, Head, LabelFinder, ListRule, PersonField
 from deid.rules.layouts import PARTS, Segment
 from deid.rules.patterns import ANCHORS, Context, Haystack, Pattern, keep_compiled, spans_of
 from deid.rules.sieve import needs_tables, sieve_tables
@@ -86,6 +90,7 @@ class Catalogue:
     person_fields: tuple[PersonField, ...]
     cues: tuple[Cue, ...]
     segments: tuple[Segment, ...]
+    heads: tuple[Head, ...]
     separator: str = field(repr=False)
     """Expression of what may stand between a label and its value."""
     folders: tuple[Path, ...] = ()
@@ -210,11 +215,12 @@ def _load(language: str, folders: tuple[Path, ...]) -> Catalogue:
         return tuple(item for item in items if isinstance(item, kind))
 
     separator = _expand(define.get("separator", r"[ \t]*:?[ \t]*"), define, folders, Path("define"))
-    read_lists = of(Field), of(ListRule), of(PersonField), of(Cue), of(Segment)
+    read_lists = of(Field), of(ListRule), of(PersonField), of(Cue), of(Segment), of(Head)
     ships = (resource_folder("dictionaries") / "patterns" / language).is_dir()
     shipped = _load(language, ()) if folders and ships else None
     if not folders:
-        keep_compiled([*((p.whole, p.case) for p in of(Pattern)), *((f.expression, False) for f in of(Field))])
+        values = [*(f.expression for f in of(Field)), *(h.expression for h in of(Head))]
+        keep_compiled([*((p.whole, p.case) for p in of(Pattern)), *((value, False) for value in values)])
     sieves = _sieves(of(Pattern), shipped, keep=not folders)
     catalogue = Catalogue(language, of(Pattern), *read_lists, separator, folders, sieves)
     for item in own:
@@ -385,11 +391,12 @@ def _segment(reader: _Reader) -> Segment:
     return Segment(name, fields)
 
 
-Item = Pattern | Field | ListRule | PersonField | Cue | Segment
+Item = Pattern | Field | Head | ListRule | PersonField | Cue | Segment
 _READERS: dict[str, Callable[[_Reader], Item]] = {
     "pattern": _pattern,
     "field": lambda reader: reader.entry(Field, "value"),
     "list": lambda reader: reader.entry(ListRule),
+    "head": lambda reader: reader.entry(Head, "value"),
     "person_field": lambda reader: reader.entry(PersonField),
     "cue": _cue,
     "segment": _segment,
@@ -412,6 +419,9 @@ def check_golden(item: Item, catalogue: Catalogue) -> None:
             raise ConfigError(f"{item.name}: case {number} must (not) mark a span with [[ ]]", "see docs/rules.md")
         if isinstance(item, Pattern):
             spans = item.find(Haystack(text))
+        elif isinstance(item, Head):
+            finder = LabelFinder((), (), (), (), catalogue.separator, catalogue.folders, (item,))
+            spans = finder.find(view_of(text)).spans
         elif isinstance(item, Field):
             spans = LabelFinder((item,), (), (), (), catalogue.separator).find(view_of(text)).spans
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from pathlib import Path
@@ -139,6 +139,58 @@ class ListRule:
 
 
 @dataclass(frozen=True, slots=True)
+class Head:
+    """Word lists whose items say what kind of a thing something is, with its name right behind: *Amtsgericht Celle*."""
+
+    name: str
+    category: str
+    lists: tuple[str, ...]
+    expression: str = field(repr=False)
+    certainty: float
+    part: bool = False
+    """Whether the head is a part of the name."""
+    capital: bool = False
+    """Whether a head counts only when it begins with a capital."""
+    unlisted: bool = False
+    """Whether a name of ordinary words does not count."""
+    guarded: bool = False
+    """As that of `Field`."""
+    match: tuple[str, ...] = field(default=(), repr=False)
+    no_match: tuple[str, ...] = field(default=(), repr=False)
+
+    def judge(self, text: str, start: int, end: int, ordinary: Callable[[str], bool] | None) -> Span | None:
+        """Return the name behind a head, or both, None where none stands there; see `Field.judge`.
+
+        Parameters
+        ----------
+        text : str
+            The document's text.
+        start, end : int
+            Characters of the head.
+        ordinary : callable, optional
+            Tells of a name whether it is words of ordinary or clinical language.
+
+        Raises
+        ------
+        DetectionError
+            When the expression of the name takes too long.
+        """
+        if self.capital and not text[start].isupper():
+            return None
+        compiled = compiled_of(self.expression, False)
+        try:
+            found = compiled.match(text, end, timeout=_SECONDS if self.guarded else None)
+        except TimeoutError:
+            raise too_slow(self.name) from None
+        if found is None:
+            return None
+        first, last = found.span(compiled.groupindex.get("value", 0))
+        if self.unlisted and ordinary is not None and ordinary(text[first:last]):
+            return None
+        return Span(start if self.part else first, last, self.category, "", f"rule:{self.name}", self.certainty)
+
+
+@dataclass(frozen=True, slots=True)
 class PersonField:
     """A label behind which a name stands."""
 
@@ -183,6 +235,9 @@ class Scan:
     """Name of each cue -> the words that it starts with."""
 
 
+_Rule = Field | Head | ListRule | PersonField
+
+
 class LabelFinder:
     """Finds labelled values, items of lists, labels of persons and cues in one pass over the words of a text.
 
@@ -194,6 +249,8 @@ class LabelFinder:
         Expression of what may stand between a label and its value.
     folders : sequence of Path
         Dictionary folders of the user's own.
+    heads : sequence of Head
+        What names stand behind.
     """
 
     def __init__(
@@ -204,12 +261,14 @@ class LabelFinder:
         cues: Sequence[Cue],
         separator: str,
         folders: Sequence[Path] = (),
+        heads: Sequence[Head] = (),
     ) -> None:
         labelled: list[Field | PersonField] = [*fields, *persons]
         # of the rules that end at one place the first by name counts, so they are numbered in that order
-        self._rules: list[Field | ListRule | PersonField] = sorted([*labelled, *lists], key=lambda r: r.name)
+        self._rules: list[_Rule] = sorted([*labelled, *lists, *heads], key=lambda r: r.name)
         self._persons = {n: rule for n, rule in enumerate(self._rules) if isinstance(rule, PersonField)}
-        self._lists = frozenset(n for n, rule in enumerate(self._rules) if isinstance(rule, ListRule))
+        self._heads = frozenset(n for n, rule in enumerate(self._rules) if isinstance(rule, Head))
+        self._lists = self._heads.union(n for n, rule in enumerate(self._rules) if isinstance(rule, ListRule))
         self._separator = regex.compile(separator, flags=regex.IGNORECASE)
         self._shipped = not folders
         self.by_label: dict[str, Field | PersonField] = {fold(label): r for r in labelled for label in r.labels}
@@ -222,8 +281,11 @@ class LabelFinder:
         self._matcher = PhraseMatcher(phrases, _undotted_words)
         self._fits: Any = None
 
-    def find(self, view: View) -> Scan:
-        """Return the labelled values, items of lists, labels of persons and cues in the words of a text."""
+    def find(self, view: View, ordinary: Callable[[str], bool] | None = None) -> Scan:
+        """Return the labelled values, items of lists, names behind heads, labels of persons and cues in a text's words.
+
+        ``ordinary`` tells of a name whether it is words of ordinary or clinical language.
+        """
         matches, before, at = self._matcher.scan(
             view.folded,
             view.joined(),
@@ -234,14 +296,15 @@ class LabelFinder:
         )
         spans: list[Span] = []
         labels: list[PersonLabel] = []
-        rules, persons, lists = self._rules, self._persons, self._lists
+        rules, persons, lists, heads = self._rules, self._persons, self._lists, self._heads
         text, strings, starts, ends = view.text, view.strings, view.starts, view.ends
         numbers: list[int] = []
         firsts: list[int] = []
         places: list[int] = []
         covered = 0
         for start, end, number in matches:
-            if strings[start - 1] == "/" and end == start + 1 and start and starts[start] == ends[start - 1]:
+            joined = strings[start - 1] == "/" and end == start + 1 and start and starts[start] == ends[start - 1]
+            if joined and number not in heads:
                 continue  # "mg/dL"
             if number not in lists:
                 if end < covered:
@@ -257,7 +320,9 @@ class LabelFinder:
         if numbers:
             may = self._may_fit(text, numbers, places)
             for number, first, last in compress(zip(numbers, firsts, places, strict=True), may):
-                span = rules[number].judge(text, starts[first], last, self._separator)  # type: ignore[union-attr]
+                rule = rules[number]
+                asked = ordinary if isinstance(rule, Head) else self._separator
+                span = rule.judge(text, starts[first], last, asked)  # type: ignore[union-attr]
                 if span is not None:
                     spans.append(span)
         return Scan(spans, labels, before, at)
@@ -273,7 +338,8 @@ class LabelFinder:
     def _made_fits(self) -> Any:
         """Return what the compiled module tells by: a program a rule."""
         separator = self._separator.pattern
-        wholes = [f"(?:{separator})(?:{r.expression})" if isinstance(r, Field) else "" for r in self._rules]
+        behind = {Field: f"(?:{separator})", Head: ""}
+        wholes = [f"{behind[type(r)]}(?:{r.expression})" if isinstance(r, Field | Head) else "" for r in self._rules]
 
         def make() -> tuple[bytes, ...]:
             made = Programs()
@@ -288,9 +354,9 @@ class LabelFinder:
         return native.Fits(*(cached("values", (*code, "\0".join(wholes).encode()), make) if self._shipped else make()))
 
 
-def _phrases_of(rule: Field | ListRule | PersonField, folders: Sequence[Path]) -> Dictionary:
+def _phrases_of(rule: _Rule, folders: Sequence[Path]) -> Dictionary:
     """Return what a rule looks for."""
-    if not isinstance(rule, ListRule):
+    if isinstance(rule, Field | PersonField):
         return Dictionary(rule.name, tuple(map(fold, rule.labels)))
     loaded = [load_dictionary(name, folders) for name in rule.lists]
     items = tuple(item for d in loaded for item in d.phrases)

@@ -14,7 +14,7 @@ from deid.document import Document, Span, by_position
 from deid.reading.dictionaries import fold
 from deid.reading.lexicon import Lexicon, classes_of, load_lexicon
 from deid.reading.line_ends import unified
-from deid.reading.view import LOWER, NUMBER, TITLE, UPPER, View, view_of
+from deid.reading.view import LOWER, NUMBER, TITLE, UPPER, View, view_of, words_of
 from deid.rules.catalogue import Catalogue, load_catalogue
 from deid.rules.certainties import certainties
 from deid.rules.fields import LabelFinder, Scan
@@ -24,6 +24,7 @@ from deid.rules.names import find_names
 from deid.rules.places import find_places
 from deid.rules.professions import find_professions
 from deid.rules.scene import Scene, scene_of
+from deid.rules.word_classes import CITY, PERSON
 
 _W: Final = certainties("rules")
 
@@ -31,6 +32,7 @@ _ORDINARY: Final = classes_of(
     *("word", "clinical", "function", "role", "relation", "generic", "section", "institution", "device"),
     *("occupation", "weekday", "month", "nationality"),
 )
+_NAMED: Final = PERSON | CITY
 _EDITED: Final = classes_of("institution", "eponym")
 _INSTITUTION: Final = classes_of("institution")
 _LAST_POPULAR: Final = classes_of("last", "popular")
@@ -87,6 +89,7 @@ class RuleRecognizer:
             catalogue.cues,
             catalogue.separator,
             folders,
+            catalogue.heads,
         )
         return cls(catalogue, load_lexicon(language, folders), labels, threshold)
 
@@ -103,6 +106,7 @@ class RuleRecognizer:
             (p.category for p in catalogue.patterns),
             (f.category for f in catalogue.fields),
             (r.category for r in catalogue.lists),
+            (h.category for h in catalogue.heads),
         )
 
     @property
@@ -147,6 +151,11 @@ class RuleRecognizer:
             letters = ["".join(letters)]  # "C h i e f"
         return any(self.lexicon.classes(word) & _ORDINARY for word in letters)
 
+    def _common(self, name: str) -> bool:
+        """Tell whether all words of a name are ordinary or clinical ones, and none a person's or a place."""
+        listed = [self.lexicon.classes(word) for word in words_of(fold(name)) if word.isalpha() and len(word) > 1]
+        return all(classes & _ORDINARY and not classes & _NAMED for classes in listed)
+
     def find_in(self, text: str) -> list[Span]:
         """Return the spans of PHI in a text; see `find`."""
         normal = unified(text)
@@ -185,7 +194,7 @@ class RuleRecognizer:
     def _seen(self, text: str) -> tuple[Scene, Scan]:
         view = view_of(text)
         pause("labels")
-        scan = self.labels.find(view)
+        scan = self.labels.find(view, self._common)
         pause("scene")
         return scene_of(view, self.lexicon, scan), scan
 

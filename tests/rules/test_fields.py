@@ -10,7 +10,7 @@ from deid.base.compiled import native
 from deid.base.errors import DetectionError
 from deid.reading.view import view_of
 from deid.rules import fields
-from deid.rules.fields import Field, LabelFinder, ListRule
+from deid.rules.fields import Field, Head, LabelFinder, ListRule
 from deid.rules.rules import RuleRecognizer
 
 needs_native = pytest.mark.skipif(native is None, reason="the compiled module is not there")
@@ -122,3 +122,45 @@ def test_values_of_expressions_of_ones_own_are_timed(guarded, monkeypatch):
         return
     with pytest.raises(DetectionError, match="pattern slow did not finish"):
         finder.find(view_of(text))
+
+
+def named(text: str, **kinds: object) -> list[str]:
+    """Return what stands behind the words for a part of a town, with a name of capital letters."""
+    head = Head("kind", "CITY", ("organizations/sites_de",), r"[ ](?P<value>(?-i:\p{Lu})\p{L}+)", 0.8, **kinds)  # type: ignore[arg-type]
+    spans = LabelFinder((), (), (), (), "", heads=(head,)).find(view_of(text), lambda name: name == "Termin").spans
+    return [text[s.start : s.end] for s in spans]
+
+
+def test_names_stand_behind_their_heads():
+    assert named("im Ortsteil Quellau, und ortsteil Blorn") == ["Quellau", "Blorn"]
+    assert named("im Ortsteil Quellau", part=True) == ["Ortsteil Quellau"]
+    assert named("im ortsteil Quellau", capital=True) == []
+    assert named("Filiale Termin, Filiale Quellau", unlisted=True) == ["Quellau"]
+    assert named("Ortsteil\n\nQuellau") == []
+
+
+def test_a_head_behind_a_slash_is_one_and_a_label_there_is_none():
+    """A label behind a slash is a unit or a part of another: *mg/dL*."""
+    assert named("Zweigstelle/Filiale Quellau") == ["Quellau"]
+    code = Field("code", "IDNUM", ("filiale",), "[0-9]+", 0.9)
+    finder = LabelFinder((code,), (), (), (), ":? ?")
+    assert [s.start for s in finder.find(view_of("km/filiale 12, filiale 34")).spans] == [23]
+
+
+def test_names_behind_heads_of_ones_own_are_timed(monkeypatch):
+    monkeypatch.setattr(fields, "_SECONDS", 0.02)
+    slow = Head("slow", "CITY", ("organizations/sites_de",), r" (?:a|aa)+(?=!)", 0.9, guarded=True)
+    finder = LabelFinder((), (), (), (), "", heads=(slow,))
+    with pytest.raises(DetectionError, match="pattern slow did not finish"):
+        finder.find(view_of("Filiale " + "a" * 200))
+
+
+def test_ordinary_words_behind_a_head_are_no_name_where_it_says_so():
+    rules = RuleRecognizer.load("de")
+
+    def found(text: str) -> list[str]:
+        return [text[s.start : s.end] for s in rules.find_in(text) if s.source == "rule:organization.of_place"]
+
+    assert found("Bescheid vom Forstamt Quendorf liegt vor") == ["Forstamt Quendorf"]
+    assert found("Schreiben ans Forstamt Tanne liegt vor") == []
+    assert found("Bescheid vom Forstamt Halle liegt vor") == ["Forstamt Halle"]  # a town and a word
