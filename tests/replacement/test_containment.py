@@ -90,3 +90,11 @@ def test_a_word_at_the_edge_of_a_piece_is_alone_only_if_it_is(piece, monkeypatch
     assert held("Smithfield", words) == {"smithfield"}
     assert held("Dr Smith of field-h", words) == {"smith", "field", "h"}
     assert held("Jonesmith Jones", words) == {"jones"}
+
+
+@pytest.mark.parametrize(
+    ("text", "original", "told"),
+    [("--", "--", True), (" -- ", "--", True), ("a --", "--", False), ("--", " ", False), ("Ann's", "ANN", True)],
+)
+def test_signs_are_held_where_they_are_all(text, original, told):
+    assert holds(text, original) is told
