@@ -34,7 +34,8 @@ from synthetic.noise import scanned
 from synthetic.template import Choice, Node, Slot, parse
 
 _WIDE = frozenset(("address", "associations", "endings", "greetings", "homonyms", "hospitals", "kin", "medical_titles"))
-_WIDE |= {"namesakes", "nouns", "patients", "products", "staff", "towns", "trades", "vocabulary", "ward_words"}
+_WIDE |= {"heads", "heads_weak", "hospital_heads", "namesakes", "nouns", "patients", "products", "staff", "streets"}
+_WIDE |= {"street_words", "towns", "trades", "trades_sure", "vocabulary", "ward_words"}
 """Lists that the rules alone read."""
 _TODAY = date(2024, 6, 30)
 _DAYS = 365 * 6
