@@ -98,6 +98,11 @@ _FIGURES: Final = frozenset("0123456789")
 _LETTER: Final = regex.compile(r"(?<=\p{L}),?[ ]\p{L}$")
 """The letter of a code, or of a measure, that a name took along: *Birdsong, G3P1011*, *Boateng, K 5.9*."""
 _MEASURED: Final = regex.compile(r"[ ][0-9]{1,3}[.][0-9]")
+_APOSTROPHES: Final = frozenset("'\u2019")
+_ARTICLE: Final = 2
+"""Characters of an elided article."""
+_BEHIND_ARTICLES: Final = frozenset(("DATE", "COUNTRY", "STATE", "LOCATION-OTHER"))
+"""Categories beside `_WORDED` whose names an article is none of."""
 _TWO: Final = 2
 _SHORT: Final = 50
 """Characters of a line that is shorter than lines that are wrapped."""
@@ -324,6 +329,12 @@ def _trimmed(text: str, span: Span, until: int, vocabulary: Vocabulary) -> tuple
         start += 1
     while end > start and text[end - 1].isspace():
         end -= 1
+    if (
+        end - start >= _ARTICLE
+        and text[start + 1] in _APOSTROPHES
+        and (category in _WORDED or category in _BEHIND_ARTICLES)
+    ):
+        start += _ARTICLE * (text[start] in vocabulary.words["elided"])  # "l'hôpital", not "L'Isle"
     worded = category in PEOPLE or category in _WORDED or category == "DATE"
     dashed = text[end - 1 : end] in _DASHES and (worded or category == "ROOM")
     if dashed and (dash := _DASHED.search(text, start, end)):

@@ -14,11 +14,14 @@
     ``value`` where the expression has one.
 ``[[field]]``
     A labelled value: ``labels``, ``value`` (an expression that must fit right behind label and separator), ``strict``
-    (the separator must hold one of ``: # = | > ] ?``, or a tab), ``exact`` (capitals of labels count); ``name``,
-    ``category``, ``certainty``, ``check`` as above. Labels are found by one pass over the words, however many they are.
+    (the separator must hold one of ``: # = | > ] ?``, or a tab), ``exact`` (capitals of labels count), ``bare`` (no
+    separator: the expression begins right behind the label, which belongs to the span where there is no group
+    ``value``); ``name``, ``category``, ``certainty``, ``check`` as above. Labels are found by one pass over the words,
+    however many they are; ``{{list:...}}`` among them stands for the items of a word list.
 ``[[list]]``
     Word lists whose items are PHI wherever they stand: ``lists``, ``capital`` (an item counts only with a capital),
-    further ``name``, ``category``, ``certainty``, ``context``, ``unless``.
+    ``small`` (one word only with a small letter), further ``name``, ``category``, ``certainty``, ``context``,
+    ``unless``.
 ``[[head]]``
     Word lists whose items say what kind of a thing something is, with its name right behind (``value``, from the end of
     the head on): ``lists``, ``part`` (the head is a part of the name), ``capital`` (a head counts only with a capital),
@@ -61,7 +64,7 @@ from deid.document import Span
 from deid.phi import LABEL_SETS
 from deid.reading.dictionaries import load_catalogues, load_dictionary
 from deid.reading.view import view_of
-from deid.reading.vocabulary import TABLES
+from deid.reading.vocabulary import TABLES, load_vocabulary
 from deid.rules import expressions, programs, sieve
 from deid.rules.checks import CHECKS
 from deid.rules.fields import CUES, Cue, Field, Head, LabelFinder, ListRule, PersonField
@@ -291,6 +294,14 @@ class _Reader:
             raise self.wrong(f"has a {key} that is not a list of texts")
         return tuple(values)
 
+    def labels(self) -> tuple[str, ...]:
+        """Return labels; one that is the name of a list in braces is all of its items."""
+        named = ((label, _PLACEHOLDER.fullmatch(label)) for label in self.strings("labels", required=True))
+        items = (
+            (load_dictionary(m[1].removeprefix("list:"), self.folders).phrases if m else (label,)) for label, m in named
+        )
+        return tuple(chain.from_iterable(items))
+
     def category(self) -> str:
         value: str = self.take("category", str)
         if value not in _CATEGORIES:
@@ -346,7 +357,7 @@ class _Reader:
         match name:
             case "name":
                 return self.take(name, str)
-            case "category" | "check" | "anchor":
+            case "category" | "check" | "anchor" | "labels":
                 return getattr(self, name)()
             case "context" | "unless":
                 return self.context(name)
@@ -358,7 +369,7 @@ class _Reader:
                 return self.own
         if isinstance(default, bool):
             return self.take(name, bool, default)
-        return self.strings(name, required=name in ("labels", "lists", "match"))
+        return self.strings(name, required=name in ("lists", "match"))
 
     def finish(self) -> None:
         if self.left:
@@ -422,10 +433,11 @@ def check_golden(item: Item, catalogue: Catalogue) -> None:
         elif isinstance(item, Head):
             finder = LabelFinder((), (), (), (), catalogue.separator, catalogue.folders, (item,))
             spans = finder.find(view_of(text)).spans
-        elif isinstance(item, Field):
-            spans = LabelFinder((item,), (), (), (), catalogue.separator).find(view_of(text)).spans
         else:
-            finder = LabelFinder((), (item,), (), (), catalogue.separator, catalogue.folders)
+            fields = (item,) if isinstance(item, Field) else ()
+            lists = (item,) if isinstance(item, ListRule) else ()
+            elided = load_vocabulary(catalogue.language, catalogue.folders).words["elided"]
+            finder = LabelFinder(fields, lists, (), (), catalogue.separator, catalogue.folders, elided=elided)
             spans = finder.find(view_of(text)).spans
         found = [(s.start, s.end) for s in spans if (s.score or 0) >= 0.5]
         if found != expected:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from pathlib import Path
@@ -28,6 +28,10 @@ native = native_for("fields")
 _STRICT = frozenset(":#=|\t^_>]?")
 _LEADERS = ("..", ". .", "\u2026\u2026", "\u00b7\u00b7")
 _SECONDS = 20.0
+_VOWELS = "aeiouyh"
+"""First letters, without accents, of words that an article is elided before."""
+_ARTICLE = 2
+"""Characters of an elided article, with its apostrophe."""
 
 CUES = [
     *("naming", "greeting", "closing", "contact", "doctor", "signer", "lives", "where", "hospital_at", "work_at"),
@@ -54,6 +58,9 @@ class Field:
     strict: bool = False
     exact: bool = False
     check: str = ""
+    bare: bool = False
+    """Whether the expression says what stands behind the label, blanks and all; where it has no group ``value``, the
+    label is part of what is found: a kind of institution before its name."""
     guarded: bool = False
     """Whether it comes from a folder of the user's own; then every run is timed: the shipped expressions are bounded,
     and tested to be."""
@@ -76,6 +83,9 @@ class Field:
         """
         if self.exact and text[start:end] not in self.labels:
             return None
+        if self.bare:
+            found = self.value_at(text, end)
+            return found if found is None or found.start > end else found.moved(start, found.end)
         between = separator.match(text, end)
         if between is None or (self.strict and not _is_strict(between[0])):
             return None
@@ -121,6 +131,8 @@ class ListRule:
     certainty: float
     capital: bool = False
     """Whether an item counts only when it begins with a capital."""
+    small: bool = False
+    """Whether an item of one word counts only when it begins with a small letter."""
     context: Context | None = None
     unless: Context | None = None
     match: tuple[str, ...] = field(default=(), repr=False)
@@ -132,6 +144,8 @@ class ListRule:
         if self.context and self.context.near(text, start, end):
             certainty = self.context.certainty
         if certainty <= 0 or (self.capital and not text[start].isupper()):
+            return None
+        if self.small and not text[start].islower() and " " not in text[start:end]:
             return None
         if self.unless and self.unless.near(text, start, end):
             return None
@@ -251,6 +265,9 @@ class LabelFinder:
         Dictionary folders of the user's own.
     heads : sequence of Head
         What names stand behind.
+    elided : collection of str
+        Articles that an apostrophe joins to the word behind them (*l'hôpital*): items of lists and labels that want no
+        separator are found behind them.
     """
 
     def __init__(
@@ -262,6 +279,7 @@ class LabelFinder:
         separator: str,
         folders: Sequence[Path] = (),
         heads: Sequence[Head] = (),
+        elided: Collection[str] = (),
     ) -> None:
         labelled: list[Field | PersonField] = [*fields, *persons]
         # of the rules that end at one place the first by name counts, so they are numbered in that order
@@ -271,9 +289,16 @@ class LabelFinder:
         self._lists = self._heads.union(n for n, rule in enumerate(self._rules) if isinstance(rule, ListRule))
         self._separator = regex.compile(separator, flags=regex.IGNORECASE)
         self._shipped = not folders
-        self.by_label: dict[str, Field | PersonField] = {fold(label): r for r in labelled for label in r.labels}
+        self.by_label: dict[str, Field | PersonField] = {
+            fold(label): r for r in labelled for label in r.labels if not (isinstance(r, Field) and r.bare)
+        }
         """Folded label -> its field, for the columns of tables."""
         phrases = [_phrases_of(rule, folders) for rule in self._rules]
+        self._elided: set[str] = set()
+        """First words of items and labels that an elided article was written before."""
+        for n, rule in enumerate(self._rules if elided else ()):
+            if isinstance(rule, ListRule) or (isinstance(rule, Field) and rule.bare):
+                phrases[n] = self._with_articles(phrases[n], elided)
         phrases += [Dictionary(c.name, tuple(map(fold, c.words))) for c in cues]
         # cues that the language lacks are asked for too, and found nowhere
         phrases += [Dictionary(name, ()) for name in CUES if name not in {c.name for c in cues}]
@@ -319,13 +344,22 @@ class LabelFinder:
             places.append(ends[end - 1])
         if numbers:
             may = self._may_fit(text, numbers, places)
+            elided, folded = self._elided, view.folded
             for number, first, last in compress(zip(numbers, firsts, places, strict=True), may):
                 rule = rules[number]
                 asked = ordinary if isinstance(rule, Head) else self._separator
-                span = rule.judge(text, starts[first], last, asked)  # type: ignore[union-attr]
+                begin = starts[first] + (_ARTICLE if folded[first] in elided else 0)
+                span = rule.judge(text, begin, last, asked)  # type: ignore[union-attr]
                 if span is not None:
                     spans.append(span)
         return Scan(spans, labels, before, at)
+
+    def _with_articles(self, found: Dictionary, elided: Collection[str]) -> Dictionary:
+        """Return what a rule looks for, also behind elided articles."""
+        more = [f"{letter}'{phrase}" for phrase in found.phrases if phrase[0] in _VOWELS for letter in elided]
+        self._elided.update(phrase.split(" ", 1)[0] for phrase in more)
+        self._elided.difference_update(phrase.split(" ", 1)[0] for phrase in found.phrases)
+        return Dictionary(found.name, (*found.phrases, *more), found.exceptions)
 
     def _may_fit(self, text: str, rules: list[int], places: list[int]) -> bytes:
         """Tell of rules whether a value may stand behind a label that ends at a place; most places have none."""
@@ -338,8 +372,12 @@ class LabelFinder:
     def _made_fits(self) -> Any:
         """Return what the compiled module tells by: a program a rule."""
         separator = self._separator.pattern
-        behind = {Field: f"(?:{separator})", Head: ""}
-        wholes = [f"{behind[type(r)]}(?:{r.expression})" if isinstance(r, Field | Head) else "" for r in self._rules]
+        wholes = [
+            (f"(?:{separator})" if isinstance(r, Field) and not r.bare else "") + f"(?:{r.expression})"
+            if isinstance(r, Field | Head)
+            else ""
+            for r in self._rules
+        ]
 
         def make() -> tuple[bytes, ...]:
             made = Programs()

@@ -59,6 +59,7 @@ def find_professions(scene: Scene, lexicon: Lexicon) -> list[Span]:
     for index in sorted(works_as | certain | cues["is_a"] | labelled):
         if index in works_as:
             spans += _behind(scene, lexicon, index, _W["works_as"], known_only=False)
+            spans += _of_relative(scene, index) if index in cues["is_a"] else []
         elif index in certain or index in cues["is_a"]:
             # only a listed one counts, or words that end as those do
             if index not in certain:

@@ -81,7 +81,7 @@ class RuleRecognizer:
         ConfigError
             When there is nothing for the language, or a file is malformed.
         """
-        catalogue = load_catalogue(language, folders)
+        catalogue, lexicon = load_catalogue(language, folders), load_lexicon(language, folders)
         labels = LabelFinder(
             catalogue.fields,
             catalogue.lists,
@@ -90,8 +90,9 @@ class RuleRecognizer:
             catalogue.separator,
             folders,
             catalogue.heads,
+            lexicon.vocabulary.words["elided"],
         )
-        return cls(catalogue, load_lexicon(language, folders), labels, threshold)
+        return cls(catalogue, lexicon, labels, threshold)
 
     @property
     def name(self) -> str:
@@ -118,7 +119,7 @@ class RuleRecognizer:
             f"rule:{name}"
             for name in (
                 *(p.name for p in catalogue.patterns if p.decides),
-                *(f.name for f in catalogue.fields),
+                *(f.name for f in catalogue.fields if not f.bare),
                 *(f"hl7.{s.name.lower()}" for s in catalogue.segments),
                 *people,
             )

@@ -11,10 +11,11 @@ import regex
 import deid.detection
 from deid.base.errors import ConfigError
 from deid.detection import Ensemble, RuleRecognizer
+from deid.detection.edges import joined
 from deid.detection.known import Known, KnownRecognizer
 from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
-from deid.document import Document
+from deid.document import Document, Span
 from deid.reading.vocabulary import languages, load_vocabulary
 
 
@@ -270,6 +271,43 @@ def test_german_nouns_that_are_towns_are_towns_where_something_tells(text: str, 
 def test_german_letters_are_read_as_they_are_written(text: str, hidden: list[str]) -> None:
     recognizer = build_recognizer(RecognizerOptions(model="none", language="de"))
     assert [text[s.start : s.end] for s in recognizer.find(Document("n", text))] == hidden
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("A été ostréiculteur, puis chauffeur de car.", ["ostréiculteur", "chauffeur de car"]),
+        ("Son fils est kinésithérapeute.", ["kinésithérapeute"]),
+        ("Ancien tonnelier, ancienne modiste.", ["tonnelier", "modiste"]),
+        ("Facteur de risque vasculaire, berger allemand, bactérie résistante.", []),
+        ("Admise à l'hôpital Brisebois, puis à la maison médicale des Trois Ponts.",
+         ["hôpital Brisebois", "maison médicale des Trois Ponts"]),
+        ("Examen clinique Abdomen souple, clinique rassurante.", []),
+        ("Scolarisé à l'école Jean Brisebois, club de bridge « du lavoir ».", ["Jean Brisebois", "du lavoir"]),
+        ("Association Amoxicilline Rifampicine, groupe A, stade IIIB.", []),
+        ("Il a travaillé aux Faïenceries Belcourt.", ["Faïenceries Belcourt"]),
+        ("soudeur pendant 12 ans à la Sogétal.", ["soudeur", "Sogétal"]),
+        ("x\n204P Mme Brisebois", ["204P", "Brisebois"]),
+        ("12 rue Haute, bât. C, appt 14", ["12 rue Haute, bât. C, appt 14"]),
+        ("prochain contrôle semaine 38.", ["semaine 38"]),
+        ("PTH gauche 2009, depuis les années 80 par crises", ["2009", "80"]),
+    ],
+)  # fmt: skip
+def test_french_occupations_institutions_and_forms_are_told_by_their_words(text: str, hidden: list[str]) -> None:
+    recognizer = build_recognizer(RecognizerOptions(model="none", language="fr"))
+    assert [text[s.start : s.end] for s in recognizer.find(Document("n", text))] == hidden
+
+
+def test_an_elided_article_is_no_part_of_a_place() -> None:
+    vocabulary = load_vocabulary("fr")
+    for text, category, left in [
+        ("l'Oratoire", "HOSPITAL", "Oratoire"),
+        ("d\u2019Argelès", "CITY", "Argelès"),
+        ("L'Isle", "CITY", "L'Isle"),
+        ("d'Ormesson", "PATIENT", "d'Ormesson"),
+    ]:
+        (span,) = joined(text, [Span(0, len(text), category)], vocabulary)
+        assert text[span.start : span.end] == left
 
 
 def test_the_letter_of_a_french_title_is_no_initial() -> None:

@@ -164,3 +164,37 @@ def test_ordinary_words_behind_a_head_are_no_name_where_it_says_so():
     assert found("Bescheid vom Forstamt Quendorf liegt vor") == ["Forstamt Quendorf"]
     assert found("Schreiben ans Forstamt Tanne liegt vor") == []
     assert found("Bescheid vom Forstamt Halle liegt vor") == ["Forstamt Halle"]  # a town and a word
+
+
+def _found(text, *rules, elided=()):
+    fields_, lists = [r for r in rules if isinstance(r, Field)], [r for r in rules if isinstance(r, ListRule)]
+    finder = LabelFinder(fields_, lists, (), (), r"[ ]*:?[ ]*", elided=elided)
+    return [text[s.start : s.end] for s in finder.find(view_of(text)).spans]
+
+
+def test_a_bare_label_is_part_of_what_it_begins_unless_a_group_names_the_value():
+    whole = Field("whole", "HOSPITAL", ("hôpital",), r"(?-i:[ ]\p{Lu}\p{L}+)", 0.9, bare=True)
+    apart = Field("apart", "ORGANIZATION", ("école",), r"(?-i:[ ](?P<value>\p{Lu}\p{L}+))", 0.9, bare=True)
+    assert _found("un hôpital Brisebois, une école Montjoie", whole, apart) == ["hôpital Brisebois", "Montjoie"]
+    # no separator of labels leads there, and no column is headed by it
+    assert _found("hôpital : Brisebois, école\nMontjoie", whole, apart) == []
+    assert not LabelFinder((whole, apart), (), (), (), " ?").by_label
+
+
+@pytest.mark.parametrize("apostrophe", ["'", "\u2019"])
+def test_kinds_and_items_are_found_behind_an_elided_article(apostrophe):
+    kind = Field("kind", "HOSPITAL", ("hôpital",), r"(?-i:[ ]\p{Lu}\p{L}+)", 0.9, bare=True)
+    trade = ListRule("trade", "PROFESSION", ("professions/crafts_fr",), 0.9, small=True)
+    text = f"à l{apostrophe}hôpital Brisebois, d{apostrophe}ostréiculteur"
+    assert _found(text, kind, trade, elided="ld") == ["hôpital Brisebois", "ostréiculteur"]
+    assert _found(text, kind, trade) == []
+
+
+def test_an_item_that_begins_like_an_article_is_whole():
+    firms = ListRule("firm", "ORGANIZATION", ("organizations/associations_fr",), 0.9)
+    assert _found("chez l'oréal", firms, elided="ld") == ["l'oréal"]
+
+
+def test_small_items_of_one_word_want_a_small_letter():
+    trade = ListRule("trade", "PROFESSION", ("professions/crafts_fr",), 0.9, small=True)
+    assert _found("Charpentier, charpentier, Chauffeur de bus", trade) == ["charpentier", "Chauffeur de bus"]
