@@ -56,6 +56,7 @@ def test_worked_line() -> None:
         ("head injury-zqx", "C3 trauma of the head-***"),
         ("zqx-head injury.", "***-C3 trauma of the head."),
         ("CO2-zqx", "C5 carbon dioxide-***"),
+        ("CO2b, xCO2, CO2, 1CO2", "***, ***, C5 carbon dioxide, ***"),
         ("", ""),
         (" \n\t.", " \n\t."),
     ],

@@ -421,3 +421,18 @@ def test_two_names_for_one_are_both_written_with_their_accents() -> None:
     names = name_map(language="es")
     names._words["quendrith"] = "garcia-lopez"
     assert [names.spelled("quendrith", own) for own in ("Quendrith", "QUENDRITH")] == ["García-López", "GARCÍA-LÓPEZ"]
+
+
+@pytest.mark.parametrize("language", ["en", "es", "de", "fr", "nl"])
+@pytest.mark.parametrize("sex", "FM")
+def test_a_given_name_that_no_list_has_becomes_one_of_the_sex_that_is_known(language: str, sex: str) -> None:
+    """Where few of a letter are held in reserve, one of all that are common."""
+    for letter in "abcdefghijklmnopqrstuvwxyz":
+        name = f"{letter}uendrithxq"
+        names = NameMap(Keyed(KEY, "p"), language, (), sexes={name: sex})
+        names.learn([names.parse(f"{name.title()} Orme")])
+        pool = names._pool
+        held = {own for (kind, *_), found in pool.reserve.items() if kind == sex for own in found}
+        for (kind, *_), cell in pool.by_kind.items():
+            held |= {*pool.words[cell.start : cell.start + cell.size]} if kind == sex else set()
+        assert name_key(names.replace(name.title())) in held
