@@ -238,3 +238,15 @@ def test_digits_of_younger_alphabets_are_no_national_number() -> None:
     """Numbers are folded by one old version of Unicode, which does not know Adlam's digits; Python does."""
     assert national_kinds("475548" + chr(0x1E953) + "6") == ()
     assert national_kinds(normal_form("".join(chr(0x1E950 + int(digit)) for digit in "47554836"))) == ()
+
+
+def test_an_account_of_france_has_its_own_key() -> None:
+    """Bank, branch and account, letters as digits, weigh 89, 15 and 3 (RIB)."""
+    digits, text = (
+        str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "12345678912345678923456789"),
+        "FR1420041010050500013M02606",
+    )
+    for _ in range(10):
+        own = text[4:].translate(digits)
+        assert (89 * int(own[:5]) + 15 * int(own[5:10]) + 3 * int(own[10:21]) + int(own[21:])) % 97 == 0
+        text = replace_number(KEYED, text)
