@@ -23,7 +23,8 @@ _MISREAD = re.compile(
     rf"{_WORD_BEFORE}(?!l[1-5](?![0-9lO])|O2(?![0-9lO]))(?:[0-9]*[lO][0-9]|[0-9]+O)[0-9lO]*{_WORD_BEHIND}"
     r"|[a-z][01][a-z]{2}"
 )
-"""A number with a letter that is no unit behind it (*2O19*, not *5l*, the vertebra *l4*, oxygen), or a digit in a word."""
+"""A number with a letter that is no unit behind it (*2O19*, not *5l*, *l4* of the spine, *O2*), or a digit in
+a word."""
 _DIGITS = str.maketrans("OolISBZ", "0011582")
 _NUMBER = regex.compile(
     rf"(?:{_WORD_BEFORE}|(?<=[^\W_][^\W_]?[xX]))(?=[OolISBZ]*[0-9])(?=[0-9]*[OolISBZ])[0-9OolISBZ]++{_WORD_BEHIND}"
