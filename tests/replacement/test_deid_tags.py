@@ -92,3 +92,10 @@ def test_dates_are_shifted_by_one_number_of_days_for_a_patient() -> None:
     assert (days[1] - days[0]).days == 3
     assert days[0] != datetime.datetime(2003, 1, 17)
     assert tag("whenever", "DATE") == "**DATE"
+
+
+def test_different_initials_stay_different() -> None:
+    """Of the first letter and the last, too; one that is no letter of the alphabet is an X."""
+    told = [re.sub(r".* ([A-Z])\]$", r"\1", tag(f"Smith, Mary {letter}.")) for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"]
+    assert sorted(told) == [*"ABCDEFGHIJKLMNOPQRSTUVWXYZ"]
+    assert all(new != letter for new, letter in zip(told, "ABCDEFGHIJKLMNOPQRSTUVWXYZ", strict=True))
