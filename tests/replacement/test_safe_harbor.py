@@ -158,9 +158,10 @@ def test_zip3_with_counts_of_another_census(tmp_path: Path) -> None:
     counts = tmp_path / "counts.csv"
     counts.write_text("prefix,population\n036,20001\n303,500\n")
     assert [zip_of(z, counts=counts) for z in ("03601", "30322", "99999")] == ["036**", "000**", "000**"]
-    counts.write_text("prefix,population\n036,many\n")
-    with pytest.raises(ConfigError, match="line 2"):
-        zip3(counts=counts)
+    for wrong in ("036,many", "036,1\n036,2", "36,1", "0360,1", "036,-1", "036,"):
+        counts.write_text(f"prefix,population\n{wrong}\n")
+        with pytest.raises(ConfigError, match=r"line [23]"):
+            zip3(counts=counts)
     with pytest.raises(ConfigError):
         zip3(counts=tmp_path / "none.csv")
 
