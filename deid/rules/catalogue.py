@@ -14,10 +14,9 @@
     ``value`` where the expression has one.
 ``[[field]]``
     A labelled value: ``labels``, ``value`` (an expression that must fit right behind label and separator), ``strict``
-    (the separator must hold one of ``: # = | > ] ?``, or a tab), ``exact`` (capitals of labels count), ``bare`` (no
-    separator: the expression begins right behind the label, which belongs to the span where there is no group
-    ``value``); ``name``, ``category``, ``certainty``, ``check`` as above. Labels are found by one pass over the words,
-    however many they are; ``{{list:...}}`` among them stands for the items of a word list.
+    (the separator must hold one of ``: # = | > ] ?``, or a tab), ``exact`` (capitals of labels count);
+    ``name``, ``category``, ``certainty``, ``check`` as above. Labels are found by one pass over the words, however
+    many they are.
 ``[[list]]``
     Word lists whose items are PHI wherever they stand: ``lists``, ``capital`` (an item counts only with a capital),
     ``small`` (one word only with a small letter), further ``name``, ``category``, ``certainty``, ``context``,
@@ -294,14 +293,6 @@ class _Reader:
             raise self.wrong(f"has a {key} that is not a list of texts")
         return tuple(values)
 
-    def labels(self) -> tuple[str, ...]:
-        """Return labels; one that is the name of a list in braces is all of its items."""
-        named = ((label, _PLACEHOLDER.fullmatch(label)) for label in self.strings("labels", required=True))
-        items = (
-            (load_dictionary(m[1].removeprefix("list:"), self.folders).phrases if m else (label,)) for label, m in named
-        )
-        return tuple(chain.from_iterable(items))
-
     def category(self) -> str:
         value: str = self.take("category", str)
         if value not in _CATEGORIES:
@@ -357,7 +348,7 @@ class _Reader:
         match name:
             case "name":
                 return self.take(name, str)
-            case "category" | "check" | "anchor" | "labels":
+            case "category" | "check" | "anchor":
                 return getattr(self, name)()
             case "context" | "unless":
                 return self.context(name)
@@ -369,7 +360,7 @@ class _Reader:
                 return self.own
         if isinstance(default, bool):
             return self.take(name, bool, default)
-        return self.strings(name, required=name in ("lists", "match"))
+        return self.strings(name, required=name in ("labels", "lists", "match"))
 
     def finish(self) -> None:
         if self.left:
@@ -430,14 +421,12 @@ def check_golden(item: Item, catalogue: Catalogue) -> None:
             raise ConfigError(f"{item.name}: case {number} must (not) mark a span with [[ ]]", "see docs/rules.md")
         if isinstance(item, Pattern):
             spans = item.find(Haystack(text))
-        elif isinstance(item, Head):
-            finder = LabelFinder((), (), (), (), catalogue.separator, catalogue.folders, (item,))
-            spans = finder.find(view_of(text)).spans
         else:
             fields = (item,) if isinstance(item, Field) else ()
             lists = (item,) if isinstance(item, ListRule) else ()
+            heads = (item,) if isinstance(item, Head) else ()
             elided = load_vocabulary(catalogue.language, catalogue.folders).words["elided"]
-            finder = LabelFinder(fields, lists, (), (), catalogue.separator, catalogue.folders, elided=elided)
+            finder = LabelFinder(fields, lists, (), (), catalogue.separator, catalogue.folders, heads, elided)
             spans = finder.find(view_of(text)).spans
         found = [(s.start, s.end) for s in spans if (s.score or 0) >= 0.5]
         if found != expected:

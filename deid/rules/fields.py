@@ -58,9 +58,6 @@ class Field:
     strict: bool = False
     exact: bool = False
     check: str = ""
-    bare: bool = False
-    """Whether the expression says what stands behind the label, blanks and all; where it has no group ``value``, the
-    label is part of what is found: a kind of institution before its name."""
     guarded: bool = False
     """Whether it comes from a folder of the user's own; then every run is timed: the shipped expressions are bounded,
     and tested to be."""
@@ -83,9 +80,6 @@ class Field:
         """
         if self.exact and text[start:end] not in self.labels:
             return None
-        if self.bare:
-            found = self.value_at(text, end)
-            return found if found is None or found.start > end else found.moved(start, found.end)
         between = separator.match(text, end)
         if between is None or (self.strict and not _is_strict(between[0])):
             return None
@@ -266,8 +260,8 @@ class LabelFinder:
     heads : sequence of Head
         What names stand behind.
     elided : collection of str
-        Articles that an apostrophe joins to the word behind them (*l'hôpital*): items of lists and labels that want no
-        separator are found behind them.
+        Articles that an apostrophe joins to the word behind them (*l'hôpital*): items of lists and heads are found
+        behind them.
     """
 
     def __init__(
@@ -290,14 +284,14 @@ class LabelFinder:
         self._separator = regex.compile(separator, flags=regex.IGNORECASE)
         self._shipped = not folders
         self.by_label: dict[str, Field | PersonField] = {
-            fold(label): r for r in labelled for label in r.labels if not (isinstance(r, Field) and r.bare)
+            fold(label): r for r in labelled for label in r.labels
         }
         """Folded label -> its field, for the columns of tables."""
         phrases = [_phrases_of(rule, folders) for rule in self._rules]
         self._elided: set[str] = set()
-        """First words of items and labels that an elided article was written before."""
+        """First words of items and heads that an elided article was written before."""
         for n, rule in enumerate(self._rules if elided else ()):
-            if isinstance(rule, ListRule) or (isinstance(rule, Field) and rule.bare):
+            if isinstance(rule, ListRule | Head):
                 phrases[n] = self._with_articles(phrases[n], elided)
         phrases += [Dictionary(c.name, tuple(map(fold, c.words))) for c in cues]
         # cues that the language lacks are asked for too, and found nowhere
@@ -373,7 +367,7 @@ class LabelFinder:
         """Return what the compiled module tells by: a program a rule."""
         separator = self._separator.pattern
         wholes = [
-            (f"(?:{separator})" if isinstance(r, Field) and not r.bare else "") + f"(?:{r.expression})"
+            (f"(?:{separator})" if isinstance(r, Field) else "") + f"(?:{r.expression})"
             if isinstance(r, Field | Head)
             else ""
             for r in self._rules

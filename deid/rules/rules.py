@@ -119,7 +119,7 @@ class RuleRecognizer:
             f"rule:{name}"
             for name in (
                 *(p.name for p in catalogue.patterns if p.decides),
-                *(f.name for f in catalogue.fields if not f.bare),
+                *(f.name for f in catalogue.fields),
                 *(f"hl7.{s.name.lower()}" for s in catalogue.segments),
                 *people,
             )
