@@ -283,9 +283,7 @@ class LabelFinder:
         self._lists = self._heads.union(n for n, rule in enumerate(self._rules) if isinstance(rule, ListRule))
         self._separator = regex.compile(separator, flags=regex.IGNORECASE)
         self._shipped = not folders
-        self.by_label: dict[str, Field | PersonField] = {
-            fold(label): r for r in labelled for label in r.labels
-        }
+        self.by_label: dict[str, Field | PersonField] = {fold(label): r for r in labelled for label in r.labels}
         """Folded label -> its field, for the columns of tables."""
         phrases = [_phrases_of(rule, folders) for rule in self._rules]
         self._elided: set[str] = set()
