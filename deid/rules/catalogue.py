@@ -66,7 +66,7 @@ from deid.reading.view import view_of
 from deid.reading.vocabulary import TABLES, load_vocabulary
 from deid.rules import expressions, programs, sieve
 from deid.rules.checks import CHECKS
-from deid.rules.fields import CUES, Cue, Field, Head, LabelFinder, ListRule, PersonField
+from deid.rules.fields import CUES, Cue, Field, HeadRule, LabelFinder, ListRule, PersonField
 from deid.rules.layouts import PARTS, Segment
 from deid.rules.patterns import ANCHORS, Context, Haystack, Pattern, keep_compiled, spans_of
 from deid.rules.sieve import needs_tables, sieve_tables
@@ -92,7 +92,7 @@ class Catalogue:
     person_fields: tuple[PersonField, ...]
     cues: tuple[Cue, ...]
     segments: tuple[Segment, ...]
-    heads: tuple[Head, ...]
+    heads: tuple[HeadRule, ...]
     separator: str = field(repr=False)
     """Expression of what may stand between a label and its value."""
     folders: tuple[Path, ...] = ()
@@ -217,11 +217,11 @@ def _load(language: str, folders: tuple[Path, ...]) -> Catalogue:
         return tuple(item for item in items if isinstance(item, kind))
 
     separator = _expand(define.get("separator", r"[ \t]*:?[ \t]*"), define, folders, Path("define"))
-    read_lists = of(Field), of(ListRule), of(PersonField), of(Cue), of(Segment), of(Head)
+    read_lists = of(Field), of(ListRule), of(PersonField), of(Cue), of(Segment), of(HeadRule)
     ships = (resource_folder("dictionaries") / "patterns" / language).is_dir()
     shipped = _load(language, ()) if folders and ships else None
     if not folders:
-        values = [*(f.expression for f in of(Field)), *(h.expression for h in of(Head))]
+        values = [*(f.expression for f in of(Field)), *(h.expression for h in of(HeadRule))]
         keep_compiled([*((p.whole, p.case) for p in of(Pattern)), *((value, False) for value in values)])
     sieves = _sieves(of(Pattern), shipped, keep=not folders)
     catalogue = Catalogue(language, of(Pattern), *read_lists, separator, folders, sieves)
@@ -393,12 +393,12 @@ def _segment(reader: _Reader) -> Segment:
     return Segment(name, fields)
 
 
-Item = Pattern | Field | Head | ListRule | PersonField | Cue | Segment
+Item = Pattern | Field | HeadRule | ListRule | PersonField | Cue | Segment
 _READERS: dict[str, Callable[[_Reader], Item]] = {
     "pattern": _pattern,
     "field": lambda reader: reader.entry(Field, "value"),
     "list": lambda reader: reader.entry(ListRule),
-    "head": lambda reader: reader.entry(Head, "value"),
+    "head": lambda reader: reader.entry(HeadRule, "value"),
     "person_field": lambda reader: reader.entry(PersonField),
     "cue": _cue,
     "segment": _segment,
@@ -424,7 +424,7 @@ def check_golden(item: Item, catalogue: Catalogue) -> None:
         else:
             fields = (item,) if isinstance(item, Field) else ()
             lists = (item,) if isinstance(item, ListRule) else ()
-            heads = (item,) if isinstance(item, Head) else ()
+            heads = (item,) if isinstance(item, HeadRule) else ()
             elided = load_vocabulary(catalogue.language, catalogue.folders).words["elided"]
             finder = LabelFinder(fields, lists, (), (), catalogue.separator, catalogue.folders, heads, elided)
             spans = finder.find(view_of(text)).spans

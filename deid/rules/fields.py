@@ -147,7 +147,7 @@ class ListRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class HeadRule:
     """Word lists whose items say what kind of a thing something is, with its name right behind: *Amtsgericht Celle*."""
 
     name: str
@@ -243,7 +243,7 @@ class Scan:
     """Name of each cue -> the words that it starts with."""
 
 
-_Rule = Field | Head | ListRule | PersonField
+_Rule = Field | HeadRule | ListRule | PersonField
 
 
 class LabelFinder:
@@ -257,7 +257,7 @@ class LabelFinder:
         Expression of what may stand between a label and its value.
     folders : sequence of Path
         Dictionary folders of the user's own.
-    heads : sequence of Head
+    heads : sequence of HeadRule
         What names stand behind.
     elided : collection of str
         Articles that an apostrophe joins to the word behind them (*l'hôpital*): items of lists and heads are found
@@ -272,14 +272,14 @@ class LabelFinder:
         cues: Sequence[Cue],
         separator: str,
         folders: Sequence[Path] = (),
-        heads: Sequence[Head] = (),
+        heads: Sequence[HeadRule] = (),
         elided: Collection[str] = (),
     ) -> None:
         labelled: list[Field | PersonField] = [*fields, *persons]
         # of the rules that end at one place the first by name counts, so they are numbered in that order
         self._rules: list[_Rule] = sorted([*labelled, *lists, *heads], key=lambda r: r.name)
         self._persons = {n: rule for n, rule in enumerate(self._rules) if isinstance(rule, PersonField)}
-        self._heads = frozenset(n for n, rule in enumerate(self._rules) if isinstance(rule, Head))
+        self._heads = frozenset(n for n, rule in enumerate(self._rules) if isinstance(rule, HeadRule))
         self._lists = self._heads.union(n for n, rule in enumerate(self._rules) if isinstance(rule, ListRule))
         self._separator = regex.compile(separator, flags=regex.IGNORECASE)
         self._shipped = not folders
@@ -289,7 +289,7 @@ class LabelFinder:
         self._elided: set[str] = set()
         """First words of items and heads that an elided article was written before."""
         for n, rule in enumerate(self._rules if elided else ()):
-            if isinstance(rule, ListRule | Head):
+            if isinstance(rule, ListRule | HeadRule):
                 phrases[n] = self._with_articles(phrases[n], elided)
         phrases += [Dictionary(c.name, tuple(map(fold, c.words))) for c in cues]
         # cues that the language lacks are asked for too, and found nowhere
@@ -339,7 +339,7 @@ class LabelFinder:
             elided, folded = self._elided, view.folded
             for number, first, last in compress(zip(numbers, firsts, places, strict=True), may):
                 rule = rules[number]
-                asked = ordinary if isinstance(rule, Head) else self._separator
+                asked = ordinary if isinstance(rule, HeadRule) else self._separator
                 begin = starts[first] + (_ARTICLE if folded[first] in elided else 0)
                 span = rule.judge(text, begin, last, asked)  # type: ignore[union-attr]
                 if span is not None:
@@ -366,7 +366,7 @@ class LabelFinder:
         separator = self._separator.pattern
         wholes = [
             (f"(?:{separator})" if isinstance(r, Field) else "") + f"(?:{r.expression})"
-            if isinstance(r, Field | Head)
+            if isinstance(r, Field | HeadRule)
             else ""
             for r in self._rules
         ]

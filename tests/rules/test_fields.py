@@ -10,7 +10,7 @@ from deid.base.compiled import native
 from deid.base.errors import DetectionError
 from deid.reading.view import view_of
 from deid.rules import fields
-from deid.rules.fields import Field, Head, LabelFinder, ListRule, PersonField
+from deid.rules.fields import Field, HeadRule, LabelFinder, ListRule, PersonField
 from deid.rules.rules import RuleRecognizer
 
 needs_native = pytest.mark.skipif(native is None, reason="the compiled module is not there")
@@ -127,7 +127,7 @@ def test_values_of_expressions_of_ones_own_are_timed(guarded, monkeypatch):
 
 def named(text: str, **kinds: object) -> list[str]:
     """Return what stands behind the words for a part of a town, with a name of capital letters."""
-    head = Head("kind", "CITY", ("organizations/sites_de",), r"[ ](?P<value>(?-i:\p{Lu})\p{L}+)", 0.8, **kinds)  # type: ignore[arg-type]
+    head = HeadRule("kind", "CITY", ("organizations/sites_de",), r"[ ](?P<value>(?-i:\p{Lu})\p{L}+)", 0.8, **kinds)  # type: ignore[arg-type]
     spans = LabelFinder((), (), (), (), "", heads=(head,)).find(view_of(text), lambda name: name == "Termin").spans
     return [text[s.start : s.end] for s in spans]
 
@@ -150,7 +150,7 @@ def test_a_head_behind_a_slash_is_one_and_a_label_there_is_none():
 
 def test_names_behind_heads_of_ones_own_are_timed(monkeypatch):
     monkeypatch.setattr(fields, "_SECONDS", 0.02)
-    slow = Head("slow", "CITY", ("organizations/sites_de",), r" (?:a|aa)+(?=!)", 0.9, guarded=True)
+    slow = HeadRule("slow", "CITY", ("organizations/sites_de",), r" (?:a|aa)+(?=!)", 0.9, guarded=True)
     finder = LabelFinder((), (), (), (), "", heads=(slow,))
     with pytest.raises(DetectionError, match="pattern slow did not finish"):
         finder.find(view_of("Filiale " + "a" * 200))
@@ -168,14 +168,14 @@ def test_ordinary_words_behind_a_head_are_no_name_where_it_says_so():
 
 
 def _found(text, *rules, elided=()):
-    heads, lists = [r for r in rules if isinstance(r, Head)], [r for r in rules if isinstance(r, ListRule)]
+    heads, lists = [r for r in rules if isinstance(r, HeadRule)], [r for r in rules if isinstance(r, ListRule)]
     finder = LabelFinder((), lists, (), (), r"[ ]*:?[ ]*", heads=heads, elided=elided)
     return [text[s.start : s.end] for s in finder.find(view_of(text)).spans]
 
 
 @pytest.mark.parametrize("apostrophe", ["'", "\u2019"])
 def test_heads_and_items_are_found_behind_an_elided_article(apostrophe):
-    kind = Head("kind", "HOSPITAL", ("organizations/hospital_heads_fr",), r"(?-i:[ ]\p{Lu}\p{L}+)", 0.9, part=True)
+    kind = HeadRule("kind", "HOSPITAL", ("organizations/hospital_heads_fr",), r"(?-i:[ ]\p{Lu}\p{L}+)", 0.9, part=True)
     trade = ListRule("trade", "PROFESSION", ("professions/crafts_fr",), 0.9, small=True)
     text = f"à l{apostrophe}hôpital Brisebois, d{apostrophe}ostréiculteur"
     assert _found(text, kind, trade, elided="ld") == ["hôpital Brisebois", "ostréiculteur"]

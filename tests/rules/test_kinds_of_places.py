@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deid.reading.view import view_of
-from deid.rules.fields import Head, LabelFinder
+from deid.rules.fields import HeadRule, LabelFinder
 from deid.rules.rules import RuleRecognizer
 
 RULES = RuleRecognizer.load("nl")
@@ -58,7 +58,7 @@ def test_prose_behind_a_kind_is_no_name(text: str) -> None:
 
 def behind(text: str, **kinds: bool) -> list[str]:
     """Return what stands behind kinds of organizations, with a name of capital letters."""
-    head = Head("kind", "CITY", ("organizations/kinds_nl",), r"[ ](?P<value>(?-i:\p{Lu})\p{L}+)", 0.8, **kinds)
+    head = HeadRule("kind", "CITY", ("organizations/kinds_nl",), r"[ ](?P<value>(?-i:\p{Lu})\p{L}+)", 0.8, **kinds)
     spans = LabelFinder((), (), (), (), "", heads=(head,)).find(view_of(text), lambda name: name == "Morgen").spans
     return [text[s.start : s.end] for s in spans]
 
