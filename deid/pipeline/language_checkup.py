@@ -67,16 +67,16 @@ def _lacking(subject: str, what: str, found: int, lacking: list[str], remedy: st
 def _patterns(language: str) -> Iterator[SetupCheck]:
     from deid.reading.dictionaries import ALL_LANGUAGES, load_catalogues
     from deid.rules.catalogue import check_golden, load_catalogue
-    from deid.rules.fields import CUES, Field, Head, ListRule, PersonField
+    from deid.rules.fields import CUES, Field, HeadRule, ListRule, PersonField
     from deid.rules.patterns import Pattern
 
     catalogue = load_catalogue(language)
-    entries: list[Pattern | Field | ListRule | Head] = [*catalogue.patterns, *catalogue.fields, *catalogue.lists]
+    entries: list[Pattern | Field | ListRule | HeadRule] = [*catalogue.patterns, *catalogue.fields, *catalogue.lists]
     entries += catalogue.heads
     for entry in entries:
         check_golden(entry, catalogue)
     yield SetupCheck("patterns", "ok", f"the golden cases of {len(entries)} entries hold")
-    everything: list[Pattern | Field | ListRule | Head | PersonField] = [*entries, *catalogue.person_fields]
+    everything: list[Pattern | Field | ListRule | HeadRule | PersonField] = [*entries, *catalogue.person_fields]
     found = {entry.category for entry in everything}
     tables = {"pattern", "field", "list", "head", "person_field"}
     files = load_catalogues("patterns", language)
