@@ -47,7 +47,7 @@ from deid.document import Document, Failure
 from deid.labeling.tagger import load_model
 from deid.pipeline import Pipeline
 from deid.reading.normalize import normalize
-from deid.reading.passages import readings
+from deid.reading.passages import other_reading
 from deid.reading.view import view_of
 from deid.replacement.policy import load_policy
 from deid.rules.institutions import find_institutions
@@ -189,7 +189,7 @@ def stages(pipeline: Pipeline, documents: list[Document], model: str | None) -> 
     spans = [recognizer.find(d) for d in documents]
     seen = list(zip(documents, spans, strict=True))
     runs: dict[str, Callable[[], object]] = {
-        "second readings": lambda: [readings(t, lexicon) for t in texts],
+        "second readings": lambda: [other_reading(t, lexicon) for t in texts],
         "patterns": lambda: [catalogue.search(t) for t in texts],
         "words": lambda: [view_of(t) for t in texts],
         "labels and cues": lambda: [labels.find(v) for v in views],
