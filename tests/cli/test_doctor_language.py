@@ -59,6 +59,10 @@ def test_what_a_new_language_lacks_and_what_is_wrong_in_it(tmp_path: Path, monke
         assert ("broken" in [f.state for f in patterns]) == (state == "broken")
         assert all("Hint:" not in f.what for f in patterns), "the remedy stands beside it, once"
         assert any("nothing" in f.what or "no pattern of its own" in f.what for f in patterns) == (not entries)
+        if state == "ok":
+            lacking = next(f.what for f in patterns if "none for: " in f.what).partition("none for: ")[2].split(", ")
+            assert "PATIENT" in lacking
+            assert not {"DATE", "EMAIL"} & set(lacking)  # the pattern of its own, and one of all languages
     told = " ".join(f.what for f in findings)
     for lacking in ("the months have no names", "function", "occupations (professions.txt)", "unknown to py3langid"):
         assert lacking in told

@@ -84,6 +84,7 @@ def test_what_failed_is_listed_and_run_again(
     assert there.items() <= files.items()
     anew = tmp_path / "anew"
     assert run(command, notes, anew, *options)[0] == 0
+    assert not list(anew.glob(".*")), "a run that ended leaves no note of itself"
     assert {p.relative_to(out): p.read_bytes() for p in files} == {
         p.relative_to(anew): p.read_bytes() for p in anew.rglob("*") if p.is_file()
     }
