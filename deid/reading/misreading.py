@@ -60,11 +60,6 @@ _NOISY, _FEWEST = 0.015, 3
 """Share and number of misread words from which a document counts as scanned."""
 
 
-def decipher(text: str, lexicon: Lexicon) -> str:
-    """Return the text as it was before a scanner misread it (`reading_of`)."""
-    return reading_of(text, lexicon)[0]
-
-
 def reading_of(text: str, lexicon: Lexicon) -> tuple[str, bool]:
     """Return the text with numbers and words as they were before a scanner misread them, and whether it was scanned.
 

@@ -28,11 +28,11 @@ def by_python(patch: pytest.MonkeyPatch) -> None:
 @given(TEXTS)
 def test_what_may_be_misread(text):
     small, mixed = misreading._suspects(text, LEXICON)
-    read = misreading.decipher(text, LEXICON)
+    read = misreading.reading_of(text, LEXICON)
     with pytest.MonkeyPatch.context() as patch:
         by_python(patch)
         assert misreading._suspects(text, LEXICON) == (small, mixed)
-        assert misreading.decipher(text, LEXICON) == read
+        assert misreading.reading_of(text, LEXICON) == read
 
 
 @settings(max_examples=200)

@@ -11,7 +11,7 @@ from deid.detection.recognizers import build_recognizer
 from deid.document import Document
 from deid.reading.casing import recase, uninformative_case
 from deid.reading.lexicon import load_lexicon
-from deid.reading.misreading import decipher
+from deid.reading.misreading import reading_of
 from deid.reading.passages import other_reading
 
 LEXICON = load_lexicon("en")
@@ -33,6 +33,10 @@ def test_small_letters_become_ordinary_case() -> None:
     )
 
 
+def decipher(text: str) -> str:
+    return reading_of(text, LEXICON)[0]
+
+
 def test_ordinary_case_stays() -> None:
     for text in (
         "Mr. Smith is WELL today, seen in the ED.",
@@ -45,21 +49,21 @@ def test_ordinary_case_stays() -> None:
 
 
 def test_what_a_scanner_took_for_something_else() -> None:
-    assert decipher("on O3/l4/2Ol9, 617-S55-0l23 MRN 47l12O3 since 1g91", LEXICON) == (
+    assert decipher("on O3/l4/2Ol9, 617-S55-0l23 MRN 47l12O3 since 1g91") == (
         "on 03/14/2019, 617-555-0123 MRN 4711203 since 1991"
     )
-    assert decipher("Dr. J0hnson", LEXICON) == "Dr. Johnson"
+    assert decipher("Dr. J0hnson") == "Dr. Johnson"
     kept = "B12 low, L5-S1, HbA1c 7, SpO2 98, CD20, T10-L2, license DT19525, lot 93S-47928, 12 mg q8h, COVID19"
-    assert decipher(kept, LEXICON) == kept
+    assert decipher(kept) == kept
 
 
 def test_words_are_respelt_in_scanned_documents_only() -> None:
     noisy = "Tbe patient wos seen bv Dr. Baslnger in Septcmber, aftcr surgcry, and sbe is wcll with hcr medicotions."
-    written = decipher(noisy, LEXICON)
+    written = decipher(noisy)
     assert "Basinger in September, after surgery" in written
     assert len(written) == len(noisy)
     clean = "The patient was seen by Dr. Baslnger in May after surgery, and she is well with her medications."
-    assert decipher(clean, LEXICON) == clean
+    assert decipher(clean) == clean
 
 
 def test_both_readings_are_looked_at() -> None:
@@ -79,4 +83,4 @@ def test_every_reading_has_the_same_offsets(text: str) -> None:
     for written in (text, text.upper()):
         assert len(other_reading(written, LEXICON)[0]) == len(written)
     assert len(recase(text, LEXICON)) == len(text)
-    assert len(decipher(text, LEXICON)) == len(text)
+    assert len(decipher(text)) == len(text)
