@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -109,6 +110,15 @@ def test_what_the_other_notes_of_a_person_contradict_is_less_sure(tmp_path: Path
     assert births["2"] < 0.4 < 0.8 < births["0"] == births["1"]
     assert made.contradicted == {"birth_date": 1}
     assert made.view.frame["birth_date"].tolist() == ["1950-03-04"]
+
+
+def test_a_year_of_two_digits_is_read_by_the_note_s_date_else_by_the_stated_one(tmp_path: Path) -> None:
+    notes = [{"id": "a", "seen": "2031-08-01"}, {"id": "b", "seen": None}]
+    lines = [json.dumps({**note, "text": "Admitted on 3/14/25 with a cough. Patient: Zelda Quarrymane"}) for note in notes]
+    (tmp_path / "notes.jsonl").write_text("\n".join(lines) + "\n")
+    said = replace(RULES, by="note", date_field="seen", as_of=datetime.date(2014, 5, 1))
+    frame = extract_files(scan(tmp_path / "notes.jsonl"), said).view.frame
+    assert frame["admission_date"].tolist() == ["2025-03-14", "1925-03-14"]
 
 
 def test_a_patient_who_is_known_is_no_other_one_whatever_the_notes_say(notes: Path, tmp_path: Path) -> None:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fakes import WordRecognizer
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, TakenError
 from deid.base.keys import Key
+from deid.base.list_lines import list_line
 from deid.base.safe_names import safe_name
 from deid.detection.site_lists import Effect, SiteLists, Term
-from deid.document import Document
+from deid.document import Document, Span
 from deid.io import FORMATS, Options, read, scan
 from deid.io.formats import ReadingOptions
 from deid.pipeline import Pipeline, Report, Settings, scrub_files, tag_files
@@ -23,6 +24,7 @@ from deid.pipeline.files import tagged_options
 from deid.pipeline.known_people import People
 from deid.pipeline.naming import pseudonym_of_id
 from deid.pipeline.patients import Patients
+from deid.pipeline.resuming import select_files
 from deid.replacement.policy import load_policy
 
 KEY = Key(b"k" * 32)
@@ -335,3 +337,77 @@ def test_a_file_of_notes_that_cannot_be_completed_is_told_and_its_notes_do_not_c
     assert len(report.failures) == 1
     assert report.failures[0].path == "second"
     assert len(list((tmp_path / "out").iterdir())) == 1
+
+
+def _arriving(place: Path, text: str = "theirs") -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Return a watch in whose course somebody else writes a file."""
+
+    def watch(results: Iterator[Any]) -> Iterator[Any]:
+        for number, result in enumerate(results):
+            if number == 0:
+                place.write_text(text)
+            yield result
+
+    return watch
+
+
+@pytest.mark.parametrize("suffix", ["txt", "jsonl"])
+def test_one_file_that_another_run_has_written_meanwhile_stays_its(suffix: str, tmp_path: Path) -> None:
+    """The run fails as a whole: neither its report nor a manifest may speak of what the other wrote."""
+    (tmp_path / "in.txt").write_text(TEXT)
+    (tmp_path / "in.jsonl").write_text(json.dumps({"id": "a", "text": TEXT}) + "\n")
+    out = tmp_path / f"out.{suffix}"
+    pipeline = Pipeline(WordRecognizer(), load_policy("redact"), KEY)
+    with pytest.raises(TakenError):
+        scrub_files(scan(tmp_path / f"in.{suffix}"), out, pipeline, watch=_arriving(out))
+    assert out.read_text() == "theirs"
+    assert not list(tmp_path.glob(".deid-part-*"))
+
+
+def test_notes_of_a_folder_that_become_one_file_find_it_taken(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "in" / f"{name}.txt").write_text(TEXT)
+    out = tmp_path / "out.jsonl"
+    with pytest.raises(TakenError):
+        tag_files(scan(tmp_path / "in"), out, WordRecognizer(), FORMATS["jsonl"], watch=_arriving(out))
+    assert out.read_text() == "theirs"
+
+
+@pytest.mark.parametrize("suffix", ["txt", "jsonl"])
+def test_of_a_folder_a_file_that_another_run_has_written_is_one_that_failed(suffix: str, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for name in ("a", "b"):
+        text = TEXT if suffix == "txt" else json.dumps({"id": "1", "text": TEXT}) + "\n"
+        (tmp_path / "in" / f"{name}.{suffix}").write_text(text)
+    out = tmp_path / "out"
+    out.mkdir()
+    pipeline = Pipeline(WordRecognizer(), load_policy("redact"), KEY)
+    theirs = out / f"{pseudonym_of_id(KEY, 'a')}.{suffix}"
+    report = scrub_files(scan(tmp_path / "in"), out, pipeline, watch=_arriving(theirs))
+    assert (report.documents, len(report.failures)) == (1, 1)
+    assert theirs.read_text() == "theirs"
+    (other,) = [path for path in out.iterdir() if path != theirs]
+    assert CLEAN.strip() in other.read_text()
+
+
+def test_a_record_of_a_folder_of_files_that_fails_is_listed_with_its_file(tmp_path: Path) -> None:
+    """The list finds it again: the file that it stands in, not the first one."""
+    (tmp_path / "in").mkdir()
+    for name, text in (("a", TEXT), ("b", TEXT * 2), ("c", TEXT)):
+        records = [{"id": "1", "text": text}, {"id": "2", "text": TEXT}]
+        (tmp_path / "in" / f"{name}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+
+    class Failing(WordRecognizer):
+        def find(self, document: Document) -> list[Span]:
+            if document.text == TEXT * 2:
+                raise ConfigError("something is wrong", "mend it", document.name)
+            return super().find(document)
+
+    source = scan(tmp_path / "in")
+    report = scrub_files(source, tmp_path / "out", Pipeline(Failing(), load_policy("redact"), KEY))
+    (failure,) = report.failures
+    assert failure.path == list_line(str(tmp_path / "in" / "b.jsonl"), "1")
+    (tmp_path / "list").write_text(failure.path + "\n")
+    again = [d for d in select_files(source, tmp_path / "list").documents() if isinstance(d, Document)]
+    assert [(d.id, d.text) for d in again] == [("1", TEXT * 2)]
