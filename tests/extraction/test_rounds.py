@@ -113,8 +113,9 @@ def test_what_the_other_notes_of_a_person_contradict_is_less_sure(tmp_path: Path
 
 
 def test_a_year_of_two_digits_is_read_by_the_note_s_date_else_by_the_stated_one(tmp_path: Path) -> None:
-    notes = [{"id": "a", "seen": "2031-08-01"}, {"id": "b", "seen": None}]
-    lines = [json.dumps({**note, "text": "Admitted on 3/14/25 with a cough. Patient: Zelda Quarrymane"}) for note in notes]
+    text = "Admitted on 3/14/25 with a cough. Patient: Zelda Quarrymane"
+    days = {"a": "2031-08-01", "b": None}
+    lines = [json.dumps({"id": name, "seen": day, "text": text}) for name, day in days.items()]
     (tmp_path / "notes.jsonl").write_text("\n".join(lines) + "\n")
     said = replace(RULES, by="note", date_field="seen", as_of=datetime.date(2014, 5, 1))
     frame = extract_files(scan(tmp_path / "notes.jsonl"), said).view.frame
