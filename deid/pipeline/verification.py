@@ -84,7 +84,8 @@ def verify_document(
     """
     if original.record is not None:
         _check_record(original, scrubbed, policy)
-    if log is not None and original.record is None:  # of a record some places may be gone, and offsets with them
+    # of a record some places may be gone, and offsets with them
+    if log is not None and (original.record is None or log.new_length == len(scrubbed.text)):
         stretches, how = _by_log(original, scrubbed, log), "edit log"
     else:
         if scrubbed.spans:

@@ -244,6 +244,20 @@ def test_a_record_that_has_its_id_still_is_found(tmp_path: Path) -> None:
     assert "4711203" not in told
 
 
+def test_the_text_of_a_record_is_checked_by_its_edit_log(tmp_path: Path) -> None:
+    """Without one a surrogate may look added, and any other word replaced."""
+    source = tmp_path / "in"
+    source.mkdir()
+    (source / "c.json").write_text(json.dumps({"resourceType": "Condition", "id": "c", "note": [{"text": TEXT}]}))
+    out, edits = scrub(source, "surrogate")
+    told = verify_files(scan(source), scan(out), key=KEY, edit_log=edits)
+    assert (told.failures, dict(told.aligned)) == ([], {"edit log": 1})
+    (path,) = out.iterdir()
+    path.write_text(path.read_text().replace("seen", "well"))
+    (failure,) = verify_files(scan(source), scan(out), key=KEY, edit_log=edits).failures
+    assert "the text outside the replaced stretches differs" in str(failure.error)
+
+
 def test_a_record_that_differs_elsewhere_is_found(tmp_path: Path) -> None:
     (told,) = verified(tmp_path, ('"female"', '"male"'))
     assert "differs outside of what was replaced" in told
