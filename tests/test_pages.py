@@ -42,6 +42,27 @@ def test_pages_name_options_that_exist() -> None:
     assert unknown == set()
 
 
+def test_options_with_a_value_are_those_of_commands_of_their_page() -> None:
+    """``--by FIELD`` alone, where the page's command calls it otherwise, helps nobody."""
+    taken = {
+        name: {option for p in load(name.split()[-1], row[0]).params for option in (*p.opts, *p.secondary_opts)}
+        for rows in COMMANDS.values()
+        for name, row in rows.items()
+        if row[0]
+    }
+    unknown = set()
+    for page in READ:
+        text = page.path.read_text("utf-8")
+        shown = set(
+            re.findall(r"(?<= )--[a-z][a-z0-9-]*", "".join(re.findall(r"^```.*?^```$", text, re.MULTILINE | re.DOTALL)))
+        )
+        here = shown.union(*(options for name, options in taken.items() if f"deid {name}" in text))
+        unknown |= {
+            f"{page.path.name}: {o}" for o in re.findall(r"`(--[a-z][a-z0-9-]*) [A-Z]+`", text) if o not in here
+        }
+    assert unknown == set()
+
+
 def test_every_page_that_is_linked_exists() -> None:
     links = {
         (path.parent / link).resolve()
