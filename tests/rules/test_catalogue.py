@@ -48,6 +48,21 @@ def test_golden_cases(language: str, name: str) -> None:
     assert alone or not regex.fullmatch(getattr(item, "expression", None) or ".", "")
 
 
+ENDS = {"name.last_line", "name.closing_initials"}
+"""What a note ends with is found where it ends."""
+
+
+@pytest.mark.parametrize("language", languages())
+def test_blanks_at_the_ends_of_lines_and_lines_behind_change_nothing(language: str) -> None:
+    """Notes come in lines of one width, and few cases are a note's last line."""
+    loaded = load_catalogue(language)
+    for item in (*loaded.patterns, *loaded.fields, *loaded.lists, *loaded.heads):
+        for case in item.match:
+            behind = "" if item.name in ENDS else "\nx y z"
+            for varied in (case.replace("\n", "  \n"), f"{case}  ", case.rstrip("\n") + behind):
+                check_golden(dataclasses.replace(item, match=(varied,), no_match=()), loaded)
+
+
 def test_kept_tables_follow_from_all_code_that_computes_them() -> None:
     homes = {getattr(thing, "__module__", None) or "" for thing in vars(sieve).values()}
     assert {h for h in homes if h.startswith("deid.")} <= {room.__name__ for room in catalogue._SIEVE_CODE}
