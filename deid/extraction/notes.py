@@ -130,9 +130,8 @@ def note_facts(
     """
     document, normal = unified_document(document.with_spans(spans))
     cues, text, spans = load_cues(language), document.text, sorted(document.spans)
-    spanish = language == "es"
     dates = [text[s.start : s.end] for s in spans if canonical(s.category) == "DATE"]
-    day_before = days_first(dates, spanish)
+    day_before = days_first(dates, language != "en")
     facts: list[Fact] = []
 
     def add(column: str, value: str, weight: int = 1) -> None:
@@ -147,7 +146,7 @@ def note_facts(
         if category == "DATE":
             column = next((c for c in _DATES if cues.before[c].search(ahead)), None)
             born = column == "birth_date"
-            value = iso_date(said, days_first=day_before, reference=note_date, past=born, spanish=spanish)
+            value = iso_date(said, days_first=day_before, reference=note_date, past=born, language=language)
             if value and column:
                 add(column, value, _LABELLED)
         elif category == "AGE":

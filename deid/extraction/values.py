@@ -25,7 +25,7 @@ def iso_date(
     days_first: bool = False,
     reference: datetime.date | None = None,
     past: bool = False,
-    spanish: bool = False,
+    language: str = "en",
 ) -> str | None:
     """Return a date as ``2019-03-14``, ``2019-03``, ``2019`` or ``--03-14``; None for what is none of these.
 
@@ -39,15 +39,15 @@ def iso_date(
         Day of the note, for the century of years of two digits (`deid.reading.centuries`).
     past : bool
         The date cannot lie behind that day: a birth.
-    spanish : bool
-        Language of month names.
+    language : str
+        Of the names of months.
 
     Examples
     --------
     >>> iso_date("March 14th, 2019"), iso_date("14.3.19", days_first=True), iso_date("3/2019"), iso_date("May 3")
     ('2019-03-14', '2019-03-14', '2019-03', '--05-03')
     """
-    tokens = [t for t in tokenize_date(text, language="es" if spanish else "en") or () if t.kind != "W"]
+    tokens = [t for t in tokenize_date(text, language=language) or () if t.kind != "W"]
     known = reference.year if reference else None
     try:
         return _read(tokens, days_first, lambda year: full_year(year, known, past=past))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from deid.base.errors import ConfigError
 from deid.pipeline.checkup import SetupCheck
 
+_DATES = ("months", "weekdays", "seasons", "holidays")
 _CLASSES = (
     *("function", "word", "clinical", "section", "title", "title_doctor", "relation", "role", "person_verb"),
     *("given", "last", "city", "country", "month", "weekday", "occupation"),
@@ -141,9 +142,9 @@ def _surrogates(language: str) -> Iterator[SetupCheck]:
     from deid.replacement.pools import PROFESSIONS_FROM, cities, home_cities, home_countries, professions, read_words
 
     professions()
-    own = language in ("en", "es")
+    own, written = language in ("en", "es"), read_words("writing.toml")
     there = {
-        "months (writing.toml)": language in read_words("writing.toml")["months"],
+        "words of dates (writing.toml)": all(language in written[kind] for kind in _DATES),
         "occupations (professions.txt)": language in PROFESSIONS_FROM,
         "towns (cities_home.txt)": language in home_cities() or (own and bool(cities())),
         "countries (words.toml)": language in home_countries() or own,

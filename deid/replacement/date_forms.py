@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from deid.base.compiled import quick
 from deid.reading.identity import name_key
 from deid.replacement.date_words import (
+    BEFORE_DAYS,
     CLOCK_WORDS,
     ENDINGS,
     FILLERS,
@@ -23,8 +24,11 @@ from deid.replacement.date_words import (
     HOLIDAY_WORDS,
     HOLIDAYS_OF_ONE_WORD,
     MONTHS,
+    PARTS,
     SEASONS,
+    SHORT_YEARS,
     WEEKDAYS,
+    WEEKS,
     Name,
 )
 from deid.replacement.numerals import NUMERAL, NUMERAL_WORDS, YEARS, read_numeral, write_numeral
@@ -37,8 +41,9 @@ class Token:
     """A part of a date.
 
     Kinds, one character each: ``D`` day, month or two-digit year as a number; ``O`` ordinal; ``Y`` year of four digits
-    (or in words); ``Q`` year of two digits; ``M`` month; ``W`` weekday; ``S`` season; ``H`` holiday; ``X`` decade;
-    ``F`` full date in numbers; ``E`` month and year in numbers; ``P`` two numbers, day and month in some order.
+    (or in words); ``Q`` year of two digits; ``M`` month; ``W`` weekday; ``S`` season or quarter; ``H`` holiday; ``X``
+    decade; ``F`` full date in numbers; ``E`` month and year in numbers; ``P`` two numbers, day and month in some order;
+    ``K`` number of a week, with its year or without.
     """
 
     kind: str
@@ -77,13 +82,22 @@ def _word_token(kind: str, old: str, start: int, found: Name, first: int) -> Tok
     )
 
 
-def _of_word(key: str, old: str, start: int, months: Mapping[str, Name]) -> Token | None:
-    """Return the token of a word with this key, when it names a month, weekday or season."""
-    if key in months:
-        return _word_token("M", old, start, months[key], 1)
-    if key in WEEKDAYS:
-        return _word_token("W", old, start, WEEKDAYS[key], 0)
-    return _word_token("S", old, start, SEASONS[key], 0) if key in SEASONS else None
+def _of_word(key: str, old: str, start: int, language: str) -> Token | None:
+    """Return the token of a word with this key, when it names a month, weekday or season, or begins with a weekday."""
+    for kind, names, first in (
+        ("M", MONTHS[language], 1),
+        ("W", WEEKDAYS[language], 0),
+        ("S", SEASONS[language], 0),
+    ):
+        found = names.get(key)
+        if found is not None:
+            return _word_token(kind, old, start, found, first)
+    if key.endswith(PARTS) and len(key) == len(old):
+        for part in PARTS:
+            head = key.removesuffix(part)
+            if head != key and len(head) > 4 and head in WEEKDAYS[language]:
+                return _word_token("W", old[: len(head)], start, WEEKDAYS[language][head], 0)
+    return None
 
 
 _TIME, _ORDINAL = expression("clock"), expression("ordinal")
@@ -100,6 +114,10 @@ _YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)")
 _DIGIT = re.compile(r"\d")
 _EIGHT = re.compile(r"\d{8}")
 _NUMBER = re.compile(r"(?<!\d)(?<!\d/)\d{1,2}(?!\d|/\d)")
+_LISTED = re.compile(r"(?<!\d)\d{1,2}(?!\d)")
+_ROMANS = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
+_ROMAN = re.compile(r"(?:(?<=\d[-./ ])|(?<=\d\. ))(?:I{1,3}|IV|VI{0,3}|IX|XI{0,2})(?![^\W_])")
+_WEEK, _QUARTER = expression("week_number"), expression("quarter")
 _CENTURY, _OH = expression("spoken_year"), expression("spoken_zero")
 _WORD = re.compile(r"[^\W\d_]+")
 # the most frequent dates in numbers, and a year alone; each is one token
@@ -114,6 +132,10 @@ _WORDED = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _JOINED = re.compile(r"-?[^\W\d_]")
+_MISREAD = re.compile(r"(?=[^Ool]*[Ool])(?=(?:\D*\d){2})[\dOol./\s-]+")
+_AS_DIGITS = str.maketrans("Ool", "001")
+"""A date whose digits a scanner took for letters, and what they are."""
+_DAY_AND_MONTH = re.compile(r"\d{1,2}\s?[-/.]\s?\d{1,2}(?!\d)")
 
 
 def tokenize_date(text: str, *, language: str = "en") -> tuple[Token, ...] | None:
@@ -125,6 +147,9 @@ def tokenize_date(text: str, *, language: str = "en") -> tuple[Token, ...] | Non
     language : str
         How to write months whose names several languages share; one without names of months is read as English.
     """
+    language = language[:2] if language[:2] in MONTHS else "en"
+    if not text.isdigit() and _MISREAD.fullmatch(text) is not None:
+        text = text.translate(_AS_DIGITS)
     if text.isascii():
         plain = _PLAIN.fullmatch(text)
         if plain is not None:
@@ -132,14 +157,14 @@ def tokenize_date(text: str, *, language: str = "en") -> tuple[Token, ...] | Non
         if text.isalpha():
             key = name_key(text)
             if text.lower() not in HOLIDAYS_OF_ONE_WORD and key not in NUMERAL_WORDS:
-                word = _of_word(key, text, 0, MONTHS.get(language[:2], MONTHS["en"]))
+                word = _of_word(key, text, 0, language)
                 return (word,) if word is not None else () if key in FILLERS else None
     for pattern, build in _WHOLE if text[:1].isdecimal() else ():
         whole = pattern.fullmatch(text)
         token = build(whole) if whole else None
         if token is not None:
             return (token,)
-    months = MONTHS.get(language[:2], MONTHS["en"])
+    months = MONTHS[language]
     match = _WORDED.fullmatch(text)
     if match is not None:
         worded = _month_in_words(match, months)
@@ -164,13 +189,23 @@ def tokenize_date(text: str, *, language: str = "en") -> tuple[Token, ...] | Non
     keys = {name_key(w) for w in _WORD.findall(text)}
     if not keys.isdisjoint(HOLIDAY_WORDS):
         take(HOLIDAY, _holiday)
+    take(_ROMAN, _roman)
+    head = _WORD.match(text)
+    if head is not None and name_key(head.group()) in BEFORE_DAYS.get(language, ()):
+        other = keys - {name_key(head.group())}
+        if _DAY_AND_MONTH.search(text) is not None or not other.isdisjoint(months):
+            take(head.re, lambda match: _weekday(match, language))
+            keys = other
+    named = bool(tokens and tokens[-1].kind == "M") or not keys.isdisjoint(months)
     tried = {
         "always": True,
+        "week": not named and not keys.isdisjoint(WEEKS),
+        "month": named,
         "eight digits": _EIGHT.search(text) is not None,
         "clock": ":" in text or not keys.isdisjoint(CLOCK_WORDS),
         "endings": not keys.isdisjoint(ENDINGS) or not text.isascii(),
         "apostrophe": "'" in text or "’" in text,
-        "no month": keys.isdisjoint(months),
+        "no month": not named,
     }
     for condition, pattern, make in _NUMERIC:
         if _DIGIT.search(rest) is None:
@@ -182,14 +217,14 @@ def tokenize_date(text: str, *, language: str = "en") -> tuple[Token, ...] | Non
             take(pattern, make)
     for match in _WORD.finditer(rest):
         key = name_key(match.group())
-        token = _of_word(key, match.group(), match.start(), months)
+        token = _of_word(key, match.group(), match.start(), language)
         if token is not None:
             tokens.append(token)
         elif key not in FILLERS:
             return None
     if _DIGIT.search(rest):
         return None
-    return _with_short_years(text, sorted(tokens, key=lambda token: token.start))
+    return _with_short_years(text, sorted(tokens, key=lambda token: token.start), language in SHORT_YEARS)
 
 
 def _plain(match: re.Match[str]) -> Token:
@@ -240,9 +275,9 @@ def _month_in_words(match: re.Match[str], months: Mapping[str, Name]) -> tuple[T
     return (named, number, last) if word else (number, named, last)
 
 
-def _with_short_years(text: str, tokens: list[Token]) -> tuple[Token, ...]:
+def _with_short_years(text: str, tokens: list[Token], behind_month: bool) -> tuple[Token, ...]:
     """Read the last number of ``3-Mar-09``, ``Mar-03-09`` and ``March 3, 09`` as a year, every one over 31, and the
-    second year of ``2018-19``."""
+    second year of ``2018-19``; with ``behind_month`` that of ``Mai 22``, too."""
 
     if all(token.kind != "D" for token in tokens):
         return tuple(tokens)
@@ -256,6 +291,8 @@ def _with_short_years(text: str, tokens: list[Token]) -> tuple[Token, ...]:
 
     tokens = [year(t) if t.kind == "D" and t.values[0] > 31 and is_year(t) else t for t in tokens]
     kinds = "".join(token.kind for token in tokens)
+    if behind_month and kinds.endswith("MD") and kinds[:-2] in ("", "W") and is_year(tokens[-1]):
+        tokens[-1] = year(tokens[-1])
     if kinds == "YD" and is_year(tokens[1]) and tokens[1].values[0] == (tokens[0].values[0] + 1) % 100:
         tokens[1] = year(tokens[1])
     for match in _LAST_NUMBER.finditer(kinds):
@@ -289,6 +326,31 @@ def _numbers(kind: str, match: re.Match[str], groups: tuple[int, ...]) -> Token:
     return Token(kind, *match.span(), tuple(int(old[s:e]) for s, e in spans), write)
 
 
+def _weekday(match: re.Match[str], language: str) -> Token | None:
+    found = WEEKDAYS[language].get(name_key(match.group())) if match.start() == 0 else None
+    return None if found is None else _word_token("W", match.group(), 0, found, 0)
+
+
+def _roman(match: re.Match[str]) -> Token:
+    """Read a month as a Roman number: ``3. III. 1964``."""
+    return Token("M", *match.span(), (_ROMANS.index(match.group()) + 1,), lambda month: _ROMANS[month - 1])
+
+
+def _week(match: re.Match[str]) -> Token:
+    old, start = match.group(), match.start()
+    number, year, mark = match[1], match[3], match[2] or ""
+    lead = old[: match.start(1) - start]
+
+    def write(new: int, its_year: int) -> str:
+        return lead + _padded(new, number) + (mark + _two_or_four(its_year, year) if year else "")
+
+    return Token("K", *match.span(), (int(number), int(year)) if year else (int(number),), write)
+
+
+def _quarter(match: re.Match[str]) -> Token:
+    return Token("S", *match.span(), (int(match[2]) - 1,), lambda index: f"{match[1]}{index + 1}")
+
+
 def _holiday(match: re.Match[str]) -> Token:
     old = match.group()
     return Token("H", *match.span(), (), lambda name: _like(name, old))
@@ -307,12 +369,17 @@ def _decade(match: re.Match[str]) -> Token:
     return Token("X", *match.span(), (int(years),), lambda v: f"{mark}{v % 10 ** len(years):0{len(years)}}{s}")
 
 
+_ENGLISH_ENDINGS = ("st", "nd", "rd", "th")
+
+
 def _ordinal(match: re.Match[str]) -> Token:
     old, mark = match[1], match[2]
 
     def write(value: int) -> str:
         letters = mark.strip()
-        if letters.isalpha() and letters not in "ºª":
+        if letters.lower() == "er":  # French: of the first alone
+            letters = letters if value == 1 else ""
+        elif letters.lower() in _ENGLISH_ENDINGS:
             letters = _like(ordinal_ending(value), letters)
         return _padded(value, old) + (" " if mark[0].isspace() else "") + letters
 
@@ -405,6 +472,10 @@ def _year(match: re.Match[str]) -> Token:
     return _number("Y", match, 0)
 
 
+def _day(match: re.Match[str]) -> Token:
+    return _number("D", match, 0)
+
+
 # the most frequent forms, tried on the whole text first
 _WHOLE: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Token | None]], ...] = (
     (_DMY, _same_separator),
@@ -417,6 +488,7 @@ _NUMERIC: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], Token | No
     ("eight digits", _HL7, _stamp),
     ("clock", _TIME, _clock),
     ("always", _YMD, _full),
+    ("week", _WEEK, _week),
     ("no month", _DMY, _same_separator),
     ("no month", _COMPACT, _full),
     ("no month", _YM, _month_year),
@@ -425,6 +497,8 @@ _NUMERIC: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], Token | No
     ("endings", _DECADE, _decade),
     ("endings", _ORDINAL, _ordinal),
     ("apostrophe", _SHORT_YEAR, lambda match: _number("Q", match, 1)),
+    ("always", _QUARTER, _quarter),
     ("always", _YEAR, _year),
-    ("always", _NUMBER, lambda match: _number("D", match, 0)),
+    ("month", _LISTED, _day),
+    ("always", _NUMBER, _day),
 )

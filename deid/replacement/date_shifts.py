@@ -7,6 +7,7 @@ import datetime
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from deid.document import Document, Span
 from deid.reading.centuries import full_year
@@ -14,7 +15,7 @@ from deid.reading.day_order import days_first
 from deid.replacement.choices import tag
 from deid.replacement.containment import Finder, finder, is_whole, texts_of
 from deid.replacement.date_forms import Token, tokenize_date
-from deid.replacement.date_words import holiday_of, holidays
+from deid.replacement.date_words import holiday_of
 from deid.replacement.permutation import Keyed, keyed_for
 from deid.replacement.scope import Scope
 
@@ -34,7 +35,8 @@ _LONG = 5
 # that are listed keep the time linear
 _UNITS = re.compile(
     "(?P<ymd>YM[DO])|(?P<mdy>M[DO][YQ])|(?P<dmy>[DO]M[YQ])|(?P<mrange>M[DO][DO]+[YQ]?)|(?P<drange>[DO][DO]{1,31}M[YQ]?)"
-    "|(?P<nny>[DO][DO][YQ])|(?P<md>M[DO])|(?P<dm>[DO]M)|(?P<ym>YM)|(?P<mmy>MM{1,31}[YQ])|(?P<my>M[YQ])|(?P<sy>S[YQ]+)|(?P<hy>H[YQ])|(?P<one>.)"
+    "|(?P<nny>[DO][DO][YQ])|(?P<md>M[DO])|(?P<dm>[DO]M)|(?P<ym>YM)|(?P<mmy>MM{1,31}[YQ])|(?P<my>M[YQ])|(?P<sy>S[YQ]+|YS)|(?P<hy>H[YQ])"
+    "|(?P<listed>[DO]{1,31}[FP])|(?P<one>.)"
 )
 
 
@@ -50,6 +52,7 @@ class _Context:
     reference : datetime.date, optional
     cap_age : int, optional
     keep_weekdays : bool
+    language : str
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class _Context:
         reference: datetime.date | None = None,
         cap_age: int | None = None,
         keep_weekdays: bool = False,
+        language: str = "en",
     ) -> None:
         self.offset = offset
         self.sign = 1 if offset > 0 else -1
@@ -68,6 +72,7 @@ class _Context:
         self.reference = reference
         self.cap_age = cap_age
         self.keep_weekdays = keep_weekdays
+        self.language = language
         self.step = 0
         """Further steps for names of months, weekdays, seasons and holidays that stand alone."""
 
@@ -191,7 +196,7 @@ def _moved_day(day: int, context: _Context) -> int:
     return new if new != day else new % 28 + 1
 
 
-def _month_with_days(tokens: Sequence[Token], context: _Context) -> _Written:
+def _month_with_days(tokens: Sequence[Token], text: str, context: _Context) -> _Written:
     """Shift ``March 3-7, 2019``: a day that falls into another month than its neighbour gets the month's name."""
     month = next(t for t in tokens if t.kind == "M")
     days = [t for t in tokens if t.kind in "DO"]
@@ -208,6 +213,8 @@ def _month_with_days(tokens: Sequence[Token], context: _Context) -> _Written:
     for token, date in zip(days, new, strict=True):
         written = token.write(date.day)
         if date.month != shown:
+            if text[token.end : token.end + 1] == "." and not first:  # "6. bis 20. Juli"
+                token, written = replace(token, end=token.end + 1), f"{written}."
             written = f"{month.write(date.month)} {written}" if first else f"{written} {month.write(date.month)}"
         if first:
             shown = date.month
@@ -232,28 +239,63 @@ def _months_of_year(tokens: Sequence[Token], context: _Context) -> _Written:
 
 
 def _seasons(tokens: Sequence[Token], context: _Context) -> _Written:
-    season = tokens[0]
+    season = next(t for t in tokens if t.kind == "S")
     steps = min(max(round(abs(context.offset) / 91.3), 1), 3) * context.sign + context.step
     carry, index = divmod(season.values[0] + steps, 4)
     yield season, season.write(index)
-    for year in tokens[1:]:  # "winter 2018-2019" has two
-        yield year, year.write(_year_value(year, context) + carry)
+    for year in tokens:  # "winter 2018-2019" has two
+        if year is not season:
+            yield year, year.write(_year_value(year, context) + carry)
 
 
 def _holiday(tokens: Sequence[Token], text: str, context: _Context) -> _Written:
     token = tokens[0]
     name = text[token.start : token.end]
     year = _year_value(tokens[1], context) if len(tokens) > 1 else context.near.year
-    day = holiday_of(name).date(year) + datetime.timedelta(context.offset)
+    holiday, others = holiday_of(name, context.language)
+    day = holiday.date(year) + datetime.timedelta(context.offset)
     near = sorted(
         (abs((h.date(y) - day).days), n, y, h.name)
-        for n, h in enumerate(holidays(name))
+        for n, h in enumerate(others)
         for y in (day.year - 1, day.year, day.year + 1)
     )
     _, _, new_year, new_name = near[context.step % len(near)]
     yield token, token.write(new_name)
     if len(tokens) > 1:
         yield tokens[1], tokens[1].write(new_year)
+
+
+def _week(token: Token, context: _Context) -> str:
+    """Shift the number of a week, counted as ISO 8601 does; one that its year does not have is its last."""
+    week, *years = token.values
+    year = _full_year(years[0], context) if years else context.near.year
+    last = datetime.date(year, 12, 28).isocalendar().week
+    monday = datetime.date.fromisocalendar(year, min(week, last), 1)
+    new = (monday + datetime.timedelta(context.offset)).isocalendar()
+    return token.write(new.week, new.year)
+
+
+def _days_of_a_month(tokens: Sequence[Token], text: str, context: _Context) -> _Written:
+    """Shift ``19. bis 27.08.2025``: days before a date of the same month; one that falls into another names it."""
+    last = tokens[-1]
+    if last.kind == "F":
+        year, month, day, order = _read(last, context)
+        first = order == (2, 1, 0)
+    else:
+        a, b = last.values
+        first = b <= 12 and (a > 12 or context.day_first)
+        day, month, year = a, b, _day_of_year(b, a, context).year if first else 0
+    days = [t.values[0] for t in tokens[:-1]] if first and 1 <= month <= 12 else []
+    if not days or sorted({*days, day, 0}) != [0, *days, day]:
+        yield from ((token, _single(token, text, context)) for token in tokens)
+        return
+    end = _moved(_date(year, month, day), context)
+    mark, digits = re.findall(r"\D+|\d+", text[last.start : last.end])[1:3]
+    for token, old in zip(tokens, days, strict=False):
+        new = _moved(_date(year, month, old), context)
+        other = f"{mark.strip()}{new.month:0{len(digits)}}" if new.month != end.month else ""
+        yield token, token.write(new.day) + other
+    yield last, _single(last, text, context)
 
 
 def _single(token: Token, text: str, context: _Context) -> str:
@@ -263,6 +305,8 @@ def _single(token: Token, text: str, context: _Context) -> str:
         return _numeric(token, context)
     if kind == "P":
         return _pair(token, context)
+    if kind == "K":
+        return _week(token, context)
     if kind == "S":
         return next(_seasons((token,), context))[1]
     if kind == "H":
@@ -301,7 +345,7 @@ def _shift(text: str, tokens: Sequence[Token], context: _Context) -> str:
         unit = tokens[match.start() : match.end()]
         kind = match.lastgroup
         if kind in ("mrange", "drange", "md", "dm"):
-            written += _month_with_days(unit, context)
+            written += _month_with_days(unit, text, context)
         elif kind in ("ymd", "mdy", "dmy"):
             written += _full_words(unit, kind, context)
         elif kind == "nny":
@@ -312,6 +356,8 @@ def _shift(text: str, tokens: Sequence[Token], context: _Context) -> str:
             written += _seasons(unit, context)
         elif kind == "hy":
             written += _holiday(unit, text, context)
+        elif kind == "listed":
+            written += _days_of_a_month(unit, text, context)
         else:
             written.append((unit[0], _single(unit[0], text, context)))
     out, read = [], 0
@@ -387,7 +433,7 @@ def shift_dates(
     tries = _TRIES if scope.patient_id is None and len(parsed) < _MANY else 1
     for attempt in range(tries):
         offset = offset_of(scope, preserve_weekday=preserve_weekday, attempt=attempt, keyed=keyed)
-        context = _Context(offset, day_first, near, reference, cap_age, preserve_weekday)
+        context = _Context(offset, day_first, near, reference, cap_age, preserve_weekday, scope.language[:2])
         shifted: dict[str, str] = {}
         fits = True
         for text, tokens in parsed.items():

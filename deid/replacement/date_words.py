@@ -1,4 +1,4 @@
-"""Words of dates, English and Spanish: months, weekdays, seasons, holidays, and words that may stand around a date."""
+"""Words of dates, by language: months, weekdays, seasons, holidays, and words that may stand around a date."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import calendar
 import datetime
 import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from deid.reading.identity import name_key
@@ -23,7 +23,7 @@ class Name:
     """The words of the same language and length, by index."""
 
 
-def _table(rows: Sequence[str], skip: Sequence[str] = ()) -> dict[str, Name]:
+def _table(rows: Iterable[str], skip: Sequence[str] = ()) -> dict[str, Name]:
     """Read rows of words; the first row that has a word wins."""
     found: dict[str, Name] = {}
     for words in (tuple(row.split()) for row in rows):
@@ -33,16 +33,29 @@ def _table(rows: Sequence[str], skip: Sequence[str] = ()) -> dict[str, Name]:
     return found
 
 
+def _by_language(kind: str) -> dict[str, dict[str, Name]]:
+    """Read the words of each language that has months: its own decide, and of others count those of three letters and
+    more.
+    """
+    rows: dict[str, list[str]] = {name: own for name, own in _WORDS[kind].items() if isinstance(own, list)}
+    long = [row for own in rows.values() for row in own if min(map(len, row.split())) > 2]
+    none: Mapping[str, list[str]] = _WORDS[kind].get("none", {})
+    languages = (name for name, own in _WORDS["months"].items() if isinstance(own, list))
+    return {name: _table([*rows.get(name, ()), *long], none.get(name, ())) for name in languages}
+
+
 _WORDS = read_words("writing.toml")
-_EN, _ES, _CALENDAR = _WORDS["months"]["en"], _WORDS["months"]["es"], _WORDS["calendar"]
-_OTHERS = {language: rows for language, rows in _WORDS["months"].items() if language not in ("en", "es", "no_english")}
-MONTHS = {
-    "en": _table(_EN + _ES, _WORDS["months"]["no_english"]),
-    "es": _table(_ES + _EN),
-    **{language: _table(rows + _EN) for language, rows in _OTHERS.items()},
-}
-"""Months by language; the language decides words that several have (feb, mar, may)."""
-WEEKDAYS, SEASONS = _table(_CALENDAR["weekdays"], _CALENDAR["no_weekdays"]), _table(_CALENDAR["seasons"])
+_CALENDAR = _WORDS["calendar"]
+MONTHS, WEEKDAYS, SEASONS = (_by_language(kind) for kind in ("months", "weekdays", "seasons"))
+"""Months, weekdays and seasons by language, which decides words that several have (feb, mar, may, di, do)."""
+BEFORE_DAYS: Mapping[str, list[str]] = _WORDS["months"]["before"]
+"""Keys of months that are weekdays before a day and a month, by language."""
+SHORT_YEARS = frozenset(_CALENDAR["short_years"])
+"""Languages in which a number behind a month is no day."""
+PARTS = tuple(map(name_key, _CALENDAR["parts"].split()))
+"""What may end a word that begins with a weekday."""
+WEEKS = frozenset(_CALENDAR["weeks"].split())
+"""Words before the number of a week."""
 CLOCK_WORDS, ENDINGS = frozenset(_CALENDAR["clock"].split()), frozenset(_CALENDAR["endings"].split())
 """Words of clock times, and letters behind the number of a day or a decade."""
 FILLERS = frozenset(map(name_key, _CALENDAR["fillers"].split()))
@@ -112,26 +125,31 @@ def _holiday(rule: str, name: str, *others: str) -> Holiday:
     return Holiday(name, _RULES[kind](*map(int, numbers)), others)
 
 
-_ENGLISH, _SPANISH = (tuple(_holiday(*row) for row in _WORDS["holidays"][language]) for language in ("en", "es"))
-_TURNED_INTO = 18
-"""How many holidays of the English list others may turn into: those that most people keep."""
+_TARGETS: Mapping[str, int] = _WORDS["holidays"]["targets"]
+"""How many holidays of its language one may turn into."""
+_HOLIDAYS: dict[str, tuple[Holiday, ...]] = {
+    language: tuple(_holiday(*row) for row in _WORDS["holidays"][language]) for language in _TARGETS
+}
 
 
 @functools.cache
-def _by_key() -> dict[str, tuple[Holiday, tuple[Holiday, ...]]]:
-    found = {}
-    for table, targets in ((_ENGLISH, _ENGLISH[:_TURNED_INTO]), (_SPANISH, _SPANISH)):
-        for holiday in table:
+def _by_key(language: str) -> dict[str, tuple[Holiday, tuple[Holiday, ...]]]:
+    """Return the holidays of all languages by what they are called, and their like; names of one's own language win."""
+    found: dict[str, tuple[Holiday, tuple[Holiday, ...]]] = {}
+    for own in (*_HOLIDAYS, *_HOLIDAYS.keys() & {language}):
+        for holiday in _HOLIDAYS[own]:
             for name in (holiday.name, *holiday.others):
-                found[_holiday_key(name)] = (holiday, targets)
+                found[_holiday_key(name)] = (holiday, _HOLIDAYS[own][: _TARGETS[own]])
     return found
 
 
 def _holiday_key(text: str) -> str:
-    return " ".join(text.lower().replace(".", " ").split())
+    return " ".join(text.lower().replace("’", "'").replace(".", " ").split())
 
 
-_NAMES = sorted((n for h in (*_ENGLISH, *_SPANISH) for n in (h.name, *h.others)), key=lambda n: (-len(n), n))
+_NAMES = sorted(
+    {name for table in _HOLIDAYS.values() for h in table for name in (h.name, *h.others)}, key=lambda n: (-len(n), n)
+)
 HOLIDAY = re.compile(
     r"(?i)(?<![^\W_])(?:"
     + "|".join(re.escape(n).replace("'", "['’]").replace(r"\ ", r"\s+") for n in _NAMES)
@@ -140,7 +158,13 @@ HOLIDAY = re.compile(
 """The name of a holiday."""
 
 
-HOLIDAY_WORDS = frozenset(name_key(w) for n in _NAMES for w in re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)?", n) if len(w) > 2)
+def _telling(name: str) -> set[str]:
+    """Return the keys of a name's words without which it cannot stand in a text: those that dates seldom have."""
+    words = {name_key(word) for word in re.findall(r"[^\W\d_]{3,}", name)}
+    return words - FILLERS or words
+
+
+HOLIDAY_WORDS = frozenset(word for name in _NAMES for word in _telling(name))
 """Keys of words of holidays: a text without any of them names none."""
 
 
@@ -148,12 +172,7 @@ HOLIDAYS_OF_ONE_WORD = frozenset(n.lower() for n in _NAMES if n.isalpha())
 """Names of holidays that are one word, in lower case."""
 
 
-def holiday_of(text: str) -> Holiday:
-    """Return the holiday of a text that `HOLIDAY` matched."""
-    return _by_key()[_holiday_key(text.replace("’", "'"))][0]
-
-
-def holidays(text: str) -> tuple[Holiday, ...]:
-    """Return the holidays that the one of a text that `HOLIDAY` matched may turn into, in its language."""
-    holiday, targets = _by_key()[_holiday_key(text.replace("’", "'"))]
-    return tuple(h for h in targets if h is not holiday)
+def holiday_of(text: str, language: str = "en") -> tuple[Holiday, tuple[Holiday, ...]]:
+    """Return the holiday of a text that `HOLIDAY` matched, and those that it may turn into, in its language."""
+    holiday, targets = _by_key(language)[_holiday_key(text)]
+    return holiday, tuple(h for h in targets if h is not holiday)

@@ -200,6 +200,7 @@ def _read_counts(path: Path) -> dict[str, int]:
 
 _NUMBER = re.compile(r"(?P<whole>\d+)(?:[.,]\d+)?(?:\s*(?:\d/\d|[½¼¾]))?(?:['’]?s\b)?")
 _TIME_UNIT, _OLD_WORDS, _NINETY = expression("time_unit"), expression("very_old"), expression("ninety")
+_YOUNG_JOINED = expression("young_joined")
 _YOUNG_WORDS = frozenset(read_words("writing.toml")["ages"]["young"].split())
 
 
@@ -224,7 +225,7 @@ def _age(document: Document, span: Span) -> str:
             return "90+"
         if _NINETY.search(text):
             return _NINETY.sub("90+", text)
-        known = _YOUNG_WORDS.intersection(re.findall(r"[^\W\d_]+", text.lower()))
+        known = _YOUNG_JOINED.search(text) or _YOUNG_WORDS.intersection(re.findall(r"[^\W\d_]+", text.lower()))
         return text if known else label_for(span.category, text)
 
     def limit(found: re.Match[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -14,9 +15,11 @@ from notes import composed
 from deid.base.errors import ConfigError, OffsetError
 from deid.base.keys import Key
 from deid.document import Document, Span
+from deid.reading.identity import name_key
 from deid.replacement.date_shifts import MAX_DAYS, MIN_DAYS, offset_of
-from deid.replacement.date_words import holidays
+from deid.replacement.date_words import holiday_of
 from deid.replacement.dates import date_shift_operator
+from deid.replacement.pools import read_words
 from deid.replacement.scope import Scope
 
 KEY = Key(b"a key of the tests")
@@ -117,6 +120,86 @@ def test_forms(text: str, forward: str, back: str | None) -> None:
     assert back is None or shift(text, at=BACK) == [back]
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "forward", "back"),
+    [
+        # weekdays, 14 March 2019 was a Thursday
+        ("de", "Do, 14.03.2019", "Sa, 22.06.2019", "Mo, 28.01.2019"),
+        ("de", "Donnerstag, den 14. März 2019", "Samstag, den 22. Juni 2019", "Montag, den 28. Januar 2019"),
+        ("de", "am Do. 14.3.19 um 14.30 Uhr", "am Sa. 22.6.19 um 14.30 Uhr", "am Mo. 28.1.19 um 14.30 Uhr"),
+        ("de", "Donnerstagabend", "Samstagabend", "Montagabend"),
+        ("nl", "do 14-3-2019", "za 22-6-2019", "ma 28-1-2019"),
+        ("nl", "donderdagavond", "zaterdagavond", "maandagavond"),
+        ("fr", "jeu. 14 mars 2019 à 8h30", "sam. 22 juin 2019 à 8h30", "lun. 28 janvier 2019 à 8h30"),
+        ("fr", "mar. 12/03/2019", "jeu. 20/06/2019", "sam. 26/01/2019"),
+        ("fr", "12-MAR-2019", "20-JUN-2019", "26-JAN-2019"),
+        ("es", "ju 14/3/2019", "sa 22/6/2019", "lu 28/1/2019"),
+        ("es", "mar. 12 de marzo", "jue. 20 de junio", "sáb. 26 de enero"),
+        # parts of months and years, seasons, quarters, weeks
+        ("de", "Mitte März 2019", "Mitte Juni 2019", "Mitte Januar 2019"),
+        ("nl", "eind maart", "eind juni", "eind januari"),
+        ("fr", "mi-mars", "mi-juin", "mi-janvier"),
+        ("de", "Herbst 2019", "Winter 2020", "Sommer 2019"),
+        ("nl", "najaar 2019", "winter 2020", "zomer 2019"),
+        ("fr", "automne 2019", "hiver 2020", "été 2019"),
+        ("nl", "Q4 2019", "Q1 2020", "Q3 2019"),
+        ("de", "2019 Q1", "2019 Q2", "2018 Q4"),
+        ("de", "KW 11/2019", "KW 25/2019", "KW 4/2019"),
+        ("nl", "week 03 / 2019", "week 17 / 2019", "week 48 / 2018"),
+        ("fr", "sem. 52/19", "sem. 14/20", "sem. 45/19"),
+        # days and months in other forms
+        ("de", "14. III. 2019", "22. VI. 2019", "28. I. 2019"),
+        ("es", "14-III-19", "22-VI-19", "28-I-19"),
+        ("de", "März 19", "Juni 19", "Januar 19"),
+        ("fr", "mars 19", "juin 19", "janvier 19"),
+        ("de", "14ten März 2019", "22ten Juni 2019", "28ten Januar 2019"),
+        ("fr", "1er mars 2019", "9 juin 2019", "15 janvier 2019"),
+        ("fr", "17 avril 2019", "26 juillet 2019", "3 mars 2019"),
+        ("nl", "14/15 maart", "22/23 juni", "28/29 januari"),
+        ("de", "14./15. März", "22./23. Juni", "28./29. Januar"),
+        # ranges that name the month once
+        ("de", "16. bis 20. März 2019", "24. bis 28. Juni 2019", "30. Januar bis 3. Februar 2019"),
+        ("de", "14.-18.03.2019", "22.-26.06.2019", "28.01.-01.02.2019"),
+        ("nl", "14 t/m 18-3-2019", "22 t/m 26-6-2019", "28-1 t/m 1-2-2019"),
+        ("fr", "du 16 au 20/03", "du 24 au 28/06", "du 30/01 au 03/02"),
+        # as a scanner reads it
+        ("de", "14.O3.2Ol9", "22.06.2019", "28.01.2019"),
+    ],
+)
+def test_forms_of_other_languages(language: str, text: str, forward: str, back: str) -> None:
+    for at, expected in ((FORWARD, forward), (BACK, back)):
+        assert shift(text, at=replace(at, language=language)) == [expected]
+
+
+@pytest.mark.parametrize("language", ["en", "es", "de", "fr", "nl"])
+def test_every_weekday_and_month_of_a_language_is_written_in_its_own_row(language: str) -> None:
+    at, days = replace(FORWARD, language=language), offset_of(FORWARD)
+    months, weekdays = (
+        [row.split() for row in read_words("writing.toml")[kind][language]] for kind in ("months", "weekdays")
+    )
+    for n, word in ((n, word) for row in weekdays for n, word in enumerate(row)):
+        (written,) = shift(f"{word} 14/15/2019", at=at)
+        own = {name_key(row[(n + days) % 7]) for row in weekdays if name_key(row[n]) == name_key(word)}
+        assert name_key(written.split()[0]) in own
+    for n, word in ((n, word) for row in months for n, word in enumerate(row)):
+        new = datetime.date(2019, n + 1, 15) + datetime.timedelta(days)
+        (written,) = shift(f"15-{word}-2019", at=at)
+        own = {name_key(row[new.month - 1]) for row in months if name_key(row[n]) == name_key(word)}
+        assert name_key(written.split("-")[1]) in own
+
+
+@pytest.mark.parametrize("language", ["en", "es", "de", "fr", "nl"])
+def test_every_holiday_of_a_language_becomes_another_one_of_it(language: str) -> None:
+    rows = [row[1:] for row in read_words("writing.toml")["holidays"][language]]
+    known = {name.lower() for row in rows for name in row}
+    for row in rows:
+        for name in row:
+            for at in (FORWARD, BACK):
+                (new,) = shift(name, at=replace(at, language=language))
+                assert new.lower() in known
+                assert new.lower() not in map(str.lower, row)
+
+
 FORMATS = [
     "%m/%d/%Y",
     "%d.%m.%Y",
@@ -148,7 +231,7 @@ def test_a_word_before_a_date_does_not_change_how_it_is_read(date: datetime.date
 
 def test_holidays_that_follow_easter_do_so_in_every_year() -> None:
     easter = pytest.importorskip("dateutil.easter").easter
-    days = {h.name: h.date for h in (*holidays("Christmas"), *holidays("Navidad"))}
+    days = {h.name: h.date for h in holiday_of("Christmas")[1]}
     for year in range(1900, 2100):
         assert days["Easter"](year) == easter(year)
 

@@ -100,6 +100,19 @@ def test_without_a_reference_day_the_latest_date_of_the_document_counts() -> Non
     assert years("Operated on 1980-07-15", "1980-07-15") == ["1980"]
 
 
+@pytest.mark.parametrize(
+    "before",
+    ["DOB: ", "geb. ", "geb. am ", "geboren am ", "Geburtsdatum: ", "Müller, Hans, *", "Hans Müller (* ", "né le ",
+     "NEE LE ", "née le ", "Date de naissance : ", "DDN : ", "geboortedatum: ", "geboren op ", "F. nac.: ",
+     "nacida el "],
+)  # fmt: skip
+def test_a_birth_is_told_in_five_languages(before: str) -> None:
+    """Alone it could tell an age over 89, and it is never what tells the day of the note."""
+    assert years(f"{before}15.07.1927", "15.07.1927") == ["[DATE]"]
+    assert years(f"{before}15.07.1927. 02.01.2019", "15.07.1927", "02.01.2019") == ["<=1929", "2019"]
+    assert years("* 15.07.1980 Appendix", "15.07.1980") == ["1980"]
+
+
 def test_the_year_after_the_reference_day_is_no_age_over_89() -> None:
     assert years("Discharged 12/29/2019. RTC 1/6/20.", "12/29/2019", "1/6/20") == ["2019", "2020"]
     assert years("Seen 12/29/19. RTC 1/6/20.", "12/29/19", "1/6/20", as_of=2019) == ["2019", "2020"]
@@ -183,6 +196,21 @@ def test_zip3_with_counts_of_another_census(tmp_path: Path) -> None:
         ("nonagenarian", "90+"),
         ("seventy", "seventy"),
         ("elderly", "[AGE]"),
+        ("dreiundneunzigjährige", "90+jährige"),
+        ("hundertzweijährig", "90+"),
+        ("dreiundsiebzigjährige", "dreiundsiebzigjährige"),
+        ("zwölf", "zwölf"),
+        ("hochbetagt", "[AGE]"),
+        ("95 Tage", "95 Tage"),
+        ("quatre-vingt-dix-sept ans", "90+ ans"),
+        ("quatre-vingt-six ans", "quatre-vingt-six ans"),
+        ("nonante-six ans", "90+ ans"),
+        ("cent six ans", "90+"),
+        ("soixante ans", "soixante ans"),
+        ("zesennegentig", "90+"),
+        ("tweeënnegentig", "90+"),
+        ("honderdtwee", "90+"),
+        ("zesenzeventig", "zesenzeventig"),
     ],
 )
 def test_ages(text: str, expected: str) -> None:

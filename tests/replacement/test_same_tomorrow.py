@@ -28,6 +28,9 @@ PARTS = 80
 SETTINGS: dict[str, tuple[str, Mapping[str, object], bool]] = {
     "en": ("surrogate", {}, True),
     "es": ("surrogate", {}, True),
+    "de": ("surrogate", {}, True),
+    "fr": ("surrogate", {}, True),
+    "nl": ("surrogate", {}, True),
     "en unknown": ("surrogate", {}, False),
     "es unknown": ("surrogate", {}, False),
     "en shift": ("date-shift", {"cap_age": 89}, True),
