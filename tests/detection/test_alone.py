@@ -152,6 +152,21 @@ def test_scales_tongues_wards_and_labels_in_dutch_are_nobody(category: str, word
     assert names_nobody(scene(text, "nl"), span)
 
 
+@pytest.mark.parametrize(
+    ("text", "nobody"),
+    [
+        ("Speaks Ormeric at home", True),
+        ("Speaks Ormeric and Tuvolic at home", True),
+        ("Speaks Ormeric, Kelvic and Tuvolic at home", True),
+        ("Came with Ormeric and Tuvolic", False),
+    ],
+)
+def test_each_of_several_languages_is_nobody(text: str, nobody: bool) -> None:
+    for word in (w for w in ("Ormeric", "Kelvic", "Tuvolic") if w in text):
+        span = Span(text.index(word), text.index(word) + len(word), "PATIENT", source="model:en")
+        assert names_nobody(scene(text, "en"), span) is nobody
+
+
 @pytest.mark.parametrize("text", ["in Nijmegen opgenomen", "Jansen operatie dinsdag", "Berg belt om 11 uur"])
 def test_towns_and_names_in_dutch_are_somebodys(text: str) -> None:
     word = next(word for word in text.split() if word[0].isupper())

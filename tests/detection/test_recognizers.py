@@ -82,6 +82,8 @@ def test_dials(models: Path) -> None:
     sure = build_recognizer(RecognizerOptions(model=plain, threshold=0.2)).find(NOTE)
     assert sure
     assert all(s.score is not None and s.score >= 0.2 for s in sure)
+    least = min(s.score or 0.0 for s in sure)
+    assert build_recognizer(RecognizerOptions(model=plain, threshold=least)).find(NOTE) == sure
 
 
 def test_a_dial_in_a_models_folder_is_used_whenever_the_model_is(

@@ -118,6 +118,18 @@ def test_a_city_in_the_name_of_something_else_is_less_sure() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "years"),
+    [
+        ("per American Heart Association 2014", []),
+        ("by World Health Organization criteria 2016", ["2016"]),
+        ("World Health Organization wrote 2016", ["2016"]),
+    ],
+)
+def test_a_year_is_an_edition_directly_behind_who_publishes(text: str, years: list[str]) -> None:
+    assert [word for word, category in found(text) if category == "DATE"] == years
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "He needs a welder for his fence. It looked like a welder had burnt it.",
