@@ -29,8 +29,8 @@ DEFAULT_LANGUAGE = "en"
 """Where nothing says the language."""
 LEAST_WORDS = 20
 """A text of fewer words has no language that could be told from it."""
-_SAMPLE = 1500
-"""Characters around the middle of a text that are looked at: headers stand at its ends."""
+_SAMPLE, _FIRST = 1500, 500
+"""Characters around the middle of a text that are looked at, and those that often suffice: headers stand at its ends."""
 _UNLIKELY = 0.01
 """Most probability of the language that a text was read in, where it is told to be of another."""
 _NEAR = 0.1
@@ -80,7 +80,8 @@ def language_of(text: str, fallback: str) -> str:
 
 def other_language(text: str, language: str) -> str:
     """Return the language of a text where it surely is another one than ``language``; else nothing."""
-    if _is_of(_middle(text), language):  # nearly all texts: the classifier is large and slow
+    # nearly all texts: the classifier is large and slow
+    if _is_of(_middle(text, _FIRST), language) or (len(text) > _FIRST and _is_of(_middle(text), language)):
         return ""
     sample = _sample(text)
     if sample is None:
@@ -108,10 +109,10 @@ def classified() -> frozenset[str]:
     return frozenset(_among(()).labels)
 
 
-def _middle(text: str) -> str:
+def _middle(text: str, size: int = _SAMPLE) -> str:
     """Return what is looked at of a text."""
-    start = max(0, (len(text) - _SAMPLE) // 2)
-    return text[start : start + _SAMPLE]
+    start = max(0, (len(text) - size) // 2)
+    return text[start : start + size]
 
 
 def _sample(text: str) -> str | None:
