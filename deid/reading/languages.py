@@ -30,7 +30,7 @@ DEFAULT_LANGUAGE = "en"
 LEAST_WORDS = 20
 """A text of fewer words has no language that could be told from it."""
 _SAMPLE, _FIRST = 1500, 500
-"""Characters around the middle of a text that are looked at, and those that often suffice: headers stand at its ends."""
+"""Characters around the middle of a text that are looked at, those that often suffice; headers stand at its ends."""
 _UNLIKELY = 0.01
 """Most probability of the language that a text was read in, where it is told to be of another."""
 _NEAR = 0.1
