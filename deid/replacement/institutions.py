@@ -43,6 +43,7 @@ TEMPLATES: dict[str, Template] = {
 }
 _ENDINGS: dict[str, list[str]] = read_words("words.toml")["endings"]
 _COMPOUNDING: Final = ("de", "nl")
+_WITH_SPARE: Final = ("en", "es")
 _STAYING_MODIFIERS: Final = (
     *("modifiers", "denominations", "directions", "directions_long"),
     *("departments", "departments_es"),
@@ -74,7 +75,7 @@ def replace_by_template(
         Empty when ``text`` has neither letter nor digit.
     """
     template = TEMPLATES[category]
-    stays = _staying(category)
+    stays = _staying(category, choices.language[:2])
     tokens = _tokens(text)
     phrases = bool(known or template.groups)
     capitals = text.isupper()
@@ -102,10 +103,12 @@ def replace_by_template(
             replaced = True
     out.append(text[read:])
     result = "".join(out)
+    # where words of more languages stay, a street can be nothing else: Große Str. 88
+    bare = not replaced and category == "STREET" and choices.language[:2] not in _WITH_SPARE
     if _DIGIT.search(text):
         result = _numbers(choices, result, step, known)
         replaced = True
-    if not replaced or step > 1:
+    if not replaced or step > 1 or bare:
         result = _exchange_spare(choices, result, template, words(), step)
     return result if tokens or replaced else ""
 
@@ -114,9 +117,11 @@ _tokens = functools.lru_cache(maxsize=8)(name_words)  # a name is taken apart fo
 
 
 @functools.cache
-def _staying(category: str) -> frozenset[str]:
+def _staying(category: str, language: str) -> frozenset[str]:
     """Return the keys of the words that stay in the names of a category."""
-    kept = [words().kept[name] for name in TEMPLATES[category].kept]
+    lists = words().kept
+    kept = [lists[name] for name in TEMPLATES[category].kept]
+    kept += [lists.get(f"{name} {language}", frozenset()) for name in TEMPLATES[category].kept]
     if category in ("HOSPITAL", "ORGANIZATION"):
         kept += [frozenset(map(phrase_key, words().groups[name])) for name in _STAYING_MODIFIERS]
     return frozenset({""}).union(*kept)

@@ -13,7 +13,15 @@ from deid.replacement.names import match_case
 from deid.replacement.numerals import NUMERAL, read_numeral, write_numeral
 from deid.replacement.ontology import plural
 from deid.replacement.permutation import Keyed
-from deid.replacement.pools import PROFESSIONS_FROM, phrase_key, professions, read_words, term_index
+from deid.replacement.pools import (
+    PROFESSIONS_FROM,
+    phrase_key,
+    profession_index,
+    professions,
+    professions_of,
+    read_words,
+    term_index,
+)
 
 _OLDEST_SHOWN = 89
 _DECADES, _TEENS = read_words("writing.toml")["ages"]["decades"].split(), read_words("writing.toml")["ages"]["teens"]
@@ -76,12 +84,12 @@ def replace_profession(choices: Choices, text: str, step: int = 1) -> str:
 
     Arguments as those of `deid.replacement.contacts.replace_phone`; empty when ``text`` has no letter.
     """
-    groups, index = professions()
+    groups, index = professions(), profession_index(choices.language[:2])
     key = phrase_key(text)
     if not key:
         return scramble(choices.keyed, text, "profession", step)
     parts = key.split()
-    one = key if key in index else _plurals().get(key, key)
+    one = key if key in index else _plurals(choices.language[:2]).get(key, key)
     found = index.get(one)
     if found is not None:
         options = choices.others(f"profession {found[0]}", found[1], groups[found[0]])
@@ -102,9 +110,9 @@ def replace_profession(choices: Choices, text: str, step: int = 1) -> str:
 
 
 @functools.cache
-def _plurals() -> Mapping[str, str]:
+def _plurals(language: str) -> Mapping[str, str]:
     """Return the occupations by the plural of their key."""
-    _, index = professions()
+    index = profession_index(language)
     return {_several(key, group): key for key, (group, _) in index.items()}
 
 
@@ -117,11 +125,9 @@ def _several(name: str, group: int) -> str:
 
 
 def _any_group(language: str) -> tuple[str, ...]:
-    """Return all occupations of a language; those of English where none are written in it."""
-    groups = professions()[0]
-    starts = [*PROFESSIONS_FROM.values(), len(groups)]
-    at = list(PROFESSIONS_FROM).index(language[:2] if language[:2] in PROFESSIONS_FROM else "en")
-    return tuple(name for group in groups[starts[at] : starts[at + 1]] for name in group)
+    """Return all occupations of a language."""
+    groups = professions()
+    return tuple(name for group in professions_of(language) for name in groups[group])
 
 
 def replace_other(choices: Choices, category: str, text: str, step: int = 1) -> str:

@@ -11,7 +11,7 @@ import functools
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from deid.base.compiled import quick
@@ -28,6 +28,7 @@ from deid.replacement.pools import (
     home_cities,
     home_countries,
     phrase_key,
+    regions,
     same_country,
     state_index,
     states,
@@ -40,6 +41,8 @@ STAYS: Final = "stays"
 _SAME_ADDRESS: Final = re.compile(r"[\s,.;:|/()\-–•]{0,6}")
 _CODE: Final = re.compile(r"(?<!\d)\d{4,5}(?!\d)")
 """The digits of a postal code, without the four more of a ZIP code behind them."""
+_PART_OF_CITY: Final = re.compile(r"([^\W\d_][^\d]*?)(\s+(?:cedex\s+)?)(\d{1,2})", re.IGNORECASE)
+"""A city, and the number of its district or delivery office."""
 _ZIP: Final = re.compile(r"(?<!\d)(\d{5})(?:([- ]?)(\d{4}))?(?!\d)")
 _POSTCODE: Final = re.compile(r"\s*[A-Za-z]{1,2}\d[A-Za-z\d]?\s*\d[A-Za-z]{2}\s*")
 _AREAS_GB: Final = {
@@ -165,6 +168,11 @@ class PlaceMap:
 
     def replace(self, place: AddressSpan, step: int = 1) -> str:
         """Return the surrogate of a city, state, ZIP code or country."""
+        if place.category == "CITY" and self._home:
+            part = _PART_OF_CITY.fullmatch(place.text)
+            if part is not None:  # Niort Cedex 9, Wien 12
+                city = self.replace(replace(place, text=part[1]), step)
+                return f"{city}{part[2]}{scramble(self._choices.keyed, part[3], 'part of a city', step)}"
         if place.category == "ZIP" or (place.category == "CITY" and any(c.isdigit() for c in place.text)):
             new = self._zip(place, step)
             codes = _CODE.findall(place.text), _CODE.findall(new)
@@ -194,7 +202,23 @@ class PlaceMap:
             found = self._moved[area] = states()[index]
         return found
 
+    def _region(self, text: str, step: int) -> str:
+        """Return the surrogate of a region of the language's own countries, or of one that nobody knows."""
+        lists, index = regions(self._choices.language[:2])
+        key = phrase_key(text)
+        found = index.get(key)
+        if found is not None:
+            options = self._choices.others(f"region {found[0]}", found[1], lists[found[0]])
+        elif _state_area(text):
+            return ""
+        else:
+            options = self._choices.hashed("region", key, lists[0])
+        return self._choices.claim("states", key, itertools.islice(options, step - 1, None))
+
     def _state(self, place: AddressSpan, step: int) -> str:
+        region = self._region(place.text, step) if self._home else ""
+        if region:
+            return region
         area = _state_area(place.text)
         if not area:
             groups = ("regions_es", "provinces_canada", "regions_gb")
@@ -340,8 +364,10 @@ class PlaceMap:
         key = phrase_key(place.text)
         groups, homes = countries(), home_countries()
         own = homes.get(self._choices.language[:2])
-        found = [(g, i) for g, i in country_index().get(key, ()) if g == own or g not in homes.values()]
-        if own is not None or self._spanish:
+        found = [
+            (g, i) for g, i in country_index().get(key, ()) if g == own or (own is None and g not in homes.values())
+        ]
+        if self._spanish:
             found.reverse()
         options: Iterator[str]
         if found:

@@ -300,7 +300,7 @@ class Words:
     """Words of institutions, streets and places."""
 
     kept: Mapping[str, frozenset[str]]
-    """Category of words -> keys of words that stay."""
+    """Category of words, those of a language under ``street de`` -> keys of words that stay."""
     groups: Mapping[str, tuple[str, ...]]
     """Name of a group -> its phrases as written."""
     terms: Mapping[str, tuple[str, ...]]
@@ -314,8 +314,11 @@ class Words:
 def words() -> Words:
     """Return the word lists of ``words.toml``."""
     raw = read_words("words.toml")
+    kept = {name: frozenset(map(phrase_key, found)) for name, found in raw["kept"].items()}
+    for language, lists in raw["kept_in"].items():
+        kept |= {f"{name} {language}": frozenset(map(phrase_key, found.split())) for name, found in lists.items()}
     return Words(
-        kept={name: frozenset(phrase_key(w) for w in found) for name, found in raw["kept"].items()},
+        kept=kept,
         groups={name: tuple(found) for name, found in raw["groups"].items()},
         terms={name: tuple(found) for name, found in raw["terms"].items()},
     )
@@ -329,6 +332,19 @@ def group_index(groups: tuple[str, ...]) -> Mapping[str, tuple[str, int]]:
         for i, phrase in enumerate(words().groups[name]):
             found.setdefault(phrase_key(phrase), (name, i))
     return found
+
+
+@functools.cache
+def regions(language: str) -> tuple[tuple[tuple[str, ...], ...], Mapping[str, tuple[int, int]]]:
+    """Return the regions of a language's countries, and key of a region -> its list and place; English and Spanish have
+    those of `Words`.
+    """
+    lists = tuple(map(tuple, read_words("words.toml")["regions"].get(language, ())))
+    index: dict[str, tuple[int, int]] = {}
+    for g, group in enumerate(lists):
+        for i, name in enumerate(group):
+            index.setdefault(phrase_key(name), (g, i))
+    return lists, index
 
 
 @functools.cache
@@ -346,8 +362,8 @@ PROFESSIONS_FROM: dict[str, int] = {}
 
 
 @functools.cache
-def professions() -> tuple[tuple[tuple[str, ...], ...], Mapping[str, tuple[int, int]]]:
-    """Return groups of similar professions, and key of a profession -> its group and place.
+def professions() -> tuple[tuple[str, ...], ...]:
+    """Return groups of similar professions, language by language.
 
     Names that take "an" and names that take "a" form groups of their own where there are enough of either, so that a
     surrogate agrees with the article before it.
@@ -361,8 +377,23 @@ def professions() -> tuple[tuple[tuple[str, ...], ...], Mapping[str, tuple[int, 
             vowel = [name for name in names if name[0] in "aeiou"]
             other = [name for name in names if name not in vowel]
             groups += [tuple(g) for g in ((vowel, other) if min(len(vowel), len(other)) > 2 else (names,))]
+    return tuple(groups)
+
+
+def professions_of(language: str) -> range:
+    """Return the groups of `professions` of a language; those of English where none are written in it."""
+    starts = [*map(PROFESSIONS_FROM.__getitem__, PROFESSIONS_FROM), len(professions())]
+    at = list(PROFESSIONS_FROM).index(language[:2] if language[:2] in PROFESSIONS_FROM else "en")
+    return range(starts[at], starts[at + 1])
+
+
+@functools.cache
+def profession_index(language: str) -> Mapping[str, tuple[int, int]]:
+    """Return key of a profession -> its group and place: of its language alone if it is German, French or Dutch."""
+    groups = professions()
+    own = professions_of(language) if language in home_cities() else range(len(groups))
     index: dict[str, tuple[int, int]] = {}
-    for g, group in enumerate(groups):
-        for i, name in enumerate(group):
+    for g in own:
+        for i, name in enumerate(groups[g]):
             index.setdefault(phrase_key(name), (g, i))
-    return tuple(groups), index
+    return index

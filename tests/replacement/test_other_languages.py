@@ -14,7 +14,16 @@ from deid.document import Document
 from deid.pipeline import build_pipeline
 from deid.pipeline.options import PipelineOptions
 from deid.replacement.policy import load_policy
-from deid.replacement.pools import countries, home_cities, home_countries, professions
+from deid.replacement.pools import (
+    countries,
+    home_cities,
+    home_countries,
+    phrase_key,
+    professions,
+    professions_of,
+    regions,
+    states,
+)
 from deid.replacement.replacer import Replacer
 from deid.replacement.scope import Scope
 
@@ -54,13 +63,15 @@ def test_months_are_of_the_language_and_days_come_first(language: str, month: in
         ("de", "+49 89 4521877", "+49 8"),
         ("fr", "06.71.55.23.98", "06.71."),
         ("nl", "06-71552398", "06-71"),
+        ("fr", "418 555-0187, poste 4", ""),
+        ("de", "08921 4411-0 Durchwahl 12", "0892"),
     ],
 )
 def test_telephone_numbers_keep_area_and_form(language: str, phone: str, kept: str) -> None:
     (new,) = replaced(language, ("PHONE", phone))
     assert new.startswith(kept)
     assert new != phone
-    assert re.sub(r"\d", "0", new) == re.sub(r"\d", "0", phone)
+    assert re.sub(r"\d", "0", new) == re.sub(r"\d", "0", phone)  # words stay, too
 
 
 @pytest.mark.parametrize(
@@ -71,10 +82,60 @@ def test_towns_countries_and_occupations_are_of_the_language(language: str, city
     new_city, new_country, new_job = replaced(language, ("CITY", city), ("COUNTRY", country), ("PROFESSION", job))
     assert new_city in home_cities()[language]
     assert new_country in countries()[home_countries()[language]]
-    groups, index = professions()
-    assert new_job.lower() in next(group for group in groups if job.lower() in group)
+    assert new_job.lower() in next(group for group in professions() if job.lower() in group)
     assert not {new_city, new_country, new_job} & {city, country, job}
-    assert index
+
+
+@pytest.mark.parametrize("language", MONTHS)
+@pytest.mark.parametrize("text", ["Tanzania", "Germany", "Quuxland", "Namibia"])
+def test_a_country_that_its_lists_do_not_name_becomes_one_of_the_language(language: str, text: str) -> None:
+    (new,) = replaced(language, ("COUNTRY", text))
+    assert new in countries()[home_countries()[language]]
+
+
+@pytest.mark.parametrize("language", MONTHS)
+@pytest.mark.parametrize("text", ["chauffeur", "carpenter", "cocinero", "Koch", "zzyx"])
+def test_an_occupation_of_another_language_becomes_one_of_the_language(language: str, text: str) -> None:
+    (new,) = replaced(language, ("PROFESSION", text))
+    assert new.lower() in {job for group in professions_of(language) for job in professions()[group]}
+
+
+@pytest.mark.parametrize(
+    ("language", "original"),
+    [(language, name) for language in MONTHS for group in regions(language)[0] for name in group[::6]],
+)
+def test_a_region_becomes_another_one_of_its_country(language: str, original: str) -> None:
+    """Not a state of the USA: *AR* and *NE* are cantons, too."""
+    lists, index = regions(language)
+    (new,) = replaced(language, ("STATE", original))
+    assert new.casefold() in {name.casefold() for name in lists[index[phrase_key(original)][0]]}
+    assert new != original
+
+
+@pytest.mark.parametrize(("language", "first"), [("de", "Bayern"), ("fr", "Bretagne"), ("nl", "Drenthe")])
+def test_a_region_that_nobody_knows_becomes_one_of_the_language_and_a_state_stays_a_state(
+    language: str, first: str
+) -> None:
+    unknown, state = replaced(language, ("STATE", "Quuxland"), ("STATE", "Ohio"))
+    assert unknown in next(group for group in regions(language)[0] if first in group)
+    assert state in {each.name for each in states()}
+    assert state != "Ohio"
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "form"),
+    [
+        ("fr", "Niort Cedex 9", r"(?!Niort)[^\d]+ Cedex \d"),
+        ("fr", "Paris 14", r"(?!Paris)[^\d]+ \d\d"),
+        ("de", "Wien 12", r"(?!Wien)[^\d]+ \d\d"),
+        ("nl", "1012 Amsterdam", r"\d{4} [^\d]+"),
+    ],
+)
+def test_a_town_with_a_number_stays_one(language: str, text: str, form: str) -> None:
+    (new,) = replaced(language, ("CITY", text))
+    assert re.fullmatch(form, new), new
+    town = re.sub(r"(?i)\s+(?:cedex\s+)?\d+", "", new)
+    assert town in home_cities()[language] or text[0].isdigit()
 
 
 @pytest.mark.parametrize(
@@ -86,6 +147,17 @@ def test_towns_countries_and_occupations_are_of_the_language(language: str, city
         ("fr", "HOSPITAL", "Centre Hospitalier de Vierzon", r"Centre Hospitalier de (?!Vierzon).+"),
         ("nl", "STREET", "Beukenlaan 8", r"(?!Beuken)\w+laan \d+"),
         ("nl", "HOSPITAL", "Beatrixziekenhuis", r"(?!Beatrix)\w+ziekenhuis"),
+        ("de", "HOSPITAL", "Zentrum für Psychiatrie Quorn", r"Zentrum für Psychiatrie (?!Quorn)\w+"),
+        ("de", "ORGANIZATION", "Grundschule am Quorn", r"Grundschule am (?!Quorn)\w+"),
+        ("de", "STREET", "Quornstr. 35, Hinterhaus, 3. OG", r"(?!Quorn)\w+str\. \d\d, Hinterhaus, \d\. OG"),
+        ("fr", "STREET", "9, rés. Les Quorn, bât. C, appt 4", r"\d, rés\. Les (?!Quorn)\w+, bât\. C, appt \d"),
+        ("fr", "ORGANIZATION", "boulangerie Quorn et fils", r"boulangerie (?!Quorn)\w+ et fils"),
+        ("nl", "STREET", "Quornstraat 77 bus 3", r"(?!Quorn)\w+straat \d\d bus \d"),
+        ("nl", "ORGANIZATION", "Bakkerij Quorn en zonen", r"Bakkerij (?!Quorn)\w+ en zonen"),
+        ("es", "STREET", "Cra 23 # 41-18 apto 301", r"Cra \d\d # \d\d-\d\d apto \d+"),
+        # a street of nothing but such words is exchanged all the same
+        ("de", "STREET", "Große Str. 88", r"(?!Große)\w+ Str\. \d\d"),
+        ("nl", "STREET", "Oude Markt 3a", r"(?!Oude)\w+ Markt \d\w"),
     ],
 )
 def test_what_is_named_stays_and_its_name_goes(language: str, category: str, name: str, form: str) -> None:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from deid.replacement.people import replace_age, replace_other, replace_profession
-from deid.replacement.pools import professions
+from deid.replacement.pools import profession_index, professions
 from tests.replacement.making import make_choices
 
 
@@ -70,7 +70,7 @@ def test_decades_become_a_neighbour_and_nobodys_the_nineties() -> None:
 
 
 def group_of(profession: str) -> tuple[str, ...]:
-    groups, index = professions()
+    groups, index = professions(), profession_index("en")
     return groups[index[profession][0]]
 
 
@@ -110,7 +110,7 @@ def test_forms_of_occupations(text: str, pattern: str) -> None:
     ],
 )
 def test_several_of_an_occupation_become_several_of_another(text: str, form: str) -> None:
-    singular = {name for group in professions()[0] for name in group}
+    singular = {name for group in professions() for name in group}
     for scope in range(40):
         new = replace_profession(make_choices(f"p{scope}"), text)
         assert re.fullmatch(form, new), new
