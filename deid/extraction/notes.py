@@ -203,7 +203,7 @@ def _sex(text: str, spans: Sequence[Span], cues: Cues) -> Iterator[Fact]:
     near: list[tuple[int, int]] = []
     for span in spans:
         if canonical(span.category) == "AGE":
-            near.append((span.end, span.end + 30))
+            near += [(span.end, span.end + 30), (span.start - 14, span.start)]  # 66-year-old woman, mujer de 66 años
         elif canonical(span.category) == "PATIENT":
             near.append((span.start - 6, span.start))
     either = cues.sex_strong["female"] | cues.sex_strong["male"]

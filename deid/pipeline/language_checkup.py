@@ -48,7 +48,7 @@ def language_checkup(language: str) -> Iterator[SetupCheck]:
         known = f"make {words} (docs/languages.md); there are: {', '.join(languages())}"
         raise ConfigError(f"there are no rules for the language {language!r}", known)
     told: set[str] = set()
-    for check in (_patterns, _words, _lists, _told, _surrogates, _model):
+    for check in (_patterns, _words, _lists, _told, _surrogates, _attributes, _model):
         try:
             yield from check(language)
         except ConfigError as error:
@@ -154,6 +154,17 @@ def _surrogates(language: str) -> Iterator[SetupCheck]:
         [name for name, found in there.items() if not found],
         "add them to dictionaries/surrogates; English ones stand in for what is not there",
     )
+
+
+def _attributes(language: str) -> Iterator[SetupCheck]:
+    from deid.base.resources import resource_folder
+    from deid.extraction.cues import load_cues
+
+    path = resource_folder("dictionaries") / "attributes" / language / "cues.toml"
+    if path.is_file():
+        yield SetupCheck("attributes", "ok", f"{len(load_cues(language).before)} columns have labels")
+    else:
+        yield SetupCheck("attributes", "note", "deid extract refuses the language", f"make {path}")
 
 
 def _model(language: str) -> Iterator[SetupCheck]:

@@ -163,7 +163,10 @@ def test_what_cannot_be_done_says_so(tmp_path: Path) -> None:
         (("extract", notes, tmp_path / "w.csv", "--rounds", "0", "--model", "none"), "at least 1"),
         (("extract", notes, tmp_path / "w.txt", "--model", "none"), "written as .csv"),
         (("extract", notes, tmp_path / "no" / "w.csv", "--model", "none"), "no folder for this file"),
-        (("extract", notes, tmp_path / "w.csv", "--language", "de"), "no attribute cues .*languages: en, es"),
+        (
+            ("extract", notes, tmp_path / "w.csv", "--language", "pt"),
+            "no attribute cues .*: de, en, es, fr, nl",
+        ),
         (("extract", notes, tmp_path / "w.csv", "--language", "auto"), "no attribute cues"),
         (("extract", notes, tmp_path / "w.csv", "--gold"), "no document carries an annotation"),
         (

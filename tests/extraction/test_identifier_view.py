@@ -8,6 +8,7 @@ import pytest
 from deid.base.errors import ConfigError, InputError
 from deid.document import Document, Span
 from deid.extraction import build_view, note_facts, published_values, read_view
+from deid.extraction.values import read_age
 from deid.extraction.view import NoteFacts, join_table
 
 
@@ -53,6 +54,48 @@ def test_a_note_gives_its_patients_attributes() -> None:
     assert (row["city"], row["state"]) == ("Philadelphia", "PA")
     assert "I50.9" in row["diagnosis"]
     assert "J45" not in row["diagnosis"]  # denied
+
+
+OF_OTHERS = {
+    "es": "Paciente: {0}, nacida el {1}\nFecha de ingreso: {2}, fecha de alta: {3}\nMujer de {4} años. Sin asma.",
+    "de": "Patientin: {0}, geb. {1}\nStationär vom {2}, Entlassung am {3}\nDie {4}-jährige Patientin kam. Kein Asthma.",
+    "fr": "Patiente : {0}, née le {1}\nEntrée le {2}, sortie le {3}\nFemme de {4} ans. Pas d'asthme.",
+    "nl": "Patiënte: {0}, geb. {1}\nOpname op {2}, ontslag op {3}\nVrouw van {4} jaar. Geen astma.",
+}
+DATED = {
+    "es": ("12 de marzo de 1952", "14/3/2019", "20 de marzo de 2019"),
+    "de": ("12.03.1952", "14. März 2019", "20.3.19"),
+    "fr": ("12/03/1952", "14 mars 2019", "20/3/19"),
+    "nl": ("12-03-1952", "14 maart 2019", "20-3-19"),
+}
+
+
+@pytest.mark.parametrize("language", OF_OTHERS)
+def test_a_note_of_another_language_gives_them_too(language: str) -> None:
+    born, came, left = DATED[language]
+    text = OF_OTHERS[language].format("Karin Feldmann", born, came, left, 66) + " J18.9"
+    document = note("n", text, PATIENT="Karin Feldmann", DATE=born, DATE__1=came, DATE__2=left, AGE="66")
+    found = NoteFacts("n", note_facts(document, document.spans, language=language))
+    row = build_view([found]).frame.iloc[0]
+    assert (row["name"], row["birth_date"], row["sex"], row["age"]) == ("Karin Feldmann", "1952-03-12", "female", "66")
+    assert (row["admission_date"], row["discharge_date"]) == ("2019-03-14", "2019-03-20")
+    assert row["diagnosis"] == "J18.9"
+
+
+@pytest.mark.parametrize(
+    ("text", "years"),
+    [
+        ("18 Monate", 1),
+        ("8 Monate", 0),
+        ("3 Wochen", 0),
+        ("18 mois", 1),
+        ("10 jours", 0),
+        ("18 maanden", 1),
+        ("66 Jahre", 66),
+    ],
+)
+def test_ages_of_small_children_are_in_years(text: str, years: int) -> None:
+    assert read_age(text) == years
 
 
 def test_sex_is_read_from_a_field_before_all_else() -> None:
