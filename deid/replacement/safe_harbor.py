@@ -161,8 +161,9 @@ def zip3(*, counts: Path = Path()) -> Operator:
     Parameters
     ----------
     counts : Path
-        CSV file ``prefix,population`` of a census; without it the shipped list of small areas counts, and every other
-        prefix but 000 holds enough people.
+        CSV file ``prefix,population`` of a census; without it the shipped list of small areas of the United States
+        counts, every other prefix but 000 holds enough people, and codes of notes in another language than English
+        become labels.
 
     Raises
     ------
@@ -177,8 +178,10 @@ def zip3(*, counts: Path = Path()) -> Operator:
 
     def operate(document: Document, spans: Sequence[Span], scope: Scope) -> list[str]:
         texts = [document.text[s.start : s.end].strip() for s in spans]
+        # five digits are a postal code of Germany, France or Spain, too, whose areas another census counts
+        known = counts != Path() or scope.language.startswith("en")
         return [
-            zip_rule(text, population) if _ZIP.fullmatch(text) else label_for(span.category, text)
+            zip_rule(text, population) if known and _ZIP.fullmatch(text) else label_for(span.category, text)
             for span, text in zip(spans, texts, strict=True)
         ]
 

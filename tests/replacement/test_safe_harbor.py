@@ -155,8 +155,19 @@ def test_zip_rule_at_20000() -> None:
     assert zip_rule("12345", {}) == "000**"
 
 
-def zip_of(text: str, **parameters: Path) -> str:
-    return zip3(**parameters)(Document("d", text), [Span(0, len(text), "ZIP")], Scope(KEY, "d"))[0]
+def zip_of(text: str, language: str = "en", **parameters: Path) -> str:
+    scope = Scope(KEY, "d", language=language)
+    return zip3(**parameters)(Document("d", text), [Span(0, len(text), "ZIP")], scope)[0]
+
+
+@pytest.mark.parametrize("language", ["de", "es", "es-mx", "fr", "it", "nl"])
+def test_a_postal_code_of_another_country_is_no_zip_code(language: str, tmp_path: Path) -> None:
+    """Of how many people live in 485.. of Germany the census of the United States tells nothing."""
+    assert zip_of("48565", language) == "[LOCATION]"
+    assert zip_of("48565", "en-us") == "485**"
+    counts = tmp_path / "counts.csv"
+    counts.write_text("prefix,population\n485,120000\n")
+    assert [zip_of(code, language, counts=counts) for code in ("48565", "48683")] == ["485**", "000**"]
 
 
 def test_zip3_uses_the_list_of_small_areas() -> None:
