@@ -190,6 +190,8 @@ class Said:
         if self.is_place and not self.option.dash and any(str(part) == "-" for part in parts):
             name = self.option.metavar if self.option.positional else f"--{self.key}"
             raise ConfigError(f"{name} is -, which is no standard input or output here", "name a file or folder")
+        if self.is_place:
+            written = [*map(_with_a_name, written)] if self.many and written else _with_a_name(written)
         read = self._read if self.option.read else lambda text: text
         if self.many:
             return self.many(map(read, written)) if written else self.default
@@ -223,6 +225,11 @@ class Said:
         if self.one is Path or (self.one is str and any((folder / part).is_file() for part in parts)):
             parts = [folder / part for part in parts] if self.one is Path else [str(folder / part) for part in parts]
         return parts if self.many else parts[0]
+
+
+def _with_a_name(place: Any) -> Any:
+    """Return a folder called ``.`` or ``x/..`` by its name: what lies beside it is called after it."""
+    return type(place)(os.path.realpath(place)) if place and Path(place).name in ("", "..") else place
 
 
 def said(name: str, kind: Any, field: Any, panel: str = "") -> Said | None:

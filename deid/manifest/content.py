@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import MALFORMED, FormatError, told_as
+from deid.base.errors import MALFORMED, FormatError, OutputError, told_as
 from deid.base.safe_names import safe_name
 
 FORMAT = "deid manifest 1"
@@ -108,7 +108,15 @@ class Manifest:
 
 
 def manifest_path(out: Path) -> Path:
-    """Return where the first manifest of an output lies: beside it."""
+    """Return where the first manifest of an output lies: beside it.
+
+    Raises
+    ------
+    OutputError
+        Of a folder without a name, as ``/``.
+    """
+    if out.name in ("", ".."):
+        raise OutputError("the folder has no name that a manifest beside it could have", "name it by its own name")
     return out.with_name(f"{out.name}.manifest.json")
 
 

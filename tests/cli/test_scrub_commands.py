@@ -54,6 +54,26 @@ def test_scrub_writes_the_same_format_and_says_what_it_did(notes: Path, tmp_path
     assert summary["policy"] == "redact"
 
 
+def test_the_folder_in_which_one_stands_is_a_place(
+    notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What lies beside it is called after it, whatever it is called here."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    run("scrub", notes, ".", *RULES, "--policy", "redact")
+    run("verify", notes, "./", *RULES, "--policy", "redact")
+    run("audit", "../here/.", "--sheet", "../sheet.csv")
+    run("manifest", "page", ".", "-o", "../page.html")
+    assert "3 manifests (scrub, verify, audit)" in run("manifest", "verify", "../notes/../here/.")
+    monkeypatch.chdir(notes / "sub")
+    assert "3 manifests" in run("manifest", "verify", Path(os.pardir, os.pardir, "here"))
+    assert "tag: 2 documents" in run("tag", "..", "../../tagged", *RULES)
+    assert (tmp_path / "here.manifest.json").is_file()
+    for place in ("/", "/.."):
+        with pytest.raises(OutputError, match="has no name"):
+            run("manifest", "verify", place)
+
+
 def test_the_same_key_gives_the_same_output(notes: Path, tmp_path: Path) -> None:
     for name, key in (("a", "k1"), ("b", "k1"), ("c", "k2")):
         run("scrub", notes, tmp_path / name, *RULES, "--key-file", tmp_path / key)
