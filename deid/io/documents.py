@@ -15,6 +15,7 @@ from io import BytesIO
 from deid.base.errors import DeidError, EncodingError, FormatError, OutputError, require
 from deid.document import Document, check_spans
 from deid.io import ccda, pdf, sheets
+from deid.io.contents import refuse_records
 from deid.io.encoding import check_encoding, decode, encode, refuse_binary, settle
 from deid.io.formats import DocumentFormat, Options, Parts
 from deid.io.records import document
@@ -195,7 +196,11 @@ def _suffix(data: bytes) -> str:
 
 
 def _read(parts: Parts, options: Options) -> Document:
-    return read(parts[_SUFFIXES[0]], options)
+    data = parts[_SUFFIXES[0]]
+    found = read(data, options)
+    if options.told and found.record is None:
+        refuse_records(data)
+    return found
 
 
 def write(document: Document, options: Options) -> dict[str, bytes]:

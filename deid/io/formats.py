@@ -70,6 +70,8 @@ class Options:
     """Separator of a CSV file; None: the one that its header has, a comma when writing."""
     columns: tuple[str, ...] = field(default=(), repr=False)
     """Order of all columns or fields when writing; those that a document lacks are left out."""
+    told: bool = field(default=False, repr=False)
+    """Whether nobody named the format: a text that begins as a record does is refused then."""
     output_encoding: str = option("", "Encoding of OUT; by default (the first of) --encoding.")
     """Encoding when writing; empty: the first that is named for reading."""
     max_document: int = option(

@@ -198,7 +198,7 @@ def open_source(path: Path, format_name: str | None, formats: Mapping[str, Forma
     ConfigError
         Unknown format or encoding.
     """
-    options = replace(options, encoding=check_encodings(options.encoding))
+    options = replace(options, encoding=check_encodings(options.encoding), told=format_name is None)
     named = get_format(format_name, formats) if format_name else None
     require(path.exists(), "the input does not exist", "check the path", str(path), kind=InputError)
     if not path.is_dir():

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from deid.base.errors import OutputError
 from deid.document import Document
+from deid.io import documents
+from deid.io.contents import refuse_records
 from deid.io.encoding import decode, encode, looks_textual
 from deid.io.formats import DocumentFormat, Options, Parts
 
 
 def read(parts: Parts, options: Options) -> Document:
-    """Return the document of a text file, its id empty; errors as those of `deid.io.encoding.decode`."""
+    """Return the document of a text file, its id empty; raise where it is none, or begins as a record does."""
+    if options.told:
+        refuse_records(parts[".txt"], documents.begins(parts[".txt"]))
     return Document("", decode(parts[".txt"], options.encoding))
 
 

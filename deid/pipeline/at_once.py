@@ -62,7 +62,8 @@ def scrub_stream(stream: BinaryIO, pipeline: Pipeline, reading: ReadingOptions) 
     data = stream.read(reading.max_document + 1)
     if len(data) > reading.max_document:
         raise ConfigError("the note of standard input is too large", "raise --max-document, or name a file")
-    document = replace(format.read({format.suffixes[0]: data}, reading), id="text", index=1)
+    asked = replace(reading, told=reading.format is None)
+    document = replace(format.read({format.suffixes[0]: data}, asked), id="text", index=1)
     result = next(process(Timed(pipeline.of_format(format), reading.timeout), [document]))
     if isinstance(result, Failure):
         return result

@@ -10,6 +10,7 @@ import codecs
 import re
 
 from deid.base.errors import InputError
+from deid.io.contents import KEY
 from deid.io.documents import begins as is_document
 from deid.records.ccda import ROOT
 from deid.records.fhir_files import begins
@@ -25,9 +26,7 @@ NAMES = {
 }
 """What an input can begin as, in words."""
 _MARK = b"\xef\xbb\xbf"
-_KEY = rb'\{\s*"(?:[^"\\]|\\.)*"\s*:'
-_OBJECT = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\[\s*)?" + _KEY)
-_LINE = re.compile(_KEY + rb"|\{\s*\}")
+_LINE = re.compile(KEY + rb"|\{\s*\}")
 _OPEN = re.compile(rb"\{\s*\Z|\[\s*(?:\{|\Z)")
 
 
@@ -36,11 +35,6 @@ _PROLOG = re.compile(
 )
 _DOCUMENT = re.compile(rb"<(?:[\w.-]+:)?" + ROOT.encode() + rb"[\s/>]")
 _WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-
-
-def is_object(content: bytes) -> bool:
-    """Tell whether bytes begin as a JSON object does, or an array of them."""
-    return _OBJECT.match(content) is not None
 
 
 def begins_as(head: bytes, *, final: bool) -> str | None:

@@ -14,6 +14,7 @@ from typing import Any
 from deid.base.errors import DeidError, FormatError
 from deid.document import Document
 from deid.io import Options, ccda, documents
+from deid.io.contents import is_object
 from deid.io.encoding import decode, encode
 from deid.io.fields import field_value, find_id, find_text, no_text
 from deid.io.json_records import dump, parse_record
@@ -21,7 +22,6 @@ from deid.pipeline import Pipeline, Scrubbed
 from deid.records import fhir, hl7v2
 from deid.records.record import Record
 from deid.records.tables import load_table
-from deid.streaming.beginning import is_object
 from deid.streaming.letters import record_mac
 from deid.streaming.people import Before, KnownAhead
 

@@ -80,7 +80,7 @@ def notes(texts: Path | None, language: str | None) -> list[Document]:
     if texts is not None and texts.suffix == ".txt":
         return list(marked.notes(texts))
     texts = texts or ROOT / "corpora" / ("spanish/notes.jsonl" if language == "es" else "synthetic/dev.jsonl")
-    return [d for d in read(texts) if isinstance(d, Document)]
+    return [d for d in read(texts, "text") if isinstance(d, Document)]
 
 
 def repeated(documents: list[Document], size: float) -> Iterator[Document]:

@@ -39,7 +39,7 @@ def test_meddocan_xml_and_brat_agree(shared_data: Path, part: str, documents: in
 def test_english_xml_text_and_standoff_agree(shared_data: Path) -> None:
     """In eight documents the XML has LF where the others have CR LF; in four the text file begins with a BOM."""
     folder = shared_data / "english"
-    gold, xml, txt = load(folder / "standoff.jsonl"), load(folder / "xml"), load(folder / "txt")
+    gold, xml, txt = load(folder / "standoff.jsonl"), load(folder / "xml"), load(folder / "txt", "text")
     assert len(gold) == 283
     assert gold.keys() == xml.keys() == txt.keys()
     folded = marked = 0
