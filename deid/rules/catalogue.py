@@ -68,7 +68,7 @@ from deid.rules import expressions, programs, sieve
 from deid.rules.checks import CHECKS
 from deid.rules.fields import CUES, Cue, Field, HeadRule, LabelFinder, ListRule, PersonField
 from deid.rules.layouts import PARTS, Segment
-from deid.rules.patterns import ANCHORS, Context, Haystack, Pattern, keep_compiled, spans_of
+from deid.rules.patterns import ANCHORS, Context, Haystack, Pattern, keep_compiled, spans_of, words_text
 from deid.rules.sieve import needs_tables, sieve_tables
 
 native = native_for("catalogue")
@@ -222,6 +222,9 @@ def _load(language: str, folders: tuple[Path, ...]) -> Catalogue:
     shipped = _load(language, ()) if folders and ships else None
     if not folders:
         values = [*(f.expression for f in of(Field)), *(h.expression for h in of(HeadRule))]
+        told = [(pattern.context, pattern.unless) for pattern in of(Pattern)]
+        told += [(rule.context, rule.unless) for rule in of(ListRule)]
+        values += [words_text(near.words) for near in chain.from_iterable(told) if near]
         keep_compiled([*((p.whole, p.case) for p in of(Pattern)), *((value, False) for value in values)])
     sieves = _sieves(of(Pattern), shipped, keep=not folders)
     catalogue = Catalogue(language, of(Pattern), *read_lists, separator, folders, sieves)

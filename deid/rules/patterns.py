@@ -80,6 +80,11 @@ def _stands(words: tuple[str, ...], text: str, start: int, end: int) -> bool:
 @functools.lru_cache(maxsize=512)
 def words_expression(words: tuple[str, ...]) -> Any:
     """Return the expression that finds one of some words in any case."""
+    return compiled_of(words_text(words), False)
+
+
+def words_text(words: tuple[str, ...]) -> str:
+    """Return that expression as `keep_compiled` is asked for it."""
     # words are literal; a word that begins or ends with a letter or digit must not be a part of a longer one
     pieces = [
         (r"(?<!\w)" if w[0].isalnum() else "")
@@ -87,7 +92,7 @@ def words_expression(words: tuple[str, ...]) -> Any:
         + (r"(?!\w)" if w[-1].isalnum() else "")
         for w in sorted(words, key=lambda w: (-len(w), w))
     ]
-    return regex.compile("|".join(pieces), flags=regex.IGNORECASE)
+    return "|".join(pieces)
 
 
 ANCHORS: dict[str, str] = {
