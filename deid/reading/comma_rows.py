@@ -22,6 +22,8 @@ _TELLING = regex.compile(r"\d{5}|(?<!\d)(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}(
 """A number of many digits or a day: what a row of an export holds and a list of findings seldom does."""
 _FIGURE = regex.compile(r"\d\d")
 _FIGURE_AT_ALL = regex.compile(r"\d")
+_VALUE = regex.compile(r"(?<![\p{L}_])\d|\d{3}")
+"""A figure that is of no name of a column, as those of *ap1* and *tel_2* are."""
 _COLUMNS = regex.compile(r"\S {2,}\S|\t")
 _FEW, _MANY = 2, 3
 _TOP = regex.compile(r"(?m)^(?=[^\d\n]{5,300}+\n[^\n]*\d[^\n]*\n[^\n]*\d)[^\n]*\p{L}[^\n]*")
@@ -246,7 +248,7 @@ def _unquoted(line: str) -> str:
 
 
 def _is_head(line: str) -> bool:
-    return not _FIGURE_AT_ALL.search(line) and not _COLUMNS.search(line)
+    return not _VALUE.search(line) and not _COLUMNS.search(line)
 
 
 def _is_row(line: str, commas: int) -> bool:
