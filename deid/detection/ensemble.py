@@ -409,7 +409,7 @@ class Ensemble:
         again = find_again(scene, accepted, self.strong, gathered) if self.consistency else []
         numbers = Numbers(scene)
         # what a label calls a department is elsewhere a specialty
-        again = [part for span in again if span.source != _DEPARTMENT for part in self._parts(numbers, span)]
+        again = [part for span in again if span.source != _DEPARTMENT for part in self.parts(numbers, span)]
         if candidates is not None:
             for span in again:
                 fate = "accepted" if score_of(span) >= self.threshold else "weak"
@@ -494,7 +494,7 @@ class Ensemble:
         numbers, last = Numbers(scene), len(self._asked) - 1
         for start, end in long_numbers(document.text):
             span = Span(start, end, "IDNUM", source=_LONG_NUMBER, score=_LIKELY)
-            found += [(last, part) for part in self._parts(numbers, span)]
+            found += [(last, part) for part in self.parts(numbers, span)]
         return found
 
     def _names(self, text: str) -> list[tuple[int, int]]:
@@ -524,13 +524,13 @@ class Ensemble:
                     continue
                 span = rest
             headed = bool(heads) and _within(heads, span) and not origin_of(span.source).known
-            parts = () if headed else self._parts(numbers, span)
+            parts = () if headed else self.parts(numbers, span)
             found += parts
             if not parts:
                 left_out.append(span)
         return found
 
-    def _parts(self, numbers: Numbers, span: Span) -> tuple[Span, ...]:
+    def parts(self, numbers: Numbers, span: Span) -> tuple[Span, ...]:
         """Return what of a span has a reading of its category; its label, or what is known, is one."""
         scene, origin = numbers.scene, origin_of(span.source)
         in_a_line = origin.names or (origin.model and "\n" not in scene.text[span.start : span.end])

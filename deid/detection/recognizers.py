@@ -10,47 +10,27 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from deid.base.errors import ConfigError
-from deid.base.in_step import pause
 from deid.detection import Ensemble, Recognizer, RuleRecognizer
-from deid.detection.alone import stands_alone, within
 from deid.detection.dial import Dial, dial_of_folder, fingerprint, parse_dial
-from deid.detection.edges import PEOPLE, pieces
-from deid.detection.ensemble import Candidate, Trace
 from deid.detection.explanation import Explanation, explain
+from deid.detection.filled import RULE_LABELS, Alone, Filled, Labels
 from deid.detection.joining import joining_of_folder
 from deid.detection.known import KnownRecognizer
-from deid.detection.numbers import Numbers, plain_scene
 from deid.detection.options import RULES_ALONE, RecognizerOptions
-from deid.detection.overlaps import score_of
 from deid.detection.site_lists import NO_EFFECT, Effect, SiteLists, load_site_lists
 from deid.detection.transformer import TransformerRecognizer
-from deid.document import Document, Span, by_position, resolve_overlaps
+from deid.document import Document, Span
 from deid.labeling.tagger import DEFAULT_MODEL, Tagger, available_models, load_model
-from deid.phi import LABEL_SETS, canonical, label_set_of, map_labels
+from deid.phi import canonical, label_set_of
 from deid.reading.languages import AUTO, DEFAULT_LANGUAGE, language_of, read_language
-from deid.reading.lexicon import load_lexicon
 from deid.reading.normalize import normalize
-from deid.reading.passages import second_readings, windows
 from deid.reading.vocabulary import languages, load_vocabulary
-from deid.rules.scene import Scene
-
-_RULE_LABELS = "i2b2-2014"
-_FILLS = 0.8
-"""Certainty from which rules fill what a model leaves; at .6 they find more, and half as many again that is none."""
-_SURELY = 0.9
-"""From which all that they have beyond it counts, names of people aside: these a model ends better."""
-_ADDRESSES = frozenset(("EMAIL", "URL"))
-"""What is whole where the rules have it: a model may take a part of one for a name."""
-_WORDED = PEOPLE | {"HOSPITAL", "ORGANIZATION", "PROFESSION", "DATE"}
-"""What words make, and a model may see in ordinary ones."""
-_EDGES = " \t\r\n.,;:()-/"
 
 
 def build_recognizer(options: RecognizerOptions | None = None, known: KnownRecognizer | None = None) -> LazyRecognizer:
@@ -148,12 +128,12 @@ class LazyRecognizer:
         return Ensemble(self._members, language, joining=joining)
 
     @cached_property
-    def _alone(self) -> _Alone:
+    def _alone(self) -> Alone:
         """The model, where it works alone."""
-        return _Alone(self._members[0], self.language)
+        return Alone(self._members[0], self.language)
 
     @cached_property
-    def _finder(self) -> Ensemble | _Alone | _Filled:
+    def _finder(self) -> Ensemble | Alone | Filled:
         """What finds the spans of a normalized document.
 
         A model that works without rules, as the Spanish one, was trained on notes of one kind: who names the language
@@ -162,8 +142,9 @@ class LazyRecognizer:
         wish, first = self.options, self._ensemble or self._alone
         if wish.model is not None or wish.language is None or wish.rules is not None or self._rule_languages:
             return first
-        first = _Alone(self._members[0], self.language, trims=True) if self._ensemble is None else first
-        return _Filled(first, Ensemble((RuleRecognizer.load(wish.language),), wish.language), self._labels)
+        rules = Ensemble((RuleRecognizer.load(wish.language),), wish.language)
+        first = Alone(self._members[0], self.language, rules) if self._ensemble is None else first
+        return Filled(first, rules, self._labels)
 
     @property
     def tagger(self) -> Tagger | None:
@@ -181,11 +162,11 @@ class LazyRecognizer:
         return frozenset(map(self._labels.of, (*self._finder.categories, *self.site.categories)))
 
     @cached_property
-    def _labels(self) -> _Labels:
+    def _labels(self) -> Labels:
         tagger = self._tagger
         # rules alone speak the labels of their language: MEDDOCAN's know what i2b2's do not
         own = load_vocabulary(self.options.language or DEFAULT_LANGUAGE).labels
-        return _Labels(own if tagger is None else _label_set(tagger))
+        return Labels(own if tagger is None else _label_set(tagger))
 
     @property
     def language(self) -> str:
@@ -352,157 +333,6 @@ def find_with_effect(recognizer: Recognizer, document: Document) -> tuple[list[S
 
 
 @dataclass(frozen=True, slots=True)
-class _Alone:
-    """A model without rules: what is misread or in one case is read twice, and its numbers need readings."""
-
-    recognizer: Recognizer
-    language: str
-    trims: bool = False
-    """Whether names lose titles, roles and ordinary words at their edges, and what has no other is nobody's."""
-
-    @property
-    def categories(self) -> frozenset[str]:
-        return self.recognizer.categories
-
-    def find_normal(
-        self, document: Document, known: Scene | None = None, candidates: list[Candidate] | None = None
-    ) -> list[Span]:
-        lexicon = load_lexicon(self.language)
-        found: list[Span] = []
-        parts_of = windows(document.text)
-        for part in parts_of:
-            here = document.with_text(part.of(document.text))
-            others = list(second_readings(here, lexicon))
-            pause("the model alone")
-            spans = list(self.recognizer.find(here))
-            for again, passage in others:
-                spans += filter(None, map(passage.back, self.recognizer.find(again)))
-            pause("its words")
-            if not spans:
-                continue
-            scene = known if known is not None and len(parts_of) == 1 else plain_scene(here.text, lexicon)
-            numbers = Numbers(scene)
-            for span in spans:
-                parts = numbers.read(span)
-                fate = "unreadable"
-                if self.trims and (kind := canonical(span.category)) in _WORDED:
-                    fate = "vetoed" if parts else fate
-                    parts = tuple(cell for part in parts for cell in pieces(scene, part))
-                    if kind in PEOPLE:
-                        parts = tuple(within(scene, name) for name in parts)
-                    parts = tuple(part for part in parts if stands_alone(scene, part))
-                found += filter(None, map(part.back, parts))
-                if candidates is not None and (back := part.back(span)) is not None:
-                    fate = "accepted" if parts else fate
-                    candidates.append(Candidate(0, self.recognizer.name, back, score_of(span), fate))
-        return list(resolve_overlaps(found))
-
-    def trace(self, document: Document, known: Scene | None = None) -> Trace:
-        normal = normalize(document.text)
-        candidates: list[Candidate] = []
-        spans = self.find_normal(document.with_text(normal.text), known, candidates)
-        return Trace(normal, None, tuple(candidates), tuple(spans))
-
-
-@dataclass(frozen=True, slots=True)
-class _Filled:
-    """What finds first, and rules for what it leaves: spans of which they are certain, where it has none."""
-
-    first: Ensemble | _Alone
-    rules: Ensemble
-    labels: _Labels
-    """Those of the first."""
-
-    @property
-    def categories(self) -> frozenset[str]:
-        return self.first.categories | self.rules.categories
-
-    def find_normal(self, document: Document) -> list[Span]:
-        more, scene = self.rules.find_with_scene(document)
-        own = self.first
-        first = own.find_normal(document, scene) if isinstance(own, _Alone) else own.find_normal(document)
-        pause("filling up")
-        return self._joined(document.text, first, more)
-
-    def trace(self, document: Document) -> Trace:
-        more = self.rules.trace(document)
-        first = self.first.trace(document, more.scene) if isinstance(self.first, _Alone) else self.first.trace(document)
-        spans = self._joined(document.text, first.spans, more.spans)
-        added = [
-            dataclasses.replace(
-                one,
-                rank=one.rank + 1,
-                fate="weak" if one.fate == "accepted" and not any(map(one.span.overlaps, spans)) else one.fate,
-            )
-            for one in more.candidates
-        ]
-        return Trace(first.normal, more.scene, (*first.candidates, *added), tuple(spans))
-
-    def _joined(self, text: str, first: Sequence[Span], more: Sequence[Span]) -> list[Span]:
-        """Return all of the first, what the rules have beside it, and the numbers that they have beyond it.
-
-        An address of the web or of mail goes before its parts. Where one of the rules begins before spans of the same
-        category with further numbers, it is one with them; so is a list of days of which a part was taken for an age.
-        """
-        own = list(first)
-        for span in more:
-            if score_of(span) < _FILLS:
-                continue
-            start, end = span.start, span.end
-            near = [one for one in own if one.start < end and start < one.end]
-            if not near:
-                own.append(span)
-                continue
-            # "Ingresado del 21" is nothing of its own before days that the rules know
-            inside = [one for one in near if not _runs_into(text, one, span)]
-            if len(inside) < len(near):
-                own = [one for one in own if one not in near or one in inside]
-            if canonical(span.category) in _ADDRESSES:
-                if all(span.start <= one.start and one.end <= span.end for one in inside):
-                    own = [*(one for one in own if one not in inside), span]
-            elif self._continues(text, span, inside):
-                whole = dataclasses.replace(span, end=max([span.end, *(one.end for one in inside)]))
-                own = [*(one for one in own if one not in inside), whole]
-            else:
-                wholly = score_of(span) >= _SURELY and canonical(span.category) not in PEOPLE
-                own += _beyond(text, span, inside, wholly=wholly)
-        return sorted(own, key=by_position)
-
-    def _continues(self, text: str, span: Span, inside: Sequence[Span]) -> bool:
-        """Tell whether a span of the rules is one with all that others have of it."""
-        own = self.labels.of(span.category)
-        listed = canonical(span.category) == "DATE" and any(one.category == own for one in inside[1:])
-        return all(
-            (one.category == own and span.start < one.start and any(map(str.isdecimal, text[span.start : one.start])))
-            or (listed and one.category != own and span.start <= one.start and one.end <= span.end)
-            for one in inside
-        )
-
-
-def _runs_into(text: str, one: Span, span: Span) -> bool:
-    """Tell whether a span of no category has the first figure of a date, and none before it."""
-    vague = canonical(one.category) == "OTHER" and canonical(span.category) == "DATE"
-    return (
-        vague
-        and one.start < span.start < one.end <= span.end
-        and not any(map(str.isdecimal, text[one.start : span.start]))
-    )
-
-
-def _beyond(text: str, span: Span, inside: Sequence[Span], *, wholly: bool) -> Iterator[Span]:
-    """Yield what of a span others leave, where digits are left: of *34.118.902* a model may have *34.118* alone.
-
-    ``wholly``: where words are left, too, as the *Diagnóstico por* before *Imagen Vega Baja*.
-    """
-    places = [(span.start, span.start), *sorted((one.start, one.end) for one in inside), (span.end, span.end)]
-    for (_, start), (end, _) in itertools.pairwise(places):
-        piece = text[start:end]
-        if any(map(str.isalnum if wholly else str.isdecimal, piece)):
-            left = piece.lstrip(_EDGES)
-            yield span.moved(end - len(left), start + len(piece.rstrip(_EDGES)))
-
-
-@dataclass(frozen=True, slots=True)
 class _Sure:
     """A tagger without the spans that it is not sure of."""
 
@@ -524,21 +354,6 @@ class _Sure:
         return self.tagger.chances(text, places)
 
 
-@dataclass(frozen=True)
-class _Labels:
-    """The labels of one set for canonical categories; a category without a place there stays as it is."""
-
-    label_set: str
-
-    @cached_property
-    def _to(self) -> Mapping[str, str | None]:
-        own = LABEL_SETS[self.label_set]
-        return {c: None if c in own else label for c, label in map_labels(_RULE_LABELS, self.label_set).to.items()}
-
-    def of(self, category: str) -> str:
-        return self._to.get(category) or category
-
-
 def _label_set(tagger: Tagger) -> str:
     known = label_set_of(tagger.categories)
-    return known.name if known else _RULE_LABELS
+    return known.name if known else RULE_LABELS

@@ -19,9 +19,9 @@ from test_same_findings import known, rules, rules_alone
 
 from deid.detection import Ensemble
 from deid.detection.explanation import explain
+from deid.detection.filled import Alone, Filled, Labels
 from deid.detection.joining import MODEL, POSSIBLE, RULE, Joining, JoiningWeights
 from deid.detection.known import Known, KnownRecognizer
-from deid.detection.recognizers import _Alone, _Filled, _Labels
 from deid.detection.site_lists import SiteLists, load_site_lists
 from deid.document import Document, Span
 from deid.reading.lexicon import CLASSES
@@ -76,8 +76,8 @@ def stirred(number: int) -> object:
     ruled = rules_alone("en").trace(text)
     held: list[object] = [[[c.fate, c.certainty, c.span] for c in ruled.candidates], ruled.spans]
     if number % 3 == 2:
-        labels = _Labels("i2b2-2014")
-        filled = _Filled(_Alone(Told(told), "en", trims=bool(number % 2)), rules_alone("en"), labels)
+        labels = Labels("i2b2-2014")
+        filled = Filled(Alone(Told(told), "en", rules_alone("en") if number % 2 else None), rules_alone("en"), labels)
         return [held, filled.find_normal(text), [[c.fate, c.span] for c in filled.trace(text).candidates]]
     if number % 3:
         model: Told = Sure(told)

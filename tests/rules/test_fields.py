@@ -85,7 +85,8 @@ def test_places_without_a_value_are_passed_over_whatever_was_asked_before(langua
     assert told == finder._may_fit(text, *map(list, zip(*asked[::-1], strict=True)))[::-1]
     assert told == b"".join(finder._may_fit(text, [rule], [at]) for rule, at in asked)
     assert 0.1 < told.count(1) / len(told) < 0.4
-    always = sum(isinstance(rule, ListRule | PersonField) for rule in finder._rules)
+    # what stands behind a head begins with a blank, as the last place does
+    always = sum(isinstance(rule, ListRule | PersonField | HeadRule) for rule in finder._rules)
     assert sum(told[7::8]) <= always + 2
 
 
