@@ -131,7 +131,7 @@ class Alone:
 def _cells(scene: Scene, span: Span) -> list[Span]:
     """Return what of a number stands in which column, without labels and columns of letters; of a street itself.
 
-    A street has a word with a capital, a name of letters or the number of a road: *C3 62, C4 7* is none.
+    A street has a word with a capital or for a street, or the number of a road: *de 6 y 3* is none.
     """
     text = scene.text[span.start : span.end]
     kind = canonical(span.category)

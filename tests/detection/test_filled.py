@@ -6,7 +6,9 @@ import itertools
 
 import pytest
 
-from deid import Document, RecognizerOptions, build_recognizer
+from deid import Document, RecognizerOptions, Span, build_recognizer
+from deid.detection import Ensemble, RuleRecognizer
+from deid.detection.filled import Alone, Filled, Labels
 
 URL, ACCOUNT = "www.osasuna-zabal.eus", "ES91 2100 0418 4502 0005 1332"
 TEXT = f"Paciente remitida por el Dr. Ansorena, RUN: 12.531.909-2. Peso 61 kg, web {URL}, IBAN {ACCOUNT}."
@@ -110,3 +112,52 @@ def test_of_a_place_that_rules_are_certain_of_no_word_is_left() -> None:
     spans = build_recognizer(RecognizerOptions(language="es")).find(Document("n", text))
     left = {i for i in range(8, len(text)) if text[i].isalnum()} - {i for s in spans for i in range(s.start, s.end)}
     assert not left
+
+
+class Told:
+    """A model that finds some words, and holds every other place for as likely as it is told."""
+
+    name = "told"
+    categories = frozenset(("DATE", "DOCTOR", "MEDICALRECORD", "STREET"))
+
+    def __init__(self, chance: float, **words: str) -> None:
+        self.chance, self.words = chance, words
+
+    def find(self, document: Document) -> list[Span]:
+        text = document.text
+        places = ((text.index(words), words, category) for category, words in self.words.items())
+        return [Span(at, at + len(words), category, source="model:told") for at, words, category in places]
+
+    def chances(self, _text: str, places: list[tuple[int, int]]) -> list[float]:
+        return [self.chance for _ in places]
+
+
+def filled(text: str, chance: float = 0.0, **words: str) -> list[str]:
+    rules = Ensemble((RuleRecognizer.load("es"),), "es")
+    finder = Filled(Alone(Told(chance, **words), "es", rules), rules, Labels("meddocan"))  # type: ignore[arg-type]
+    spans = finder.find_normal(Document("n", text))
+    assert finder.trace(Document("n", text)).spans == tuple(spans)
+    return [text[s.start : s.end] for s in spans]
+
+
+def test_what_both_hold_for_possible_counts() -> None:
+    text = "Se coordina con Riobamba, que lo espera."
+    assert filled(text, 0.1) == []
+    assert filled(text, 0.6) == ["Riobamba"]
+
+
+def test_a_name_of_the_model_is_found_everywhere() -> None:
+    text = "Vienen tres, y Brahim los trae.\nBrahim pide volver."
+    assert filled(text, DOCTOR="Brahim") == ["Brahim", "Brahim"]
+
+
+def test_what_rules_know_whole_is_whole() -> None:
+    assert filled("Realizada el martes quince a las nueve.", DATE="martes") == ["martes quince"]
+    assert filled("[07:58] Nacho Urrea: buenas", DOCTOR="Nacho") == ["Nacho", "Urrea"]
+
+
+def test_rules_say_what_of_the_model_is_nobodys() -> None:
+    assert filled("Equipo: bala de oxígeno a 60 bar.", STREET="bala de oxígeno a 60 bar") == []
+    assert filled("Vive en Olmo 6 desde ayer.", STREET="Olmo 6") == ["Olmo 6"]
+    assert filled("Ficha:\n118842   F", MEDICALRECORD="118842   F") == ["118842"]
+    assert filled("Avisada la madre. Hemograma normal.", DOCTOR="Hemograma") == []
