@@ -26,7 +26,7 @@ from deid.detection.things import (
 )
 from deid.document import Span
 from deid.reading.lexicon import classes_of
-from deid.reading.view import LOWER, NUMBER, UPPER
+from deid.reading.view import LOWER, NUMBER, TITLE, UPPER
 from deid.rules.institutions import is_general
 from deid.rules.person_words import PERSON, follows_eponym_cue
 from deid.rules.scene import Scene
@@ -52,6 +52,8 @@ _ORDINARY: Final = classes_of("word", "function", "clinical", "role", "relation"
 _LABELLING: Final = _ORDINARY | classes_of("section", "patient_word")
 _SHORTEST: Final = 2
 """Letters of the shortest word between two names."""
+_TWO: Final = 2
+"""Words of a date with its article."""
 _POPULAR: Final = classes_of("popular")
 _LAST: Final = classes_of("last")
 _UNSAID: Final = classes_of("function", "occupation_qualifier")
@@ -111,7 +113,9 @@ def stands_alone(scene: Scene, span: Span) -> bool:
         return _FRACTION.fullmatch(text, start, end) is None
     if kind.named and words and not scene.lowercase_text and all(_plain(scene, i) for i in words):
         return False
-    if kind.named and words and scene.word(words[-1] + 1) == ":" and _labels_value(scene, words):
+    if kind.named and len(words) == 1 and _is_remark(scene, words[0]):
+        return False
+    if (kind.named or kind.town) and words and scene.word(words[-1] + 1) == ":" and _labels_value(scene, words):
         return False
     if not (kind.named or (kind.group == "LOCATION" and kind.category != "STREET")) or not is_clinical(scene, span):
         return True
@@ -212,6 +216,13 @@ def _plain(scene: Scene, index: int) -> bool:
     return scene.kinds[index] == LOWER and scene.has(index, _WORD) and not scene.has(index, PERSON)
 
 
+def _is_remark(scene: Scene, index: int) -> bool:
+    """Tell whether an ordinary word is a sentence of its own, and no name: *Inquiet.*, *Fatiguée.*"""
+    if scene.kinds[index] != TITLE or not scene.has(index, _WORD) or scene.has(index, PERSON):
+        return False
+    return scene.word(index + 1) == "." and (scene.word(index - 1) == "." or scene.breaks[index] == 1)
+
+
 def _labels_value(scene: Scene, words: list[int]) -> bool:
     """Tell whether words before a colon are those of a label, and no name: *Leerling:*, *Fahrer gesucht:*, *LANG:*."""
     if any(scene.has(i, PERSON) for i in words):
@@ -226,10 +237,12 @@ def _labels_value(scene: Scene, words: list[int]) -> bool:
 def _is_measure(scene: Scene, words: list[int]) -> bool:
     """Tell whether words in capitals name a measure, before its value or another: *LAVI 34*, *WAIS FSIQ 96*."""
     behind = words[-1] + 1
-    if behind >= scene.count or scene.breaks[behind] or scene.uppercase_line[words[0]]:
+    if behind >= scene.count or scene.breaks[behind]:
         return False
     if not all(scene.kinds[i] == UPPER and scene.says(i, "measure") for i in words):
         return False
+    if scene.uppercase_line[words[0]]:
+        return scene.kinds[behind] == NUMBER and not any(scene.has(i, _POPULAR) for i in words)
     return scene.kinds[behind] == NUMBER or scene.says(behind, "measure")
 
 
@@ -256,7 +269,7 @@ def within(scene: Scene, span: Span, held: list[int] | None = None) -> Span:
         A clinical word with a capital stays: it may be the surname.
     """
     kind = kind_of(span.category)
-    if not (kind.person or kind.date or kind.institution or kind.category == "PROFESSION"):
+    if not (kind.person or kind.date or kind.institution or kind.town or kind.category == "PROFESSION"):
         return span
     words = scene.inside(span.start, span.end) if held is None else held
     if kind.institution:
@@ -265,8 +278,13 @@ def within(scene: Scene, span: Span, held: list[int] | None = None) -> Span:
             first += 1
         return span.moved(scene.starts[words[first]], span.end) if first else span
     if kind.date:
-        return date_within(scene, span, words) if words else span
+        return date_within(scene, _without_article(scene, span, words), words) if words else span
     first, last = 0, len(words) - 1
+    if kind.town or kind.category == "PROFESSION":
+        while first < last and _is_small(scene, words[last]):
+            last -= 1
+        if kind.town:
+            return span if last == len(words) - 1 else span.moved(span.start, scene.ends[words[last]])
     if last > 0 and scene.vocabulary.expressions["registry"].match(scene.text, span.end):
         last -= 1
     if not kind.person:
@@ -286,6 +304,19 @@ def within(scene: Scene, span: Span, held: list[int] | None = None) -> Span:
     start = scene.starts[words[first]] if first else span.start
     end = scene.ends[words[last]] if last < len(words) - 1 else span.end
     return span.moved(start, end)
+
+
+def _without_article(scene: Scene, span: Span, words: list[int]) -> Span:
+    """Return a date without the article that it begins with: *la mi-juin*, *la Toussaint*."""
+    first = words[0]
+    if len(words) < _TWO or scene.starts[first] != span.start or not scene.says(first, "definite"):
+        return span  # "la 23" is no date without its article either
+    return span.moved(scene.starts[first + 1], span.end)
+
+
+def _is_small(scene: Scene, index: int) -> bool:
+    """Tell whether a small word ends what is no name of a place or an occupation: *Mourenx le*, *traductrice au*."""
+    return scene.kinds[index] == LOWER and scene.has(index, FUNCTION)
 
 
 def _is_of(scene: Scene, index: int) -> bool:
@@ -511,7 +542,7 @@ def _labels(scene: Scene, words: list[int]) -> bool:
 
 def _before(scene: Scene, index: int) -> bool:
     """Tell whether a word stands before a name and is none."""
-    if scene.says(index, "name_label"):
+    if scene.says(index, "name_label") or (scene.kinds[index] == LOWER and scene.says(index, "attribute")):
         return True
     if scene.capital(index) and len(scene.strings[index]) == 1 and scene.word(index + 1) == ".":
         return scene.has(index, TITLES)  # "A. Orme"

@@ -51,6 +51,8 @@ def classes_of(*names: str) -> int:
 
 
 _PERSON = classes_of("given", "last")
+_NAMES_TOO = classes_of("given", "last", "city", "country", "hospital_name")
+_ORDINARY = classes_of("word", "function", "clinical", "section")
 _INHERITED = classes_of(*_HYPHEN_CLASSES)
 _LETTERS = classes_of("clinical", "credential", "state_code", "word", "section", "institution", "suffix", "country")
 
@@ -114,7 +116,8 @@ class Lexicon:
         """
         known = self.words.get(word, 0)
         if "'" in word:
-            return known | self.words.get(word.replace("'", ""), 0)
+            known |= self.words.get(word.replace("'", ""), 0)
+            return known or self._behind_clitic(word)
         if known:
             return known
         if word.endswith(self.heads):
@@ -128,6 +131,12 @@ class Lexicon:
                 classes |= _PERSON
             common &= classes
         return common & _INHERITED
+
+    def _behind_clitic(self, word: str) -> int:
+        """Return the classes of an ordinary word behind what an apostrophe joins to it: *s'appelle*, *d'augmenter*."""
+        clitic, _, rest = word.partition("'")
+        classes = self.words.get(rest, 0) if clitic in self.vocabulary.words["clitic"] else 0
+        return 0 if classes & _NAMES_TOO else classes & _ORDINARY
 
     def singly(self, view: View) -> list[int]:
         """Return the classes of the words of a view, each by itself."""

@@ -45,7 +45,7 @@ _WORDS = frozenset(
         *("comparison", "many", "during", "remedy", "sender", "recipient", "team", "opens_sentence"),
         *("staged", "demographic", "faith", "ward_word"),
         *("patient_role", "patient_act", "staff_role", "staff_act", "staff_matter"),
-        *("organization_end", "initials_head", "insurer", "kind_of_place", "employed", "elided"),
+        *("organization_end", "initials_head", "insurer", "kind_of_place", "employed", "elided", "clitic", "attribute"),
         *("behind_surname", "compound_head", "asks", "asks_with_mark", "topic", "individual", "speaks"),
     )
 )

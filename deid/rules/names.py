@@ -72,6 +72,8 @@ _LISTING: Final = frozenset((",", ";", "&", "/", "|"))
 _TURNS: Final = 4
 """A label that begins so many lines marks the turns of a dialogue."""
 _MOST_INITIALS: Final = 6  # letters and full stops
+_NAMED: Final = 2
+"""Words of a family name and a given one."""
 _ABBREVIATED: Final = 3
 """Letters of the longest word whose full stop may belong to it."""
 _LEAST: Final = _W["least_posted"]
@@ -129,12 +131,21 @@ def _labelled(scene: Scene, labels: Sequence[PersonLabel]) -> list[Span]:
                     found += _labelled_initials(scene, at, category, label)
                 break
             score = _labelled_score(scene, label, run)
+            end = _before_sex(scene, run)
             if full and not (scene.has(run.names[0], GIVEN) or scene.has(at - 1, TITLES) or scene.word(at - 1) == "."):
                 score = min(score, _W["label_words_go_on"])  # "Dale Orme, Holloway": where, rather than who
             full = len(run.names) > 1
-            found.append(scene.span(run.first, run.end, category, label.field.name, score))
+            found.append(scene.span(run.first, end, category, label.field.name, score))
             at = _next_in_list(scene, run.end)
     return found
+
+
+def _before_sex(scene: Scene, run: Run) -> int:
+    """Return where a name ends that a comma and a sex follow: *Odile Orme, F, 81*."""
+    last = run.end - 1
+    if len(run.names) < _NAMED or scene.word(last - 1) != "," or not scene.says(last, "sex"):
+        return run.end
+    return last - 1 if len(scene.strings[last]) == 1 and scene.word(run.end) != "." else run.end
 
 
 def _correspondent(scene: Scene, label: PersonLabel, labels: Sequence[PersonLabel]) -> str:
@@ -299,6 +310,8 @@ def _titled(scene: Scene) -> list[Span]:
             if not (is_initial(scene, at) and scene.capital(at)) or scene.word(at + 1) == "°":
                 continue  # "DR I°": how far a perineum is torn
             run = Run(at, at + 1, [at], [])
+        elif classes & ROLE and run.first < run.names[0] and not any(scene.has(i, PERSON) for i in run.names):
+            continue  # "médecin de l'Éducation", "kiné du sport"
         elif scene.kinds[run.names[0]] == LOWER and not (
             scene.lowercase_text or clear(scene, run.names[0]) or behind_small_title(scene, run.names[0])
         ):
@@ -327,9 +340,11 @@ def _acts(scene: Scene, index: int) -> bool:
 
 
 def _no_title(scene: Scene, index: int) -> bool:
-    """Tell whether what looks like a title is something else: *18 Fr*, *MR L-spine*, *by LT*."""
+    """Tell whether what looks like a title is something else: *18 Fr*, *MR L-spine*, *by LT*, *13 mm*."""
     if index and scene.kinds[index - 1] == NUMBER and scene.says(index, "title_unlikely"):
         return True
+    if index and scene.kinds[index - 1] == NUMBER and scene.kinds[index] == LOWER and scene.says(index, "unit"):
+        return True  # "13 mm. Surrénales fines"
     shouted = scene.kinds[index] == UPPER and scene.word(index + 1) != "."
     if not shouted or scene.classes[index] & DOCTOR_TITLE:
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deid.detection.alone import in_capitals, names_nobody, stands_alone
+from deid.detection.alone import in_capitals, names_nobody, stands_alone, within
 from deid.detection.nouns import is_noun
 from deid.detection.numbers import plain_scene
 from deid.detection.options import RecognizerOptions
@@ -131,6 +131,44 @@ def test_a_street_may_have_the_name_of_a_clinical_phrase(category: str, stands: 
 def test_french_things_are_nobody(text: str, left: list[str]) -> None:
     found = build_recognizer(RecognizerOptions(model="none", language="fr")).find(Document("n", text))
     assert [text[span.start : span.end] for span in found] == left
+
+
+@pytest.mark.parametrize(
+    ("category", "found", "left"),
+    [
+        ("DATE", "la mi-juin", "mi-juin"),
+        ("DATE", "la 23", "la 23"),
+        ("CITY", "Mourenx le", "Mourenx"),
+        ("PROFESSION", "traductrice au", "traductrice"),
+        ("PATIENT", "petite Brisebois", "Brisebois"),
+        ("PATIENT", "Petit Brisebois", "Petit Brisebois"),
+    ],
+)
+def test_small_words_at_the_edges_of_what_a_model_found_are_none_of_it(category: str, found: str, left: str) -> None:
+    text = f"x {found} y"
+    span = within(scene(text, "fr"), Span(2, 2 + len(found), category, source="model:fr"))
+    assert text[span.start : span.end] == left
+
+
+@pytest.mark.parametrize(
+    ("category", "word", "text", "stands"),
+    [
+        ("PATIENT", "Inquiet", "Voit Me Roux. Inquiet. Part demain.", False),
+        ("PATIENT", "Brisebois", "Voit Me Roux. Brisebois. Part demain.", True),
+        ("CITY", "Section", "NID 44   Section : 2e Cie", False),
+    ],
+)
+def test_a_sentence_of_one_word_and_a_label_are_nobody_in_french(
+    category: str, word: str, text: str, stands: bool
+) -> None:
+    start = text.index(word)
+    assert stands_alone(scene(text, "fr"), Span(start, start + len(word), category, source="model:fr")) is stands
+
+
+def test_the_letters_of_a_measure_before_its_value_are_nobody_in_a_line_of_capitals() -> None:
+    text = "CREAT 211 UREE 24 NA 134 CL 101"
+    start = text.index("NA")
+    assert names_nobody(scene(text, "fr"), Span(start, start + 2, "PATIENT", source="rule:name.word"))
 
 
 @pytest.mark.parametrize(

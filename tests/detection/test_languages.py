@@ -298,6 +298,24 @@ def test_french_occupations_institutions_and_forms_are_told_by_their_words(text:
     assert [text[s.start : s.end] for s in recognizer.find(Document("n", text))] == hidden
 
 
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("Angiome de 13 mm. Surrénales fines. Vu par Mm. Brisebois.", ["Brisebois"]),
+        ("Adressée au médecin de l'Éducation, puis au kiné du sport.", []),
+        ("Victime : BRISEBOIS Odile, F, 81 ans", ["BRISEBOIS Odile", "81"]),
+        ("Nom : Brisebois, F", ["Brisebois, F"]),
+        ("il lui a dit d'augmenter la dose, elle s'appelle Brisebois", ["Brisebois"]),
+        ("opéré du 3 au 5 mai, revu les 7, 9 et 11/6.", ["3", "5 mai", "7, 9", "11/6"]),
+        ("IRM en 3T 2025, contrôle lun. 10, sevré en 91.", ["3T 2025", "lun. 10", "91"]),
+        ("x\n[ ] ch 14 Brisebois : courrier", ["14", "Brisebois"]),
+    ],
+)  # fmt: skip
+def test_french_forms_of_fresh_notes_are_told_from_what_looks_like_them(text: str, hidden: list[str]) -> None:
+    recognizer = build_recognizer(RecognizerOptions(model="none", language="fr"))
+    assert [text[s.start : s.end] for s in recognizer.find(Document("n", text))] == hidden
+
+
 def test_an_elided_article_is_no_part_of_a_place() -> None:
     vocabulary = load_vocabulary("fr")
     for text, category, left in [

@@ -48,3 +48,10 @@ def test_no_name_or_town_ends_like_a_clinical_compound(language: str) -> None:
     # listed words are what their lists say; what no list has must not be taken for a compound of these
     taken = {w for w, bits in known.words.items() if bits & names and w not in known.heads and w.endswith(known.heads)}
     assert not taken
+
+
+def test_an_ordinary_word_behind_an_elided_one_is_ordinary_and_a_name_is_not() -> None:
+    known = load_lexicon("fr")
+    assert known.classes("s'appelle") & CLASSES["word"]
+    assert not known.classes("n'zorblat")
+    assert not known.classes("d'alençon") & CLASSES["word"]
