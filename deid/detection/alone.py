@@ -323,15 +323,20 @@ def _is_of(scene: Scene, index: int) -> bool:
     """Tell whether a small word before a given name says whose something is: *moeder van Luka*."""
     if scene.kinds[index] != LOWER or scene.lowercase_text or not scene.has(index, PARTICLE) or not index:
         return False
-    behind = scene.classes[index + 1]
-    return bool(behind & _GIVEN) and not behind & _LAST and scene.kinds[index - 1] == LOWER
+    behind, before = scene.classes[index + 1], index - 1
+    if not behind & _GIVEN or behind & _LAST:
+        return False
+    # "MDO van Marlon"; but "J. van Marlon"
+    return scene.kinds[before] == LOWER or (scene.is_word(before) and not scene.has(before, PERSON | TITLES))
 
 
 def _is_sex(scene: Scene, index: int) -> bool:
-    """Tell whether a letter behind a name and a comma is a sex: *João, M, 44 ans*."""
-    if scene.ends[index] - scene.starts[index] > 1 or scene.word(index - 1) != "," or scene.word(index + 1) != ",":
+    """Tell whether a letter behind a name is a sex: *João, M, 44 ans*, *Kuipers, H. v 1949*."""
+    if scene.ends[index] - scene.starts[index] > 1 or not scene.says(index, "sex"):
         return False
-    return scene.says(index, "sex")
+    if scene.word(index - 1) == ",":
+        return scene.word(index + 1) == ","
+    return scene.kinds[index] == LOWER and scene.kinds[index + 1] == NUMBER
 
 
 def _is_matter_behind(scene: Scene, index: int) -> bool:

@@ -47,8 +47,8 @@ _DIGITS: Final = re.compile(r"[0-9]")
 _FIGURE: Final = re.compile(r"(?<![A-Za-z])[0-9]")
 """A figure, but none of a word as *SpO2* is one."""
 _BED: Final = re.compile(
-    r"(?m)^[ \t]*(?:[-*\u2022] )?([A-Z]{0,2}[0-9]{1,3}(?:[-./ ]?[A-Za-z]|[-./ ](?:[1-9]|1[0-2]))?)"
-    r"(?:[ \t]*[|:][ \t]*|\t[ \t]*|[ ]{2,}| [\u2013-] )(?=\w)"
+    r"(?m)^[ \t]*(?:\|[ \t]*)?(?:[-*\u2022] )?([A-Z]{0,2}[0-9]{1,3}(?:[-./ ]?[A-Za-z]|[-./ ](?:[1-9]|1[0-2]))?)"
+    r"(?:[ \t]*(?:\||:(?![0-5][0-9](?![0-9])))[ \t]*|\t[ \t]*|[ ]{2,}| [\u2013-] )(?=\w)"
 )
 """A bed as wards number it (*12*, *3.2*, *14B*, *A4*), where a line of their lists begins, and what parts it from the
 next cell."""

@@ -77,6 +77,8 @@ _DOUBLE: Final = regex.compile(r"[^\s.?!:][ ]{2,}(?=\S)")
 _DASHED: Final = regex.compile(r"(?<=[\w)])[ ]+[-\u2013]\Z")
 """The dash behind which something else follows: *Salem -*."""
 _CUT: Final = regex.compile(r"/[A-Za-z]")
+_LINK: Final = 4
+"""Letters of small words between a name and a place."""
 _WIDEST_GAP: Final = 3
 """Characters that `_JOINS` may have."""
 _DASHES: Final = frozenset("-\u2013")
@@ -92,6 +94,11 @@ _FULL_DATE: Final = regex.compile(r"[0-9]{1,4}[/.-][0-9]{1,2}[/.-][0-9]{2,4}")
 _UNDATED: Final = classes_of("institution", "eponym", "clinical")
 """Words that a date may have taken along: *NCCN 2024*, *2016 IDSA*."""
 _CALENDAR: Final = classes_of("month", "weekday", "season", "holiday")
+_HOUR: Final = regex.compile(
+    r"(?<=\p{L}\.?|[0-9][./-][0-9]{1,4})[.,]?[ \u00a0]+(?:[01]?[0-9]|2[0-4])(?:[.:][0-5][0-9]|[ ]?u)?\Z"
+)
+"""A number at the end of a date, behind a month or a day: its hour, or the beginning of one."""
+_OF_HOUR: Final = regex.compile(r"[.,]?[ \u00a0]+[0-9]{1,2}(?:[.:][0-5][0-9](?![0-9:/-]|\.[0-9])|[ ]?u\b)")
 _COMMA: Final = regex.compile(r",[ ]?\p{L}$")
 _CUTS: Final = frozenset("/'\u2019")
 _FIGURES: Final = frozenset("0123456789")
@@ -189,8 +196,14 @@ def date_within(scene: Scene, span: Span, words: list[int]) -> Span:
 
 
 def _dated(scene: Scene, span: Span, words: list[int]) -> Span:
-    """Return a date without words of guidelines, comparison, the next line at its edges: *2016 IDSA*, *Fri vs*."""
+    """Return a date without an hour, guidelines, comparison, the next line at its edges: *10 mei 8.12*, *2016 IDSA*."""
     start, end = span.start, span.end
+    hour = _HOUR.search(scene.text, start, end)
+    if hour is not None and _OF_HOUR.match(scene.text, hour.start()):
+        end = hour.start()
+    cell = scene.text.find(";", start, end)
+    if cell > start and _figures(scene, start, cell):
+        end = cell
     for i in words:
         below = i > words[0] and scene.breaks[i] and not scene.has(i, _CALENDAR)
         if below and not _figures(scene, scene.starts[i], end):
@@ -309,7 +322,7 @@ def joined(text: str, spans: Sequence[Span], vocabulary: Vocabulary) -> list[Spa
                 continue
         found.append(span)
         dated, reach, of = False, end, category
-    return found
+    return _unlinked(text, found, vocabulary)
 
 
 def _has_year(text: str, start: int, end: int) -> bool:
@@ -367,6 +380,26 @@ def _trimmed(text: str, span: Span, until: int, vocabulary: Vocabulary) -> tuple
         if rest is not None and rest.end() <= until:
             end = rest.end()
     return start, end
+
+
+def _unlinked(text: str, spans: list[Span], vocabulary: Vocabulary) -> list[Span]:
+    """Return names and places without small words that lead to what stands behind: *Klerks in*, *de*."""
+    inside, links = vocabulary.words["place_in"], vocabulary.words["institution_joiner"]
+    kept: list[Span] = []
+    for span in spans:
+        start, end = span.start, span.end
+        if span.category in PEOPLE or span.category in _WORDED:
+            at = max(start, text.rfind(" ", start, end) + 1)
+            while 0 < end - at <= _LINK and (text[at:end] in inside or text[at:end] in links):
+                end = at
+                while end > start and text[end - 1] == " ":
+                    end -= 1
+                at = max(start, text.rfind(" ", start, end) + 1)
+        if end == span.end:
+            kept.append(span)
+        elif end > start:
+            kept.append(span.moved(start, end))
+    return kept
 
 
 def may_be_several(text: str, start: int, end: int) -> bool:

@@ -343,7 +343,7 @@ def _work_places(scene: Scene) -> list[Span]:
             else:
                 break
         if end > start and not scene.uppercase_line[start]:
-            plain = end == start + 1 and scene.classes[start] & GENERIC
+            plain = scene.says(start, "staff_role") or (end == start + 1 and bool(scene.classes[start] & GENERIC))
             if not plain:
                 found.append(scene.span(start, end, "ORGANIZATION", "place.work", _W["work"]))
     return found

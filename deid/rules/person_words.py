@@ -288,6 +288,8 @@ def _lone_initial(scene: Scene, index: int) -> Run | None:
     goes_on = scene.is_word(index + 1) and (scene.same_line(index + 1) or scene.starts[index + 1] == scene.ends[index])
     if not is_initial(scene, index) or goes_on or credential_follows(scene, index - 1):
         return None
+    if scene.says(index, "sex") and scene.word(index + 1) == ",":
+        return None  # "Orme, V, geb. 3-4-51"
     return Run(index, index + 1, [], [index])
 
 
@@ -299,7 +301,7 @@ def read_last_first(scene: Scene, index: int, relaxed: bool = False) -> Run | No
     if not (scene.same_line(last.end) or scene.starts[last.end] == scene.ends[last.end - 1]):
         return None
     start = last.end + 1
-    if not scene.same_line(start) or scene.kinds[start] in (SIGN, NUMBER):
+    if not scene.same_line(start) or scene.kinds[start] in (SIGN, NUMBER) or scene.says(start, "number_label"):
         return None
     first = read_run(scene, start, relaxed) or _lone_initial(scene, start)
     if first is None or len(first.names) > 2 or (scene.kinds[start] == MIXED and not relaxed):
