@@ -44,6 +44,7 @@ _SPACED: Final = 5
 _OCCUPATION: Final = classes_of("occupation")
 _NO_OCCUPATION: Final = classes_of("no_occupation", "role", "relation", "clinical")
 _BEFORE: Final = classes_of("section", "function", "role", "relation", "occupation", "title", "title_doctor")
+_WHO: Final = classes_of("role", "relation", "occupation", "title", "title_doctor", "patient_word")
 _LEADS: Final = classes_of("role", "title", "title_doctor", "relation")
 """Words before a name that stay words before a name where they are rare surnames too: *Doctor*, *Nurse*, *Husband*."""
 _GIVEN: Final = classes_of("given")
@@ -317,6 +318,40 @@ def _without_article(scene: Scene, span: Span, words: list[int]) -> Span:
 def _is_small(scene: Scene, index: int) -> bool:
     """Tell whether a small word ends what is no name of a place or an occupation: *Mourenx le*, *traductrice au*."""
     return scene.kinds[index] == LOWER and scene.has(index, FUNCTION)
+
+
+def untitled(scene: Scene, span: Span, words: list[int]) -> Span | None:
+    """Return a name without titles and roles before it, and signs of an order; None where they are all of it.
+
+    *Ruth Orme* of *Bewohnerin Ruth Orme*, *Sonja Orme* of *i. A. Sonja Orme*: only in languages whose nouns have
+    capitals, for there names take them along.
+    """
+    if not words or not scene.words["behind_surname"]:
+        return span
+    first, last = 0, len(words) - 1
+    while last and scene.starts[words[last]] >= span.end:
+        last -= 1
+    signed = scene.vocabulary.expressions["signs_for"]
+    for start in (span.start, span.start - 2, span.start - 3):
+        found = signed.match(scene.text, start) if start >= 0 else None
+        while found is not None and first < last and scene.starts[words[first]] < found.end():
+            first += 1
+    while first <= last and _leads(scene, words[first]):
+        first += 1
+    if first > last:
+        if not any(scene.has(i, PERSON | _OCCUPATION) for i in words):
+            return None
+        behind = words[last] + 1
+        behind += scene.word(behind) == "."
+        return None if scene.same_line(behind) and scene.capital(behind) else span
+    return span.moved(scene.starts[words[first]], span.end) if first else span
+
+
+def _leads(scene: Scene, index: int) -> bool:
+    """Tell whether a word before a name says who that is, and is none."""
+    if scene.has(index, PERSON):
+        return scene.has(index, _LEADS) and not scene.has(index, _GIVEN)
+    return scene.capital(index) and scene.has(index, _WHO)
 
 
 def _is_of(scene: Scene, index: int) -> bool:

@@ -16,7 +16,7 @@ from deid.detection.things import LEADERS
 from deid.document import Span
 from deid.phi import GROUP
 from deid.reading.lexicon import classes_of
-from deid.reading.view import NUMBER, TITLE
+from deid.reading.view import LOWER, NUMBER, TITLE
 from deid.reading.vocabulary import Vocabulary
 from deid.rules.person_words import PERSON
 from deid.rules.scene import Scene
@@ -36,6 +36,9 @@ _GIVEN: Final = classes_of("given")
 _POPULAR: Final = classes_of("popular")
 _LAST: Final = classes_of("last")
 _CLINICAL: Final = classes_of("clinical", "section")
+_SPOKEN: Final = _CLINICAL | classes_of("word")
+_LONG: Final = 8
+"""Letters of a noun that is hardly a surname."""
 _CALLED: Final = frozenset(("PHONE", "FAX"))
 _WORDED: Final = frozenset(("STREET", "CITY", "HOSPITAL", "ORGANIZATION", "DEPARTMENT", "PROFESSION"))
 """What ends in a word, or in an abbreviation with a full stop."""
@@ -240,9 +243,9 @@ def called_apart(text: str, span: Span) -> list[Span]:
 
 
 def behind_title(scene: Scene, span: Span) -> Span:
-    """Return a name behind a title without what follows its surname: *Demir* of *Frau Demir Dialyse morgen*.
+    """Return a name without what follows its surname: *Demir* of *Frau Demir Dialyse morgen*.
 
-    Only languages whose nouns have capitals have words for that. Behind a given name any word may be the surname.
+    Only languages whose nouns have capitals have words for that. Behind a given name alone any noun may be the surname.
     """
     goes_on = scene.words["behind_surname"]
     words = scene.inside(span.start, span.end) if goes_on and span.category in PEOPLE else []
@@ -251,15 +254,28 @@ def behind_title(scene: Scene, span: Span) -> Span:
     before = words[0] - 1
     before -= scene.word(before) == "."
     first = scene.classes[words[0]]
-    if before < 0 or not scene.has(before, TITLES) or (first & _GIVEN and (first & _POPULAR or not first & _LAST)):
-        return span
+    titled = before >= 0 and scene.has(before, TITLES)
+    titled = titled and not (first & _GIVEN and (first & _POPULAR or not first & _LAST))
     last = len(words) - 1
     while last and words[last] == words[last - 1] + 1:
-        clinical = scene.has(words[last], _CLINICAL) and not scene.has(words[last], PERSON)
-        if not clinical and scene.folded[words[last]] not in goes_on:
+        if not (titled and scene.folded[words[last]] in goes_on) and not _goes_on(scene, words, last, titled):
             break
         last -= 1
     return span if last == len(words) - 1 else span.moved(span.start, scene.ends[words[last]])
+
+
+def _goes_on(scene: Scene, words: list[int], last: int, titled: bool) -> bool:
+    """Tell whether the last word of a name is the first of what follows it: a word of the language, and no name.
+
+    A short noun behind one word that no title stands before may be the surname.
+    """
+    index = words[last]
+    if not scene.has(index, _SPOKEN) or scene.has(index, PERSON):
+        return False
+    long = len(scene.strings[index]) >= _LONG
+    if scene.has(index, _CLINICAL):
+        return titled or long
+    return scene.kinds[index] == LOWER or (long and (titled or last > 1))
 
 
 def in_one_row(scene: Scene, span: Span) -> Span:

@@ -49,6 +49,7 @@ from deid.detection.alone import (
     is_clinical,
     names_nobody,
     stands_alone,
+    untitled,
     within,
 )
 from deid.detection.columns import columns
@@ -536,14 +537,23 @@ class Ensemble:
         in_a_line = origin.names or (origin.model and "\n" not in scene.text[span.start : span.end])
         if in_a_line and (cell := in_one_row(scene, span)) is not span:
             span = cell
-        if origin.known or span.source in self._trusted:
+        kind, trusted = kind_of(span.category), origin.known or span.source in self._trusted
+        if trusted and not (kind.person and origin.names):
             return (span,)
         words = scene.inside(span.start, span.end)
-        if names_nobody(scene, span, words):
+        if not trusted and names_nobody(scene, span, words):
             return ()
-        kind = kind_of(span.category)
-        if kind.person and (name := behind_title(scene, span)) is not span:
-            span, words = name, scene.inside(name.start, name.end)
+        if kind.person:
+            if origin.names and "\n" in scene.text[span.start : span.end]:
+                span = pieces(scene, span)[0]
+                words = scene.inside(span.start, span.end)
+            name = untitled(scene, behind_title(scene, span), words)
+            if name is None:
+                return ()
+            if name is not span:
+                span, words = name, scene.inside(name.start, name.end)
+        if trusted:
+            return (span,)
         if origin.model and span.category == "DATE" and may_be_several(scene.text, span.start, span.end):
             dates = list(dates_of(scene, span))
             parts = [numbers.read(within(scene, date)) for date in dates] if len(dates) > 1 else []

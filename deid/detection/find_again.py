@@ -28,7 +28,7 @@ from deid.reading.view import LOWER, MIXED, TITLE, UPPER, View
 from deid.rules.certainties import certainties
 from deid.rules.person_words import clear
 from deid.rules.scene import Scene
-from deid.rules.word_classes import EPONYM_HEAD, RELATION, STREET_SUFFIX, STRONG_HOSPITAL_HEAD, cues_of
+from deid.rules.word_classes import EPONYM_HEAD, PERSON, RELATION, STREET_SUFFIX, STRONG_HOSPITAL_HEAD, cues_of
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -42,6 +42,7 @@ _ORDINARY: Final = classes_of(
 )
 _BEGINNING: Final = _ORDINARY & ~classes_of("eponym")
 """What has a capital only because it begins a sentence; *Smith* of the fracture has it anywhere."""
+_TERM: Final = _ORDINARY & ~classes_of("word")
 _NAMED_AFTER: Final = EPONYM_HEAD | STRONG_HOSPITAL_HEAD | STREET_SUFFIX
 _ARTICLE: Final = cues_of("article")
 _NEVER: Final = classes_of("function", "title", "title_doctor", "credential", "particle", "suffix")
@@ -539,7 +540,10 @@ def _weigh(scene: Scene, index: int, end: int, seed: Span) -> float:
     behind = end
     if scene.word(behind) in ("'", "\u2019"):
         behind += 2
-    if scene.view.starts_sentence(index) and classes & _BEGINNING and not of_kin:
+    # where all nouns have capitals none has one because it begins a sentence: a surname that a rule found may
+    noun = scene.words["behind_surname"] and not classes & _TERM and scene.has(index, PERSON)
+    noun = noun and seed.source.startswith("rule:")
+    if scene.view.starts_sentence(index) and classes & _BEGINNING and not (of_kin or noun):
         return 0.0
     if scene.has(behind, _NAMED_AFTER) or scene.cued(index, _ARTICLE):
         return 0.0

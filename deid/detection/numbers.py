@@ -192,8 +192,8 @@ class Numbers:
         if kind == "ID" and not ruled:
             span = _behind_label(scene, span)
             start = span.start
-        if test is None or (ruled and (kind == "AGE" or not figures)):  # rules for ages ask for words of age
-            return (span,)
+        if test is None or (ruled and (kind == "AGE" or category == "ROOM" or not figures)):
+            return (span,)  # rules for ages and rooms ask for words of them
         text = whole[start:end]
         dated = kind == "DATE"
         first = None if own is None or not figures or whole[start] not in _FIRST else own.match(whole, start)

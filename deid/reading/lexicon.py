@@ -41,6 +41,9 @@ CLASSES: dict[str, int] = {name: 1 << i for i, name in enumerate(" ".join(_NAMES
 """Class of a list -> bit."""
 
 _REMEMBERED = 100_000
+_LONGEST_END = 18
+_BEFORE_END = 3
+"""Letters that stand before the last word of a compound at least."""
 _HYPHEN_CLASSES = ("given", "last", "word", "clinical", "city", "relation")
 
 
@@ -54,7 +57,9 @@ _PERSON = classes_of("given", "last")
 _NAMES_TOO = classes_of("given", "last", "city", "country", "hospital_name")
 _ORDINARY = classes_of("word", "function", "clinical", "section")
 _INHERITED = classes_of(*_HYPHEN_CLASSES)
-_LETTERS = classes_of("clinical", "credential", "state_code", "word", "section", "institution", "suffix", "country")
+_LETTERS = classes_of(
+    "clinical", "credential", "state_code", "word", "function", "section", "institution", "suffix", "country"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,22 +102,25 @@ class Lexicon:
     letters: frozenset[str] = field(default=frozenset(), repr=False)
     """Listed words of two or three letters that are abbreviations, credentials or states, or ordinary words."""
 
-    heads: tuple[str, ...] = field(init=False, repr=False)
-    """Ends of compounds that no list can have all of: *-sprechstunde*."""
+    ends: frozenset[str] = field(default=frozenset(), repr=False)
+    """Last words of compounds that are ordinary words, whatever stands before them: *-fragebogen*."""
+
+    heads: frozenset[str] = field(init=False, repr=False)
+    """Ends of compounds that no list can have all of, and that are clinical: *-sprechstunde*."""
     table: Classes = field(init=False, repr=False)
     """Word -> classes, of words that were met."""
     _lookup: Any = field(init=False, repr=False)
     """Remembers what the table says by the numbers of words."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "heads", tuple(sorted(self.vocabulary.words["compound_head"])))
+        object.__setattr__(self, "heads", self.vocabulary.words["compound_head"])
         object.__setattr__(self, "table", Classes(self))
         object.__setattr__(self, "_lookup", None if native is None else native.Lookup(self.table))
 
     def classes(self, word: str) -> int:
         """Return the classes of a folded word.
 
-        A hyphenated word has the classes that all its parts have, an unlisted compound is what its head is: clinical.
+        A hyphenated word has the classes that all its parts have, an unlisted compound is what its head is.
         """
         known = self.words.get(word, 0)
         if "'" in word:
@@ -120,8 +128,13 @@ class Lexicon:
             return known or self._behind_clitic(word)
         if known:
             return known
-        if word.endswith(self.heads):
-            return CLASSES["clinical"]
+        heads, ends = self.heads, self.ends
+        if heads:
+            found = [word[-n:] for n in range(1, min(len(word), _LONGEST_END) + 1)]
+            if not heads.isdisjoint(found):
+                return CLASSES["clinical"]
+            if not ends.isdisjoint(found[: max(0, len(word) - _BEFORE_END)]):
+                return CLASSES["word"]
         if "-" not in word:
             return 0
         common = -1
@@ -182,7 +195,15 @@ def _load(language: str, folders: tuple[Path, ...]) -> Lexicon:
     found = _joined(language, folders) if folders else _kept(language)
     vocabulary = load_vocabulary(language, folders)
     matcher = PhraseMatcher(found.phrases, words_of)
-    return Lexicon(language, found.words, matcher, tuple(found.phrase_classes), vocabulary, frozenset(found.letters))
+    return Lexicon(
+        language,
+        found.words,
+        matcher,
+        tuple(found.phrase_classes),
+        vocabulary,
+        frozenset(found.letters),
+        frozenset(found.ends),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +214,7 @@ class _Lists:
     phrases: list[Dictionary]
     phrase_classes: list[int]
     letters: list[str]
+    ends: list[str]
 
 
 def _kept(language: str) -> _Lists:
@@ -206,17 +228,17 @@ def _kept(language: str) -> _Lists:
         return (
             "\n".join(lists.words).encode(),
             array("I", map(number.__getitem__, lists.words.values())).tobytes(),
-            json.dumps([classes, phrases, lists.phrase_classes, lists.letters]).encode(),
+            json.dumps([classes, phrases, lists.phrase_classes, lists.letters, lists.ends]).encode(),
         )
 
     code = (Path(str(file)).read_bytes() for file in (__file__, views.__file__, lists_on_disk.__file__))
     content = shipped_content(available(language))
     lines, numbers, rest = cached(f"lexicon-{language}", (*code, *content), make)
-    classes, phrases, phrase_classes, letters = json.loads(rest)
+    classes, phrases, phrase_classes, letters, ends = json.loads(rest)
     bits = map(classes.__getitem__, array("I", numbers))
     words = dict(zip(lines.decode().split("\n"), bits, strict=True))
     kept = [Dictionary(name, tuple(items), tuple(exceptions), source) for name, items, exceptions, source in phrases]
-    return _Lists(words, kept, phrase_classes, letters)
+    return _Lists(words, kept, phrase_classes, letters, ends)
 
 
 def _joined(language: str, folders: tuple[Path, ...]) -> _Lists:
@@ -224,10 +246,12 @@ def _joined(language: str, folders: tuple[Path, ...]) -> _Lists:
     words: dict[str, int] = {}
     phrases: list[Dictionary] = []
     phrase_classes: list[int] = []
+    ends: list[str] = []
     for name in available(language, folders):
         dictionary = load_dictionary(name, folders)
         label = dictionary.source.get("class")
         if label is None:
+            ends += dictionary.phrases if dictionary.source.get("ends") else ()
             continue
         if label not in CLASSES:
             raise ConfigError(
@@ -250,4 +274,4 @@ def _joined(language: str, folders: tuple[Path, ...]) -> _Lists:
             phrases.append(Dictionary(name, tuple(matched), dictionary.exceptions, dictionary.source))
             phrase_classes.append(bit)
     letters = sorted(w for w, c in words.items() if len(w) < 4 and c & _LETTERS)
-    return _Lists(words, phrases, phrase_classes, letters)
+    return _Lists(words, phrases, phrase_classes, letters, ends)

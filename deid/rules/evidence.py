@@ -162,6 +162,8 @@ def inverted_name_certainty(scene: Scene, run: Run) -> float:
         base = _W["inverted_initial"]
     if run.initials and first != last:
         base = 1.0 - (1.0 - base) * _W["inverted_with_initial"]
+    if not base and scene.classes[first] & ORDINARY and not clear(scene, first):
+        return 0.0  # "the door, Heide": what stands around it is not said of the word behind the comma
     if classes & PLACE and not run.initials:
         base *= _W["inverted_place"]
     if scene.breaks[run.first]:

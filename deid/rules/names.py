@@ -307,7 +307,7 @@ def _titled(scene: Scene) -> list[Span]:
             continue  # "Kiné M. Lebrun"
         run = read_run(scene, at, relaxed=True)
         if run is None:
-            if not (is_initial(scene, at) and scene.capital(at)) or scene.word(at + 1) == "°":
+            if not (is_initial(scene, at) and scene.capital(at)) or _is_grade(scene, index, at):
                 continue  # "DR I°": how far a perineum is torn
             run = Run(at, at + 1, [at], [])
         elif classes & ROLE and run.first < run.names[0] and not any(scene.has(i, PERSON) for i in run.names):
@@ -332,6 +332,12 @@ def _titled(scene: Scene) -> list[Span]:
             if other is not None:
                 found.append(scene.span(other.first, other.end, category, "name.title", _W["second_of_title"]))
     return found
+
+
+def _is_grade(scene: Scene, index: int, at: int) -> bool:
+    """Tell whether the letter behind a title counts something: *DR I°*, and *DR I* without any full stop."""
+    bare = scene.kinds[index] == UPPER and at == index + 1 and scene.word(at) == "i" and scene.word(at + 1) != "."
+    return bare or scene.word(at + 1) == "°"
 
 
 def _acts(scene: Scene, index: int) -> bool:
@@ -517,6 +523,8 @@ def _weigh_initials(scene: Scene, index: int, end: int, dotted: bool) -> tuple[f
         return _W["initials_credential"], "DOCTOR"
     before = scene.word(index - 1)
     near = scene.same_line(index)
+    if near and scene.kinds[index - 1] == NUMBER and scene.says(index, "unit"):
+        return 0.0, ""  # "11 MM"
     if near and scene.has(index - 1, TITLES | RELATION):
         return _W["initials_title"], "PATIENT"
     if (

@@ -46,7 +46,8 @@ def test_no_name_or_town_ends_like_a_clinical_compound(language: str) -> None:
     known = load_lexicon(language)
     names = classes_of("given", "last", "city")
     # listed words are what their lists say; what no list has must not be taken for a compound of these
-    taken = {w for w, bits in known.words.items() if bits & names and w not in known.heads and w.endswith(known.heads)}
+    heads = tuple(known.heads)
+    taken = {w for w, bits in known.words.items() if bits & names and w not in known.heads and w.endswith(heads)}
     assert not taken
 
 
@@ -55,3 +56,15 @@ def test_an_ordinary_word_behind_an_elided_one_is_ordinary_and_a_name_is_not() -
     assert known.classes("s'appelle") & CLASSES["word"]
     assert not known.classes("n'zorblat")
     assert not known.classes("d'alençon") & CLASSES["word"]
+
+
+def test_an_unlisted_compound_of_an_ordinary_last_word_is_ordinary() -> None:
+    known = load_lexicon("de")
+    for word in ("blornfragebogen", "quendrithvertretung"):
+        assert word not in known.words
+        assert known.classes(word) & (CLASSES["word"] | CLASSES["clinical"]), word
+    assert known.classes("blornvertretung") == CLASSES["word"]
+    assert not known.classes("vertretung"[2:])  # a last word alone is none of a compound
+    ends, names = tuple(known.ends), classes_of("given", "last", "city")
+    other = classes_of("word", "clinical")
+    assert not [w for w, bits in known.words.items() if bits & names and not bits & other and w[3:].endswith(ends)]
