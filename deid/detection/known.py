@@ -24,6 +24,7 @@ from deid.base.safe_names import safe_name
 from deid.document import Document, Span, by_position
 from deid.linkage.clustering import near
 from deid.phi import LABEL_SETS, group
+from deid.reading.day_order import ROMAN_MONTHS
 from deid.reading.identity import canonical_given, full_names, name_key, parse_name, sound
 from deid.reading.lexicon import Lexicon, classes_of, load_lexicon
 from deid.reading.view import LOWER, UPPER, View, view_of
@@ -303,16 +304,16 @@ def read_date(value: str) -> datetime.date | None:
 def _date_expression(date: datetime.date, vocabulary: Vocabulary) -> str:
     """Match a date in all formats, day and month in both orders."""
     day, month = f"0?{date.day}", f"0?{date.month}"
-    year = rf"(?:{date.year}|{date.year % 100:02d})"
+    year = rf"['\u2019]?(?:{date.year}|{date.year % 100:02d})"
     words, ordinal, of = vocabulary.months[date.month - 1], vocabulary.ordinal, vocabulary.of
     between = r"[ ./-]{1,2}"
     forms = (
         rf"{month}{between}{day}(?:{between}{year})?",
-        rf"{day}{between}{month}{between}{year}",
+        rf"{day}{between}(?:{month}|{ROMAN_MONTHS[date.month - 1]}){between}{year}",
         rf"{date.year}{between}{month}{between}{day}",
         rf"{date:%Y%m%d}|{date:%m%d%Y}",
-        rf"(?:{words})\.?[ -]?{day}{ordinal}(?:,?[ -]{{1,2}}{of}'?{year})?",
-        rf"{day}{ordinal}[ -]?{of}(?:{words})(?:\.?,?[ -]{{1,2}}{of}'?{year})?",
+        rf"(?:{words})\.?[ -]?{day}{ordinal}(?:,?[ -]{{1,2}}{of}{year})?",
+        rf"{day}{ordinal}[ -]?{of}(?:{words})(?:\.?,?[ -]{{1,2}}{of}{year})?",
     )
     return rf"(?<![0-9A-Za-z./-])(?:{'|'.join(forms)})(?![0-9A-Za-z]|[./-][0-9])"
 

@@ -1,10 +1,12 @@
-"""Whether days stand before months: one rule for whatever reads dates, told by those that can be read in one way."""
+"""Which number of a date is the month: one rule for whatever reads dates, told by those that can be read in one way."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
+ROMAN_MONTHS = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
+"""Months as they stand between day and year where months are Roman numbers: ``14. III. 2019``."""
 _NUMBERS = re.compile(r"(?<!\d)(\d{1,2})\s?[-/.]\s?(\d{1,2})\s?[-/.]\s?\d{2,4}(?!\d)")
 
 

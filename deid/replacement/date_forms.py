@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from deid.base.compiled import quick
+from deid.reading.day_order import ROMAN_MONTHS
 from deid.reading.identity import name_key
 from deid.replacement.date_words import (
     BEFORE_DAYS,
@@ -115,7 +116,6 @@ _DIGIT = re.compile(r"\d")
 _EIGHT = re.compile(r"\d{8}")
 _NUMBER = re.compile(r"(?<!\d)(?<!\d/)\d{1,2}(?!\d|/\d)")
 _LISTED = re.compile(r"(?<!\d)\d{1,2}(?!\d)")
-_ROMANS = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
 _ROMAN = re.compile(r"(?:(?<=\d[-./ ])|(?<=\d\. ))(?:I{1,3}|IV|VI{0,3}|IX|XI{0,2})(?![^\W_])")
 _WEEK, _QUARTER = expression("week_number"), expression("quarter")
 _CENTURY, _OH = expression("spoken_year"), expression("spoken_zero")
@@ -333,7 +333,7 @@ def _weekday(match: re.Match[str], language: str) -> Token | None:
 
 def _roman(match: re.Match[str]) -> Token:
     """Read a month as a Roman number: ``3. III. 1964``."""
-    return Token("M", *match.span(), (_ROMANS.index(match.group()) + 1,), lambda month: _ROMANS[month - 1])
+    return Token("M", *match.span(), (ROMAN_MONTHS.index(match.group()) + 1,), lambda month: ROMAN_MONTHS[month - 1])
 
 
 def _week(match: re.Match[str]) -> Token:

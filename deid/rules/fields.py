@@ -94,25 +94,40 @@ class Field:
             When the expression of the value takes too long.
         """
         match, value, check, source = self._ready or self._prepare()
-        try:
-            found = match(text, start)
-        except TimeoutError:
-            raise too_slow(self.name) from None
-        if found is None:
-            return None
-        first, last = found.span(value)
-        if first < 0:
-            first, last = found.span()
+        first, last = _place(self.name, match, value, text, start)
         if first == last or (check is not None and not check(text[first:last])):
             return None
         return Span(first, last, self.category, "", source, self.certainty)
 
     def _prepare(self) -> tuple[Any, ...]:
-        compiled = compiled_of(self.expression, False)
-        match = functools.partial(compiled.match, timeout=_SECONDS) if self.guarded else compiled.match
-        ready = match, compiled.groupindex.get("value", 0), CHECKS.get(self.check), f"rule:{self.name}"
+        ready = *_matcher(self.expression, self.guarded), CHECKS.get(self.check), f"rule:{self.name}"
         object.__setattr__(self, "_ready", ready)
         return ready
+
+
+def _matcher(expression: str, guarded: bool) -> tuple[Any, int]:
+    """Return what matches an expression at an offset, and the number of its group ``value`` (0: none)."""
+    compiled = compiled_of(expression, False)
+    match = functools.partial(compiled.match, timeout=_SECONDS) if guarded else compiled.match
+    return match, compiled.groupindex.get("value", 0)
+
+
+def _place(name: str, match: Any, value: int, text: str, start: int) -> tuple[int, int]:
+    """Return where the value of a rule stands that begins at an offset; nothing long where there is none.
+
+    Raises
+    ------
+    DetectionError
+        When the expression takes too long.
+    """
+    try:
+        found = match(text, start)
+    except TimeoutError:
+        raise too_slow(name) from None
+    if found is None:
+        return start, start
+    first, last = found.span(value)
+    return (first, last) if first >= 0 else found.span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,15 +200,8 @@ class HeadRule:
         """
         if self.capital and not text[start].isupper():
             return None
-        compiled = compiled_of(self.expression, False)
-        try:
-            found = compiled.match(text, end, timeout=_SECONDS if self.guarded else None)
-        except TimeoutError:
-            raise too_slow(self.name) from None
-        if found is None:
-            return None
-        first, last = found.span(compiled.groupindex.get("value", 0))
-        if self.unlisted and ordinary is not None and ordinary(text[first:last]):
+        first, last = _place(self.name, *_matcher(self.expression, self.guarded), text, end)
+        if first == last or (self.unlisted and ordinary is not None and ordinary(text[first:last])):
             return None
         return Span(start if self.part else first, last, self.category, "", f"rule:{self.name}", self.certainty)
 

@@ -232,3 +232,20 @@ def test_a_town_that_is_an_ordinary_word(town: str, text: str, found: list[str])
     """Small letters tell it where the note has others, and it is one word; so does the beginning of a sentence."""
     recognizer = KnownRecognizer({"n": (Known("CITY", town),)})
     assert sorted({text[s.start : s.end] for s in recognizer.find(Document("n", text))}) == found
+
+
+@pytest.mark.parametrize(
+    ("language", "written"),
+    [
+        ("en", "March 12, 1929"), ("en", "12 Mar '29"), ("en", "3/12/29"), ("en", "12.03.1929"), ("en", "19290312"),
+        ("de", "12. März 1929"), ("de", "12. Mrz. 29"), ("de", "12.3.29"), ("de", "12. III. 1929"), ("de", "12.III.29"),
+        ("fr", "12 mars 1929"), ("fr", "12-03-29"), ("nl", "12 maart 1929"), ("nl", "12-3-'29"),
+        ("es", "12 de marzo de 1929"), ("es", "12-III-1929"),
+    ],
+)  # fmt: skip
+def test_a_known_date_is_found_however_it_is_written(language: str, written: str) -> None:
+    known = KnownRecognizer({"d": (Known("DATE", "1929-03-12"),)}, language=language)
+    text = f"x {written} y"
+    assert [text[s.start : s.end] for s in known.find(Document("d", text))] == [written]
+    other = text.replace("12", "13").replace("29", "28")
+    assert known.find(Document("d", other)) == []
