@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from deid.pipeline.files import Origin, Output, Watch, require_annotations, requ
 from deid.pipeline.known_people import People, read_people
 from deid.pipeline.naming import FieldNames, Naming
 from deid.pipeline.options import GeneralizeOptions
+from deid.reading.languages import other_language
 from deid.replacement.ontology import find_terms
 from deid.replacement.t_plausibility import Generalized, Generalizer, generalize
 
@@ -54,6 +56,8 @@ class GeneralizingReport(Report):
     notes: list[GeneralizedNote] = field(default_factory=list)
     unscrubbed: int = 0
     """Documents whose ids are not those that scrubbing gives: nothing tells that their identifiers were replaced."""
+    foreign: Counter[str] = field(default_factory=Counter)
+    """Language -> documents in it, where the words to be generalized are of another."""
 
     @property
     def without_words(self) -> int:
@@ -72,6 +76,12 @@ class GeneralizingReport(Report):
             told.append(
                 f"{self.unscrubbed} notes have no ids of deid scrub: if they were not scrubbed, their names, dates and "
                 "numbers are in OUT as they were (scrub first)"
+            )
+        if self.foreign:
+            which = ", ".join(f"{language}: {count}" for language, count in sorted(self.foreign.items()))
+            told.append(
+                f"{self.foreign.total()} notes are in another language than the words to be generalized ({which}): "
+                "theirs are left, and what is said of plausible texts holds for none of them (--ontology)"
             )
         if self.without_words:
             told.append(f"notes without a sensitive word, unchanged: {self.without_words}")
@@ -92,6 +102,7 @@ class GeneralizingReport(Report):
             "below_t": len(self.short),
             "unlisted": self.unlisted,
             "unscrubbed": self.unscrubbed,
+            "other_languages": dict(sorted(self.foreign.items())),
             "telling_fields": self.telling_fields(),
             "plausible": [asdict(note) for note in self.notes],
         }
@@ -109,9 +120,10 @@ class Generalizing:
     """Finds what is known of a document's patient."""
     field_names: FieldNames
 
-    def __call__(self, document: Document) -> tuple[Generalized, bool, bool, tuple[int, ...]]:
-        """Return the generalized document, whether its patient is known, whether its id is of `deid scrub`, and which
-        fields have names that may be of somebody (`Scrubbed.telling`).
+    def __call__(self, document: Document) -> tuple[Generalized, bool, bool, tuple[int, ...], str]:
+        """Return the generalized document, whether its patient is known, whether its id is of `deid scrub`, which
+        fields have names that may be of somebody (`Scrubbed.telling`), and its language where that of all words is
+        another.
         """
         spans = document.spans if self.gold else find_terms(document, self.generalizer.ontologies)
         if self.recognizer is not None:
@@ -128,7 +140,9 @@ class Generalizing:
             changed.index,
         )
         told = self.field_names.telling(document.metadata)
-        return replace(result, document=anonymous), self.people.lists(document), scrubbed, told
+        languages = {ontology.language for ontology in self.generalizer.ontologies}
+        other = other_language(document.text, *languages) if len(languages) == 1 and "" not in languages else ""
+        return replace(result, document=anonymous), self.people.lists(document), scrubbed, told, other
 
 
 def generalize_files(
@@ -177,8 +191,9 @@ def generalize_files(
 
     output = Output(source, target, source.format, rename)
 
-    def write(origin: Origin, found: tuple[Generalized, bool, bool, tuple[int, ...]]) -> Iterator[str]:
-        result, listed, scrubbed, told = found
+    def write(origin: Origin, found: tuple[Generalized, bool, bool, tuple[int, ...], str]) -> Iterator[str]:
+        result, listed, scrubbed, told, other = found
+        report.foreign.update(filter(None, [other]))
         report.telling.update(told)
         output.write(origin.group, result.document)
         certified = result.words, result.plausible, result.reached, result.optimal

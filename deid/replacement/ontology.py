@@ -49,6 +49,8 @@ class Ontology:
     surnames: bool = False
     codes: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Term -> code."""
+    language: str = ""
+    """Language of the phrases; empty where nobody says it."""
 
 
 def shown(ontology: Ontology, term: str) -> str:

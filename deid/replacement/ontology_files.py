@@ -15,7 +15,7 @@ An ontology is a folder ``dictionaries/ontologies/<name>/``, or any folder of th
 ``ontology.toml`` (optional)
     ``title``, ``category`` (of the spans that are found), ``categories`` (of given spans that belong here first),
     ``plurals`` (regular plurals are found too), ``surnames`` (terms are surnames where they have a capital inside a
-    sentence).
+    sentence), ``language`` of the phrases.
 
 A single CSV file in ARX's form is an ontology too: its terms are its phrases. How a phrase is written decides about
 case: one word with a capital (*Boston*) is found with a capital only, one of capitals only (*MI*) in capitals only, any
@@ -43,7 +43,10 @@ from deid.table.hierarchy import Hierarchy, read_hierarchy
 SHIPPED = ("diseases", "drugs", "places", "professions")
 """Ontologies of this project, in the order in which they are asked about a word that several know."""
 
-_SETTINGS: dict[str, type] = {"title": str, "category": str, "categories": list, "plurals": bool, "surnames": bool}
+_SETTINGS: dict[str, type] = {
+    **{"title": str, "category": str, "language": str},
+    **{"categories": list, "plurals": bool, "surnames": bool},
+}
 _LONGEST_PLURAL = 3  # words
 
 
@@ -81,7 +84,7 @@ def load_ontology(name: str | Path) -> Ontology:
         return _from_folder(resource_folder("dictionaries") / "ontologies" / str(name))
     if name == "wordnet":
         hierarchy, senses = read_wordnet(DEBIAN_FOLDER)
-        return Ontology("wordnet", "thing", hierarchy, senses)
+        return Ontology("wordnet", "thing", hierarchy, senses, language="en")
     path = Path(name)
     if path.is_dir():
         return _from_folder(path)
@@ -149,6 +152,7 @@ def _ontology(
         tuple(sorted(set(exceptions))),
         bool(settings.get("surnames")),
         codes,
+        settings.get("language", ""),
     )
 
 

@@ -47,6 +47,29 @@ def test_folder_is_generalized_and_each_note_reported(notes: Path, tmp_path: Pat
     assert all(note["plausible"] >= 96 and note["reached"] for note in summary["plausible"] if note["words"])
 
 
+GERMAN = (
+    "Wir berichten über die Patientin, die sich mit Luftnot in unserer Klinik vorstellte und bei der wir eine "
+    "Lungenentzündung und einen insulinpflichtigen Diabetes fanden; sie arbeitet als Lehrerin in der Stadt Mitte.\n"
+)
+
+
+def test_notes_of_another_language_than_the_ontologies_are_told(tmp_path: Path) -> None:
+    """Their words are not found, so that nothing is certified about them."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "a.txt").write_text(SENTENCE)
+    (folder / "b.txt").write_text(GERMAN)
+    status, said = run(folder, tmp_path / "out", "--plausible", 96, "--json", tmp_path / "s.json")
+    assert status == 0
+    assert "1 notes are in another language than the words to be generalized (de: 1)" in said
+    assert json.loads((tmp_path / "s.json").read_text())["other_languages"] == {"de": 1}
+    own = tmp_path / "own.csv"  # nobody says of what language these words are
+    own.write_text("Lehrerin;Beruf;*\nKoch;Beruf;*\n")
+    status, said = run(folder, tmp_path / "more", "--plausible", 1, "--ontology", own, "--json", tmp_path / "t.json")
+    assert "another language" not in said
+    assert json.loads((tmp_path / "t.json").read_text())["other_languages"] == {}
+
+
 def test_names_and_fields_are_pseudonyms_unless_kept(notes: Path, tmp_path: Path) -> None:
     run(notes, tmp_path / "out", "--plausible", 96)
     names = [f.relative_to(tmp_path / "out").as_posix() for f in (tmp_path / "out").rglob("*.txt")]
