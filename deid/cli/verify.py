@@ -97,6 +97,7 @@ def verify(
     from deid.io.database import TableSource
     from deid.pipeline import verify_files
     from deid.pipeline.known_people import recognizer_of
+    from deid.reading.languages import foreign
     from deid.replacement.policy import DEFAULT_POLICY, load_policy
 
     reading = replace(reading, any_label=True)
@@ -116,10 +117,12 @@ def verify(
     )
     aligned = dict(sorted(result.aligned.items()))
     how = ", ".join(f"{count} by {name}" for name, count in aligned.items())
+    others = dict(sorted(result.other_languages.items()))
     remarks = [f"replaced stretches were told: {how}"] if how else []
+    remarks += [f"{sum(others.values())} {foreign(others)}"] if others else []
     facts: dict[str, Any] = {"looked": True, "policy": policy_facts(checked), "model": model_facts(recognizer)}
     try:
-        run.finish(result, {"aligned": aligned}, remarks=remarks, **facts)
+        run.finish(result, {"aligned": aligned, "other_languages": others}, remarks=remarks, **facts)
     except OutputError as error:  # what was found is told all the same
         told.places.append(f"no manifest: {error}")
 

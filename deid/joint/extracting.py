@@ -36,7 +36,7 @@ from deid.pipeline.files import Watch, require_annotations, results
 from deid.pipeline.known_people import read_people
 from deid.pipeline.options import ViewOptions
 from deid.pipeline.patients import Patients
-from deid.reading.languages import DEFAULT_LANGUAGE
+from deid.reading.languages import DEFAULT_LANGUAGE, foreign, other_language
 from deid.table.cell_text import text_list
 
 _KNOWN = {
@@ -97,6 +97,8 @@ class Extraction:
     """That table."""
     on: str = ""
     """Its key, which the view has too."""
+    other_languages: Mapping[str, int] = field(default_factory=dict)
+    """Language -> documents that are surely written in it, and were read in another one."""
 
     @property
     def view(self) -> IdentifierView:
@@ -140,7 +142,9 @@ class WrittenView:
 
     def remarks(self) -> list[str]:
         """Return what whoever extracted must know."""
-        rounds, alike, told = self.made.rounds, self.look_alikes, []
+        rounds, alike, told, others = self.made.rounds, self.look_alikes, [], self.made.other_languages
+        if others:
+            told.append(f"{sum(others.values())} {foreign(others)}")
         for number, (before, one) in enumerate(itertools.pairwise(rounds), 2):
             gain = f"{one.new} more places of identifiers in {one.documents} notes"
             told.append(f"round {number}: {gain}, {before.persons} -> {one.persons} persons")
@@ -163,6 +167,7 @@ class WrittenView:
     def as_dict(self) -> dict[str, Any]:
         """Return the counts as JSON values."""
         return {
+            "other_languages": dict(sorted(self.made.other_languages.items())),
             "rows": self.made.rows.rows,
             "persons": self.made.rows.persons,
             "rounds": [asdict(one) for one in self.made.rounds],
@@ -186,12 +191,14 @@ class _Reading:
     as_of: datetime.date | None
     known: KnownRecognizer
 
-    def __call__(self, document: Document) -> NoteFacts:
+    def __call__(self, document: Document) -> tuple[NoteFacts, str]:
+        """Return the facts, and the document's language where it surely is another one."""
         spans = document.spans if self.recognizer is None else self.recognizer.find(document)
         day = self._day(document)
         known = self.known.find(document)
         facts = note_facts(document, spans, language=self.language, note_date=day or self.as_of, known=known)
-        return NoteFacts(document.id, facts, self.patients.of(document), day.isoformat() if day else None)
+        note = NoteFacts(document.id, facts, self.patients.of(document), day.isoformat() if day else None)
+        return note, other_language(document.text, self.language)
 
     def _day(self, document: Document) -> datetime.date | None:
         value = document.metadata.get(self.date_field) if self.date_field else None
@@ -247,10 +254,12 @@ def extract_files(
     weaker: Mapping[str, Shares] = {}
     while True:
         failures: list[Failure] = []
+        others: Counter[str] = Counter()
         work = _Reading(recognizer, patients, language, said.date_field, said.as_of, known)
         read = Spool(_written, _read)
-        for _, note in kept(watch(results(source, work, jobs)), failures):
+        for _, (note, other) in kept(watch(results(source, work, jobs)), failures):
             read.add(note)
+            others.update(filter(None, [other]))
         who = link_notes(read.mapped(partial(_weakened, weaker=weaker)), method=said.link, table=table, on=on)
         weaker = _weaker(read, who, weaker)
         notes = read.mapped(partial(_weakened, weaker=weaker))
@@ -265,7 +274,7 @@ def extract_files(
     contradicted = Counter(column for own in weaker.values() for column, _ in own)
     view = ExtractedView(notes, who.notes, said.by)
     told = dict(sorted(contradicted.items()))
-    return Extraction(view, len(notes), tuple(ran), told, failures, recognizer, who.rows, table, on)
+    return Extraction(view, len(notes), tuple(ran), told, failures, recognizer, who.rows, table, on, others)
 
 
 def _written(note: NoteFacts) -> list[object]:

@@ -23,6 +23,7 @@ from deid.base.errors import OutputError
 from deid.base.keys import Key
 from deid.base.safe_names import safe_name
 from deid.detection import Recognizer
+from deid.detection.recognizers import LazyRecognizer
 from deid.document import Document, Failure, Span, Tally, failure_of
 from deid.io import CollectionFormat, Source
 from deid.io.database import TableSource
@@ -33,6 +34,7 @@ from deid.pipeline.edit_log import LoggedEdits, read_edit_log
 from deid.pipeline.files import keyed_documents
 from deid.pipeline.naming import mapped_id, pseudonym_of_id
 from deid.reading.dictionaries import load_dictionary
+from deid.reading.languages import other_language
 from deid.replacement.containment import holds
 from deid.replacement.deid_tags import title_words
 from deid.replacement.places import is_home
@@ -50,6 +52,8 @@ class Verification(Tally):
 
     aligned: Counter[str] = field(default_factory=Counter)
     """Documents by how their replaced stretches were told: edit log, annotations, detection, comparison."""
+    other_languages: Counter[str] = field(default_factory=Counter)
+    """Language -> documents that are surely written in it, and were looked through in another one."""
 
 
 def verify_document(
@@ -268,6 +272,9 @@ def verify_files(
         log = next((logs[n] for n in _names(name, item.id, key) if n in logs), None)
         if edit_log is not None and log is None:
             raise OutputError("the edit log does not have it", "name the log of the same run")
+        if log is None and not other.spans and isinstance(recognizer, LazyRecognizer):  # it will be asked
+            spoken = other_language(item.text, recognizer.language_of(item))
+            result.other_languages.update(filter(None, [spoken]))
         stretches, how = verify_document(item, other, log=log, policy=policy, recognizer=recognizer)
         result.aligned[how] += 1
         return (known_category(s.category) if s.category else "(not known)" for s in stretches)
