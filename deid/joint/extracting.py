@@ -36,7 +36,7 @@ from deid.pipeline.files import Watch, require_annotations, results
 from deid.pipeline.known_people import read_people
 from deid.pipeline.options import ViewOptions
 from deid.pipeline.patients import Patients
-from deid.reading.languages import DEFAULT_LANGUAGE, foreign, other_language
+from deid.reading.languages import DEFAULT_LANGUAGE, foreign, language_of, other_language, read_language
 from deid.table.cell_text import text_list
 
 _KNOWN = {
@@ -187,6 +187,8 @@ class _Reading:
     recognizer: Recognizer | None
     patients: Patients
     language: str
+    each_its_own: bool
+    """Whether a document's own language goes before it."""
     date_field: str | None
     as_of: datetime.date | None
     known: KnownRecognizer
@@ -195,10 +197,11 @@ class _Reading:
         """Return the facts, and the document's language where it surely is another one."""
         spans = document.spans if self.recognizer is None else self.recognizer.find(document)
         day = self._day(document)
-        known = self.known.find(document)
-        facts = note_facts(document, spans, language=self.language, note_date=day or self.as_of, known=known)
+        language = language_of(document.text, self.language) if self.each_its_own else self.language
+        known = replace(self.known, language=language).find(document)
+        facts = note_facts(document, spans, language=language, note_date=day or self.as_of, known=known)
         note = NoteFacts(document.id, facts, self.patients.of(document), day.isoformat() if day else None)
-        return note, other_language(document.text, self.language)
+        return note, other_language(document.text, language)
 
     def _day(self, document: Document) -> datetime.date | None:
         value = document.metadata.get(self.date_field) if self.date_field else None
@@ -244,7 +247,8 @@ def extract_files(
     table, on = said.joined() if table is None else (table, said.on or "")
     if said.gold:
         require_annotations(source, "extract", "detect")
-    people, language = read_people(said), said.language or DEFAULT_LANGUAGE
+    people, (language, own) = read_people(said), read_language(said.language)
+    language = language or DEFAULT_LANGUAGE
     load_cues(language)  # a language without cues is refused before any note is read
     patients, listed = people.patients, people.known.identifiers if people.known else {}
     known = people.recognizer(language) or KnownRecognizer()
@@ -255,7 +259,7 @@ def extract_files(
     while True:
         failures: list[Failure] = []
         others: Counter[str] = Counter()
-        work = _Reading(recognizer, patients, language, said.date_field, said.as_of, known)
+        work = _Reading(recognizer, patients, language, own, said.date_field, said.as_of, known)
         read = Spool(_written, _read)
         for _, (note, other) in kept(watch(results(source, work, jobs)), failures):
             read.add(note)

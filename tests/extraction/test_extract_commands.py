@@ -165,9 +165,9 @@ def test_what_cannot_be_done_says_so(tmp_path: Path) -> None:
         (("extract", notes, tmp_path / "no" / "w.csv", "--model", "none"), "no folder for this file"),
         (
             ("extract", notes, tmp_path / "w.csv", "--language", "pt"),
-            "no attribute cues .*: de, en, es, fr, nl",
+            "no rules for the language .*: de, en, es, fr, nl",
         ),
-        (("extract", notes, tmp_path / "w.csv", "--language", "auto"), "no attribute cues"),
+        (("extract", notes, tmp_path / "w.csv", "--language", "auto:xx"), "no rules for the language"),
         (("extract", notes, tmp_path / "w.csv", "--gold"), "no document carries an annotation"),
         (
             ("extract", notes, tmp_path / "w.csv", "--model", "none", "--join", table, "--on", "mnr"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -75,6 +76,15 @@ def test_each_note_is_read_in_its_own_language(notes: Path, tmp_path: Path, jobs
         alone = tmp_path / f"alone-{language}"
         run("scrub", notes / f"{name}.txt", alone, "--language", language, "--policy", "redact", "--keep", "filename")
         assert (alone / f"{name}.txt").read_text(encoding="utf-8") == text
+
+
+def test_a_table_is_made_of_notes_of_several_languages(notes: Path, tmp_path: Path) -> None:
+    asked = ("extract", notes, tmp_path / "out.csv", "--language", "auto", "--model", "none", "--by", "note")
+    _, summary = run(*asked)
+    assert summary["other_languages"] == {}
+    view = pd.read_csv(tmp_path / "out.csv", dtype=str).set_index("document")
+    assert tuple(view.loc["a", ["sex", "age", "city"]]) == ("female", "45", "Zamora")
+    assert view.loc["b", "sex"] == "female"
 
 
 def test_the_surrogates_of_a_note_are_of_its_language() -> None:
