@@ -66,7 +66,7 @@ def open_or_create(
         require(isinstance(source, Path), "a database needs --project", "name a file for the project")
         place = Path(source).absolute()
         place = place.with_name((place.name if place.is_dir() else place.stem) + _SUFFIX)
-    found, made = reading.scan(source), not place.exists()
+    found, made = reading.scan(source).as_texts(), not place.exists()
     if made:
         if next(iter(found.documents()), None) is None:
             raise InputError("there are no notes", "name a folder or file with some", str(source))

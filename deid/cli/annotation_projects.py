@@ -52,11 +52,11 @@ def import_notes(
 
     require(edits is None or layer is None, "an edit log is suggested to all", "leave out --layer or --edits")
     require(scrubbed is None or edits is not None, "--scrubbed needs the run's edit log", "name it with --edits")
-    documents: Iterator[Document | Failure] = reading.scan(source).documents()
+    documents: Iterator[Document | Failure] = reading.scan(source).as_texts().documents()
     if edits is not None:
         own = key.existing()
         names: Callable[[str], list[str]] = lambda id: [id] if own is None else [pseudonym_of_id(own, id), id]  # noqa: E731
-        written = None if scrubbed is None else reading.scan(scrubbed).documents()
+        written = None if scrubbed is None else reading.scan(scrubbed).as_texts().documents()
         documents = quality.scrubbed_documents(documents, read_edit_log(edits), names, written)
     with Project.open(project) if project.exists() else Project.create(project) as opened:
         told.take(opened.add(progress(documents, "importing"), layer))

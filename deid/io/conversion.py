@@ -92,7 +92,7 @@ def convert(
     options = options or ReadingOptions()
     target = get_format(asked.to, FORMATS)
     check_output(Path(in_path), out_path)
-    source = options.scan(in_path)
+    source = options.scan(in_path).as_texts()
     check_suffix(source.single, source.format, out_path, target, FORMATS.values())
     result = Conversion(source=source.format.name, target=target.name, remarks=source.remarks())
     mapping = _mapping(source, target, options, asked.map, asked.map_from, result)

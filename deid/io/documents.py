@@ -124,16 +124,25 @@ def _attached(data: bytes, options: Options) -> Record | None:
         return _of_text(data, pdf.text(data, options.max_document).replace("\0", " "))
     if data.startswith(_ZIP) and any(one.name == _BOOK for one in read_members(data, options.max_document)):
         return _of_workbook(data, options)
-    found: object
-    if hl7v2.BEGINNING.match(data):
-        found = _only(list(hl7v2.read_all(data, load_table("hl7v2", options.places), options.encoding)), data)
-    elif fhir_files.begins(data):
-        found = _only(list(fhir_files.read_all(data, load_table(fhir.STANDARD, options.places), {})), data)
-    elif ccda.is_document(data[:_HEAD]):
-        found = ccda.record(data, options.encoding, options.places)
-    else:
-        found = read(data, options).record
+    found = of_a_system(data, options) or read(data, options).record
     return found if isinstance(found, Record) else None
+
+
+def of_a_system(data: bytes, options: Options) -> Record | None:
+    """Return the one record that bytes are which begin as one of a hospital's system does, else None.
+
+    Raises
+    ------
+    DeidError
+        Where it cannot be read, or is one of several.
+    """
+    if hl7v2.BEGINNING.match(data):
+        return _only(list(hl7v2.read_all(data, load_table("hl7v2", options.places), options.encoding)), data)
+    if fhir_files.begins(data):
+        return _only(list(fhir_files.read_all(data, load_table(fhir.STANDARD, options.places), {})), data)
+    if ccda.is_document(data[:_HEAD]):
+        return ccda.record(data, options.encoding, options.places)
+    return None
 
 
 def _of_text(data: bytes, text: str) -> Record:

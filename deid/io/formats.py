@@ -71,7 +71,7 @@ class Options:
     columns: tuple[str, ...] = field(default=(), repr=False)
     """Order of all columns or fields when writing; those that a document lacks are left out."""
     told: bool = field(default=False, repr=False)
-    """Whether nobody named the format: a text that begins as a record does is refused then."""
+    """Whether nobody named the format: a text that begins as a record of a hospital's system does is one then."""
     output_encoding: str = option("", "Encoding of OUT; by default (the first of) --encoding.")
     """Encoding when writing; empty: the first that is named for reading."""
     max_document: int = option(

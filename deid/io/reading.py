@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
 from deid.base.errors import ConfigError, DeidError, DuplicateError, FormatError, InputError, require, told_of
 from deid.base.files import os_reason
@@ -78,6 +78,12 @@ class Source:
         if isinstance(item.error, DeidError):
             raise item.error
         raise InputError("the document cannot be read", "look at its format and encoding", item.name)
+
+    def as_texts(self) -> Self:
+        """Return the source with its texts as they stand, also where one begins as a record of a hospital's system:
+        for what writes where in a text something is, and releases nothing.
+        """
+        return replace(self, options=replace(self.options, told=False))
 
     def files(self) -> Iterator[tuple[str, Source]]:
         """Yield each file as a source of its own, with its relative path without suffix.

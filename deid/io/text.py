@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from deid.base.errors import OutputError
 from deid.document import Document
-from deid.io import documents
+from deid.io import documents, records
 from deid.io.contents import refuse_records
 from deid.io.encoding import decode, encode, looks_textual
 from deid.io.formats import DocumentFormat, Options, Parts
 
 
 def read(parts: Parts, options: Options) -> Document:
-    """Return the document of a text file, its id empty; raise where it is none, or begins as a record does."""
+    """Return the document of a text file, its id empty: of a record where it begins as one, and nobody said that it is
+    text; raise where it begins as something else that is none.
+    """
+    data = parts[".txt"]
     if options.told:
-        refuse_records(parts[".txt"], documents.begins(parts[".txt"]))
-    return Document("", decode(parts[".txt"], options.encoding))
+        record = documents.of_a_system(data, options)
+        if record is not None:
+            return records.document(record)
+        refuse_records(data, documents.begins(data))
+    return Document("", decode(data, options.encoding))
 
 
 def write(document: Document, options: Options) -> dict[str, bytes]:
@@ -25,7 +31,8 @@ def write(document: Document, options: Options) -> dict[str, bytes]:
             "write another format, or drop the annotations first",
             position=f"offset {document.spans[0].start}",
         )
-    return {".txt": encode(document.text, options.encoding)}
+    record = document.record
+    return {".txt": encode(document.text, options.encoding) if record is None else record.data}
 
 
 TEXT = DocumentFormat(

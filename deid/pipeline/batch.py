@@ -421,6 +421,7 @@ def tag_files(
         Documents, categories and failures; no text.
     """
     report = Report()
+    source = source.as_texts()
     require_names(source, people.patients, known=people.known is not None)
     output = Output(source, target, output_format, str, options) if isinstance(target, Path) else target
 
