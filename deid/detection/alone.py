@@ -21,6 +21,8 @@ from deid.detection.things import (
     compound,
     is_kind,
     is_nobodys,
+    is_sex,
+    is_spaced_head,
     is_thing,
     names_a_thing,
 )
@@ -30,7 +32,7 @@ from deid.reading.view import LOWER, NUMBER, TITLE, UPPER
 from deid.rules.institutions import is_general
 from deid.rules.person_words import PERSON, follows_eponym_cue
 from deid.rules.scene import Scene
-from deid.rules.word_classes import CREDENTIAL, EPONYM_HEAD, PARTICLE, ROLE, TITLES
+from deid.rules.word_classes import CREDENTIAL, EPONYM_HEAD, PARTICLE, ROLE, TITLES, cues_of
 
 ALONE: Final = 0.95
 """Probability from which a model needs nobody else."""
@@ -61,9 +63,12 @@ _UNSAID: Final = classes_of("function", "occupation_qualifier")
 """Words before an occupation that are none of it: *a retired welder*."""
 _TONGUE: Final = classes_of("nationality")
 _BEHIND: Final = classes_of("credential", "function")
+_LETTERS: Final = classes_of("credential", "clinical")
 """Words that stand beside names."""
 _MEASURED: Final = re.compile(r"(?:[ \t]+[a-z]+)?(?:[ \t]+[0-9][0-9.:]*,?(?![0-9/-])){2}")
 """Values behind the name of a measure: *Fundal height 28 30*, *O2 sat 88 90*."""
+_LEAD_TO_INITIALS: Final = frozenset("-\u2013\u2014:|")
+_SIGNER: Final = cues_of("signer")
 _SEXES: Final = frozenset("FMfm")
 _SETS_OFF: Final = frozenset(",-\u2013\u2014")
 _LEAST_LETTERS: Final = 3
@@ -73,6 +78,7 @@ _CELL_BEHIND: Final = re.compile(r"[ ]*(?:\Z|\n|\t|\||:)|[ ]{2}")
 _PART: Final = re.compile(r"(?<=[0-9][.,])|(?<=[$\u00a3\u20ac])|(?<=[$\u00a3\u20ac] )")
 """Before the digits behind a decimal point, or an amount."""
 _STAFF: Final = CREDENTIAL | ROLE | TITLES
+_ADDRESSED: Final = TITLES | ROLE
 _FRACTION: Final = re.compile(r"[0-9]{1,2}/(?:5|6|7|8|10|12|52)")
 """A part of a scale, or of a week, a year: *7/10*, *5/5*, *3/52*."""
 
@@ -98,12 +104,14 @@ def stands_alone(scene: Scene, span: Span) -> bool:
         return False
     if kind.named and words and (_is_flag(scene, span, words) or _is_plain_head(scene, words)):
         return False
-    if kind.named and len(words) >= _SPACED and _is_spaced_head(scene, words[0]):
+    if kind.named and len(words) >= _SPACED and is_spaced_head(scene, words[0]):
         return False
     if end - start == 1 and (not kind.named or text[start] in _SEXES):
         return kind.category == "AGE" or not words
     if words and kind.worded and _is_form_label(scene, words):
         return False
+    if kind.category == "USERNAME" and text.startswith("=", end):
+        return False  # "adm_dt=20240311"
     if kind.category == "URL" and "/" in text[start:end] and "." not in text[start:end]:
         return False  # "SILT s/s/sp/dp/t"
     if kind.institution:
@@ -116,11 +124,23 @@ def stands_alone(scene: Scene, span: Span) -> bool:
         return False
     if kind.named and len(words) == 1 and _is_remark(scene, words[0]):
         return False
+    if kind.person and words and all(scene.has(i, _ADDRESSED) and not scene.has(i, PERSON) for i in words):
+        return False  # "Dear Sir"
     if (kind.named or kind.town) and words and scene.word(words[-1] + 1) == ":" and _labels_value(scene, words):
         return False
     if not (kind.named or (kind.group == "LOCATION" and kind.category != "STREET")) or not is_clinical(scene, span):
         return True
-    return end - start < INITIALS and not _in_clinical_row(scene, words)
+    return end - start < INITIALS and not _in_clinical_row(scene, words) and _may_sign(scene, words)
+
+
+def _may_sign(scene: Scene, words: list[int]) -> bool:
+    """Tell whether clinical letters stand where initials do: behind *by*, a dash or a label, in a cell, at an end."""
+    if len(words) != 1 or scene.kinds[words[0]] != UPPER or scene.uppercase_line[words[0]]:
+        return True
+    before = scene.word(words[0] - 1)
+    if before in _LEAD_TO_INITIALS or scene.cued(words[0], _SIGNER) or scene.line_ends(words[0] + 1):
+        return True
+    return _in_cell(scene, words)
 
 
 def _in_clinical_row(scene: Scene, words: list[int]) -> bool:
@@ -179,25 +199,6 @@ def _is_plain_head(scene: Scene, words: list[int]) -> bool:
     if len(words) > 1 and scene.word(words[0] - 1) == ":":
         return True
     return scene.starts[words[0]] == 0 or _begins_cell(scene, words[0])
-
-
-def _is_spaced_head(scene: Scene, index: int) -> bool:
-    """Tell whether a word stands among letters apart that are ordinary words: *D I S C H A R G E   S U M M A R Y*."""
-    first = index
-    while len(scene.word(first)) == 1 and len(scene.word(first - 1)) == 1 and not scene.breaks[first]:
-        first -= 1
-    joined = ""
-    while len(scene.word(first)) == 1:
-        joined += scene.folded[first]
-        first += 1
-        if first >= scene.count or scene.breaks[first] or scene.starts[first] > scene.ends[first - 1] + 1:
-            classes = scene.lists.get(joined, 0)
-            if not classes & _SPOKEN or classes & PERSON:
-                return False
-            joined = ""
-            if first >= scene.count or scene.breaks[first]:
-                return True
-    return False
 
 
 def _is_common(scene: Scene, index: int) -> bool:
@@ -285,7 +286,10 @@ def within(scene: Scene, span: Span, held: list[int] | None = None) -> Span:
         while first < last and _is_small(scene, words[last]):
             last -= 1
         if kind.town:
-            return span if last == len(words) - 1 else span.moved(span.start, scene.ends[words[last]])
+            while first < last and scene.kinds[words[first]] == UPPER and _lettered(scene, words[first]):
+                first += 1
+            start = scene.starts[words[first]] if first else span.start
+            return span.moved(start, span.end if last == len(words) - 1 else scene.ends[words[last]])
     if last > 0 and scene.vocabulary.expressions["registry"].match(scene.text, span.end):
         last -= 1
     if not kind.person:
@@ -299,7 +303,7 @@ def within(scene: Scene, span: Span, held: list[int] | None = None) -> Span:
             first += 1
         first += first < last and _is_of(scene, words[first])
         while first < last and (
-            _beside(scene, words[last], _BEHIND) or _is_sex(scene, words[last]) or _is_matter_behind(scene, words[last])
+            _beside(scene, words[last], _BEHIND) or is_sex(scene, words[last]) or _is_matter_behind(scene, words[last])
         ):
             last -= 1
     start = scene.starts[words[first]] if first else span.start
@@ -354,6 +358,11 @@ def _leads(scene: Scene, index: int) -> bool:
     return scene.capital(index) and scene.has(index, _WHO)
 
 
+def _lettered(scene: Scene, index: int) -> bool:
+    """Tell whether letters before a town are those of a credential, a ward: *MBBS Jos*, *ER St. Charles*."""
+    return scene.has(index, _LETTERS) and not scene.has(index, PERSON | _SOMEWHERE)
+
+
 def _is_of(scene: Scene, index: int) -> bool:
     """Tell whether a small word before a given name says whose something is: *moeder van Luka*."""
     if scene.kinds[index] != LOWER or scene.lowercase_text or not scene.has(index, PARTICLE) or not index:
@@ -363,15 +372,6 @@ def _is_of(scene: Scene, index: int) -> bool:
         return False
     # "MDO van Marlon"; but "J. van Marlon"
     return scene.kinds[before] == LOWER or (scene.is_word(before) and not scene.has(before, PERSON | TITLES))
-
-
-def _is_sex(scene: Scene, index: int) -> bool:
-    """Tell whether a letter behind a name is a sex: *João, M, 44 ans*, *Kuipers, H. v 1949*."""
-    if scene.ends[index] - scene.starts[index] > 1 or not scene.says(index, "sex"):
-        return False
-    if scene.word(index - 1) == ",":
-        return scene.word(index + 1) == ","
-    return scene.kinds[index] == LOWER and scene.kinds[index + 1] == NUMBER
 
 
 def _is_matter_behind(scene: Scene, index: int) -> bool:
@@ -388,7 +388,8 @@ def in_capitals(scene: Scene, span: Span, held: list[int] | None = None) -> list
     ----------
     scene : Scene
     span : Span
-        A name of a person, a town or an institution; of the last only small words before its first capital are cut.
+        A name of a person, a town or an institution; of the last small words before its first and behind its last
+        capital are cut.
     held : list of int, optional
         Its words that are made of letters, where they are known.
 
@@ -408,7 +409,11 @@ def in_capitals(scene: Scene, span: Span, held: list[int] | None = None) -> list
         return [span]
     if kind.institution:
         first = next(number for number, i in enumerate(words) if scene.capital(i) or not scene.has(i, FUNCTION))
-        return [span.moved(scene.starts[words[first]], span.end)] if first else [span]
+        last = len(words) - 1
+        while last > first and _between(scene, words[last]) and words[last] == words[last - 1] + 1:
+            last -= 1
+        start = scene.starts[words[first]] if first else span.start
+        return [span.moved(start, span.end if last == len(words) - 1 else scene.ends[words[last]])]
     found: list[Span] = []
     start, capital, last = -1, False, span.start
     for number, i in enumerate(words):
@@ -538,6 +543,8 @@ def _names_a_field(scene: Scene, index: int) -> bool:
     """Tell whether a word is one of a form, and no name: *Accession* behind *MD*, *REL:* in a cell."""
     if not scene.says(index, "form_label"):
         return False
+    if scene.kinds[index - 1] == NUMBER and scene.starts[index] == scene.ends[index - 1]:
+        return False  # "the 21st"
     return not scene.has(index, PERSON) or (scene.word(index + 1) == ":" and _begins_cell(scene, index))
 
 

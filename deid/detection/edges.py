@@ -102,7 +102,13 @@ _HOUR: Final = regex.compile(
 )
 """A number at the end of a date, behind a month or a day: its hour, or the beginning of one."""
 _OF_HOUR: Final = regex.compile(r"[.,]?[ \u00a0]+[0-9]{1,2}(?:[.:][0-5][0-9](?![0-9:/-]|\.[0-9])|[ ]?u\b)")
+_WEEKDAY: Final = classes_of("weekday")
+_CLOCK: Final = regex.compile(r"(?<=\p{L}|[0-9]{2})[ \n]+((?:[01][0-9]|2[0-3])[.]?[0-5][0-9])\Z")
+"""A time behind a day."""
 _COMMA: Final = regex.compile(r",[ ]?\p{L}$")
+_HALF: Final = regex.compile(r",?[ ]\p{Lu}$")
+_OTHER_HALF: Final = regex.compile(r"/[a-z](?![A-Za-z0-9])")
+"""What two letters stand for: *Velayudhan W/o Nair*."""
 _CUTS: Final = frozenset("/'\u2019")
 _FIGURES: Final = frozenset("0123456789")
 _LETTER: Final = regex.compile(r"(?<=\p{L}),?[ ]\p{L}$")
@@ -114,6 +120,8 @@ _ARTICLE: Final = 2
 _BEHIND_ARTICLES: Final = frozenset(("DATE", "COUNTRY", "STATE", "LOCATION-OTHER"))
 """Categories beside `_WORDED` whose names an article is none of."""
 _TWO: Final = 2
+_LABEL: Final = regex.compile(r"\p{L}+(?:[ ]\p{L}+){0,3}:(?![0-9])")
+"""What begins a line that goes on with no name."""
 _SHORT: Final = 50
 """Characters of a line that is shorter than lines that are wrapped."""
 
@@ -177,7 +185,7 @@ def _parts(scene: Scene, start: int, end: int, person: bool) -> bool:
     if text.count("\n", start, end) != 1 or "\t" in text[start:end]:
         return True
     first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
-    if person and start - first < _SHORT:
+    if person and (start - first < _SHORT or _LABEL.match(text, end) is not None):
         return True
     last = len(text) if last < 0 else last
     return _TABULAR.search(text, first, start) is not None or _TABULAR.search(text, end, last) is not None
@@ -221,7 +229,17 @@ def _dated(scene: Scene, span: Span, words: list[int]) -> Span:
     last = scene.at(end - 1)
     if scene.says(last, "versus") and scene.starts[last] > start:
         end = scene.ends[last - 1]
+    clock = _CLOCK.search(scene.text, start, end)
+    if clock is not None and _is_time(scene, clock[1], clock.start() - 1):
+        end = clock.start()
     return span if (start, end) == (span.start, span.end) else span.moved(start, end)
+
+
+def _is_time(scene: Scene, clock: str, before: int) -> bool:
+    """Tell whether four figures behind a day are a time and no year: *Sat 1922*, *14 Aug 0622*, *17th Sept 11.30*."""
+    if not clock.isdecimal() or not "1800" <= clock < "2100":
+        return True
+    return scene.has(scene.at(before), _WEEKDAY)
 
 
 def _figures(scene: Scene, start: int, end: int) -> bool:
@@ -290,8 +308,11 @@ def in_one_row(scene: Scene, span: Span) -> Span:
     cut = behind in _CUTS and (
         _CUT.match(text, span.end) or scene.vocabulary.expressions["contraction"].match(text, span.end)
     )
-    if cut and (comma := _COMMA.search(text, span.start, span.end)):
-        return span.moved(span.start, comma.start())
+    half = _COMMA.search(text, span.start, span.end) if cut else None
+    if cut and half is None and _OTHER_HALF.match(text, span.end):
+        half = _HALF.search(text, span.start, span.end)
+    if half is not None:
+        return span.moved(span.start, half.start())
     valued = behind in _FIGURES or (behind == " " and _MEASURED.match(text, span.end) is not None)
     if valued and (letter := _LETTER.search(text, span.start, span.end)):
         return span.moved(span.start, letter.start())

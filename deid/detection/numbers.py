@@ -408,11 +408,11 @@ def _date(scene: Scene, span: Span, text: str, level: int) -> bool:
         return False
     if level >= _CLINICAL and "-" in text and scene.says(scene.at(start) - 1, "measure"):
         return False  # "CPAP 5-15"
+    if scene.vocabulary.expressions["ordinal_day"].fullmatch(text):
+        return True  # no value is an ordinal
     if level < _CLINICAL:
         days = _TO_DAY.fullmatch(text) if "/" in text else None
         if days and checks.month_day(days[1]):
-            return True
-        if level == _ALONE and scene.vocabulary.expressions["ordinal_day"].fullmatch(text):
             return True
     pieces = _DATED.findall(text)
     forms = [_LOOSE_DATE.fullmatch(p) is not None and _possible(p) for p in pieces]

@@ -23,11 +23,14 @@ LEADERS: Final = regex.compile(r"[ \t]{0,2}(?:[._\u00b7\u2026][ ]?){3,}")
 """Signs that lead from a label to its value."""
 _BLANKS: Final = " \t"
 _FIGURES: Final = frozenset("0123456789")
+_SETS_OFF: Final = frozenset(',"\u201c\u2018(')
+"""Signs between what an animal is and its name."""
 _LEADS: Final = "._\u00b7\u2026"
 """Signs that leaders begin with: found sooner."""
 _SHORTEST_SAID: Final = 4
 """Characters from which words may be a number that somebody says."""
 _ORDINARY: Final = classes_of("word", "clinical", "section")
+_SAID: Final = classes_of("word", "clinical", "section", "function")
 _TONGUE: Final = classes_of("nationality")
 NAMESAKE: Final = classes_of("eponym")
 FUNCTION: Final = classes_of("function")
@@ -278,9 +281,9 @@ def _is_matter(scene: Scene, index: int) -> bool:
 
 
 def _is_animal(scene: Scene, index: int) -> bool:
-    """Tell whether a name is that of an animal: *her dog Winston*, *a parrot, Oscar*, *a horse named Duke*."""
+    """Tell whether a name is that of an animal: *dog Winston*, *a parrot, Oscar*, *dog "Tank"*, *horse named Duke*."""
     at = index - 1
-    if scene.word(at) == "," or scene.says(at, "called"):
+    if scene.word(at) in _SETS_OFF or scene.says(at, "called"):
         at -= 1
     if not scene.says(at, "animal") or scene.breaks[index]:
         return False
@@ -445,3 +448,31 @@ def _is_score(scene: Scene, words: list[int], behind: int) -> bool:
         (scene.folded[i] in measures or scene.folded[i] in scored) and scene.kinds[i] != NUMBER
         for i in (*range(low, words[0]), *range(at + 1, high))
     )
+
+
+def is_spaced_head(scene: Scene, index: int) -> bool:
+    """Tell whether a word stands among letters apart that are ordinary words: *D I S C H A R G E   S U M M A R Y*."""
+    first = index
+    while len(scene.word(first)) == 1 and len(scene.word(first - 1)) == 1 and not scene.breaks[first]:
+        first -= 1
+    joined = ""
+    while len(scene.word(first)) == 1:
+        joined += scene.folded[first]
+        first += 1
+        if first >= scene.count or scene.breaks[first] or scene.starts[first] > scene.ends[first - 1] + 1:
+            classes = scene.lists.get(joined, 0)
+            if not classes & _SAID or classes & PERSON:
+                return False
+            joined = ""
+            if first >= scene.count or scene.breaks[first]:
+                return True
+    return False
+
+
+def is_sex(scene: Scene, index: int) -> bool:
+    """Tell whether a letter behind a name is a sex: *João, M, 44 ans*, *Kuipers, H. v 1949*."""
+    if scene.ends[index] - scene.starts[index] > 1 or not scene.says(index, "sex"):
+        return False
+    if scene.word(index - 1) == ",":
+        return scene.word(index + 1) == ","
+    return scene.kinds[index] == LOWER and scene.kinds[index + 1] == NUMBER

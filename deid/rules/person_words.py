@@ -50,6 +50,8 @@ _NEVER: Final = CREDENTIAL | SECTION
 _NO_NICKNAME: Final = RELATION | ROLE | CREDENTIAL
 _QUOTES: Final = {'"': '"', "\u201c": "\u201d", "'": "'", "\u2018": "\u2019", "(": ")"}
 _MAX_WORDS: Final = 6
+_LABEL_WORDS: Final = 4
+"""Words of a label that begins a line, and its colon."""
 _SMALL_TITLE: Final = 3
 """Letters of a title that is an abbreviation."""
 _EPONYM: Final = cues_of("eponym")
@@ -204,7 +206,7 @@ def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
     run = Run(index, index, [], [])
     at = index
     while len(run.names) < _MAX_WORDS:
-        if at > index and (not scene.same_line(at) or (scene.breaks[at] and _counts(scene, at))):
+        if at > index and (not scene.same_line(at) or (scene.breaks[at] and _opens_line(scene, at))):
             break
         behind = _particles(scene, at, at > index, relaxed)
         if behind > at:
@@ -217,6 +219,8 @@ def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
             # a single letter without a full stop is a part of a name only between or behind name words
             leads = relaxed and scene.same_line(at + 1) and name_word(scene, at + 1, relaxed)
             if (not dot and not run.names and not leads) or scene.word(at + 1) == "/":
+                break
+            if dot and run.names and _spelled_credential(scene, at):
                 break
             run.initials.append(at)
             at += 2 if dot else 1
@@ -247,6 +251,17 @@ def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
     return run
 
 
+def _spelled_credential(scene: Scene, index: int) -> bool:
+    """Tell whether two letters with full stops are those of a profession, and no name follows: *Dale Orme M.D.*"""
+    second = index + 2
+    if not is_initial(scene, second) or scene.word(second + 1) != "." or not scene.same_line(second):
+        return False
+    if not scene.lists.get(scene.folded[index] + scene.folded[second], 0) & CREDENTIAL:
+        return False
+    behind = second + 2
+    return scene.line_ends(behind) or not name_word(scene, behind)
+
+
 def _opens_sentence(scene: Scene, index: int) -> bool:
     """Tell whether an ordinary word begins a sentence behind an initial: *Report from Chelsea V. Intubated at noon.*"""
     if not scene.is_word(index) or scene.case_uninformative(index) or scene.kinds[index] != TITLE:
@@ -256,10 +271,24 @@ def _opens_sentence(scene: Scene, index: int) -> bool:
     return bool(scene.classes[index] & ORDINARY) and not scene.classes[index] & PERSON
 
 
-def _counts(scene: Scene, index: int) -> bool:
-    """Tell whether the first word of a line is that of a count, and goes on with no name: *J6*, *H0*."""
+def _opens_line(scene: Scene, index: int) -> bool:
+    """Tell whether the first word of a line goes on with no name: that of a count, of a label, a small one.
+
+    *J6*, *H0*; *Call out: ...*; *TO FAST TRACK* in capitals.
+    """
     behind = index + 1
-    return behind < scene.count and scene.kinds[behind] == NUMBER and scene.starts[behind] == scene.ends[index]
+    if behind >= scene.count:
+        return False
+    if scene.kinds[behind] == NUMBER and scene.starts[behind] == scene.ends[index]:
+        return True
+    if scene.has(index, FUNCTION) and not scene.has(index, PARTICLE):
+        return True
+    for at in range(behind, min(behind + _LABEL_WORDS, scene.count)):
+        if scene.word(at) == ":":
+            return True
+        if scene.breaks[at] or not scene.is_word(at):
+            return False
+    return False
 
 
 def follows_eponym_cue(scene: Scene, words: list[int]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deid.detection.alone import in_capitals, names_nobody, stands_alone, within
+from deid.detection.edges import in_one_row
 from deid.detection.nouns import is_noun
 from deid.detection.numbers import plain_scene
 from deid.detection.options import RecognizerOptions
@@ -30,6 +31,7 @@ def scene(text: str, language: str) -> Scene:
         ("fr", "HOSPITAL", "clinique du Parc", ["clinique du Parc"]),
         ("fr", "PROFESSION", "chef de Rang", ["chef de Rang"]),
         ("en", "PATIENT", "wanda and ruth", ["wanda and ruth"]),
+        ("en", "ORGANIZATION", "Quendrith Valley raffle", ["Quendrith Valley"]),
     ],
 )
 def test_small_words_beside_names_are_cut(language: str, category: str, text: str, left: list[str]) -> None:
@@ -89,12 +91,47 @@ def test_a_label_before_its_colon_is_nobody(text: str, stands: bool) -> None:
         ("VEHICLE", "plate QJX 0800 today", "QJX 0800", True),
         ("URL", "SILT s/sp/dp/t today", "s/sp/dp/t", False),
         ("URL", "see quendrith.example/dp today", "quendrith.example/dp", True),
+        ("USERNAME", "sex=F|adm_dt=20240311", "adm_dt", False),
+        ("USERNAME", "by adm_dt on 20240311", "adm_dt", True),
+        ("DOCTOR", "Dear Sir, re: the tenancy", "Sir", False),
+        ("DOCTOR", "awaiting CXR, then home", "CXR", False),
+        ("DOCTOR", "vitals 0400 by CXR", "CXR", True),
     ],
 )
 def test_units_two_rows_and_slashes_alone_are_nobodys(category: str, text: str, proposed: str, stands: bool) -> None:
     start = text.index(proposed)
     span = Span(start, start + len(proposed), category, source="model:en")
     assert stands_alone(scene(text, "en"), span) is stands
+
+
+@pytest.mark.parametrize(
+    ("category", "text", "left"),
+    [
+        ("DATE", "SAT 1922", "SAT"),
+        ("DATE", "14 Aug 0622", "14 Aug"),
+        ("DATE", "Tues 17th Sept 11.30", "Tues 17th Sept"),
+        ("DATE", "Aug 1922", "Aug 1922"),
+        ("DATE", "3 May 2014", "3 May 2014"),
+        ("CITY", "MBBS Jos", "Jos"),
+        ("CITY", "Fort Orme", "Fort Orme"),
+    ],
+)
+def test_a_time_behind_a_day_and_letters_before_a_town_are_cut(category: str, text: str, left: str) -> None:
+    span = within(scene(text, "en"), Span(0, len(text), category, source="model:en"))
+    assert text[span.start : span.end] == left
+
+
+def test_the_letter_of_whose_child_somebody_is_belongs_to_no_name() -> None:
+    text = "Name: Quendrith Velay W/o Orme Nair"
+    span = in_one_row(scene(text, "en"), Span(6, text.index("/"), "PATIENT", source="model:en"))
+    assert text[span.start : span.end] == "Quendrith Velay"
+
+
+@pytest.mark.parametrize("day", ["1st", "21st", "22nd"])
+def test_a_day_of_a_month_is_no_label_of_a_form(day: str) -> None:
+    text = f"parking pass by the {day}"
+    span = Span(text.index(day), len(text), "DATE", source="model:en")
+    assert not names_nobody(scene(text, "en"), span)
 
 
 @pytest.mark.parametrize("category", sorted(LABEL_SETS["i2b2-2014"].names()))

@@ -216,6 +216,12 @@ def test_ages_are_no_means_and_no_numbers_of_fields(text: str, part: str, reads:
     assert bool(Numbers(scene(text)).read(Span(start, start + len(part), "AGE", source="model:en"))) is reads
 
 
+def test_no_value_is_an_ordinal() -> None:
+    text = "Discharge planned for the 21st."
+    span = Span(text.index("21st"), text.index("."), "DATE", source="rule:x.y", score=0.62)
+    assert Numbers(scene(text)).read(span) == (span,)
+
+
 def test_hours_of_a_flowsheet_are_no_years() -> None:
     text = "0800 1200 1600 2000"
     assert Numbers(scene(text)).read(Span(15, 19, "DATE", source="rule:date.year_alone")) == ()

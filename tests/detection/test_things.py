@@ -36,6 +36,7 @@ def nobodys(text: str, part: str, category: str, source: str = "model:en") -> bo
         ("AGE", "80", "Reduced dose (age over 80, weight 57 kg)."),
         ("AGE", "50", "Women aged 50-70 are screened."),
         ("AGE", "65", "Two points for age >= 65."),
+        ("PATIENT", "Tank", 'Big dog "Tank" in the yard.'),
         ("DEPARTMENT", "7P", "NURSING NOTE 7P-7A"),
         ("ROOM", "85/F", "AGE/SX: 85/F   ROOM: 214"),
         ("DEPARTMENT", "7y/m", "Age/Sex 7y/m   LOC: PED"),
