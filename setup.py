@@ -20,7 +20,7 @@ GRAMMAR = (
     *("deid.detection.kinds", "deid.detection.numbers", "deid.detection.alone"),
     *("deid.detection.find_again", "deid.detection.overlaps"),
     *("deid.detection.edges", "deid.detection.whose", "deid.detection.joining", "deid.detection.columns"),
-    *("deid.detection.legends", "deid.detection.ensemble", "deid.detection.things"),
+    *("deid.detection.legends", "deid.detection.ensemble", "deid.detection.things", "deid.detection.cut"),
     *("deid.replacement.permutation", "deid.replacement.names"),
     *("deid.replacement.places", "deid.replacement.institutions", "deid.replacement.containment"),
     *("deid.replacement.identifiers", "deid.replacement.numbers", "deid.replacement.contacts"),

@@ -43,16 +43,9 @@ from typing import Final
 
 from deid.base.compiled import quick
 from deid.base.in_step import pause
-from deid.detection.alone import (
-    ALONE,
-    in_capitals,
-    is_clinical,
-    names_nobody,
-    stands_alone,
-    untitled,
-    within,
-)
+from deid.detection.alone import ALONE, is_clinical, names_nobody, stands_alone
 from deid.detection.columns import columns
+from deid.detection.cut import in_capitals, untitled, within
 from deid.detection.edges import (
     behind_title,
     called_apart,

@@ -180,13 +180,13 @@ class Filled:
         own = self.first
         first = own.find_normal(document, scene) if isinstance(own, Alone) else own.find_normal(document)
         pause("filling up")
-        return self._repeated(scene, self._joined(document.text, first, more))
+        return self._repeated(scene, self._joined(document.text, scene, first, more))
 
     def trace(self, document: Document) -> Trace:
         """Find PHI, and keep what both proposed and what became of it."""
         more = self.rules.trace(document)
         first = self.first.trace(document, more.scene) if isinstance(self.first, Alone) else self.first.trace(document)
-        spans = self._repeated(more.scene, self._joined(document.text, first.spans, more.spans))
+        spans = self._repeated(more.scene, self._joined(document.text, more.scene, first.spans, more.spans))
         added = [
             dataclasses.replace(
                 one,
@@ -197,7 +197,7 @@ class Filled:
         ]
         return Trace(first.normal, more.scene, (*first.candidates, *added), tuple(spans))
 
-    def _joined(self, text: str, first: Sequence[Span], more: Sequence[Span]) -> list[Span]:
+    def _joined(self, text: str, scene: Scene | None, first: Sequence[Span], more: Sequence[Span]) -> list[Span]:
         """Return all of the first, what the rules have beside it, and the numbers that they have beyond it.
 
         An address of the web or of mail goes before its parts, and what is no name of a person before parts of its own
@@ -229,7 +229,9 @@ class Filled:
                 own = [*(one for one in own if one not in inside), whole]
             else:
                 wholly = around or (score_of(span) >= _SURELY and kind not in PEOPLE)
-                own += _beyond(text, span, inside, wholly=wholly)
+                pieces = _beyond(text, span, inside, wholly=wholly)
+                # the *Doctor* before a name, and what the rules took along behind it, are nobody
+                own += (p for p in pieces if kind not in PEOPLE or scene is None or _could_name(scene, p))
         return sorted(own, key=by_position)
 
     def _repeated(self, scene: Scene | None, spans: list[Span]) -> list[Span]:
@@ -274,6 +276,13 @@ def _runs_into(text: str, one: Span, span: Span) -> bool:
         and one.start < span.start < one.end <= span.end
         and not any(map(str.isdecimal, text[one.start : span.start]))
     )
+
+
+def _could_name(scene: Scene, piece: Span) -> bool:
+    """Tell whether what a model left of a name could be one by itself."""
+    if not scene.lowercase_text and scene.text[piece.start : piece.end].islower():
+        return False
+    return stands_alone(scene, piece)
 
 
 def _beyond(text: str, span: Span, inside: Sequence[Span], *, wholly: bool) -> Iterator[Span]:

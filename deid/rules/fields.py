@@ -113,7 +113,7 @@ def _matcher(expression: str, guarded: bool) -> tuple[Any, int]:
 
 
 def _place(name: str, match: Any, value: int, text: str, start: int) -> tuple[int, int]:
-    """Return where the value of a rule stands that begins at an offset; nothing long where there is none.
+    """Return where the value of a rule stands that begins at an offset; -1 twice where there is none.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def _place(name: str, match: Any, value: int, text: str, start: int) -> tuple[in
     except TimeoutError:
         raise too_slow(name) from None
     if found is None:
-        return start, start
+        return -1, -1
     first, last = found.span(value)
     return (first, last) if first >= 0 else found.span()
 
@@ -201,7 +201,7 @@ class HeadRule:
         if self.capital and not text[start].isupper():
             return None
         first, last = _place(self.name, *_matcher(self.expression, self.guarded), text, end)
-        if first == last or (self.unlisted and ordinary is not None and ordinary(text[first:last])):
+        if first < 0 or (self.unlisted and ordinary is not None and ordinary(text[first:last])):
             return None
         return Span(start if self.part else first, last, self.category, "", f"rule:{self.name}", self.certainty)
 

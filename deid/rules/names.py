@@ -70,6 +70,8 @@ _SIGNER: Final = cues_of("signer")
 _SEPARATORS: Final = frozenset(":#=-\u2013|.")
 _LISTING: Final = frozenset((",", ";", "&", "/", "|"))
 _TURNS: Final = 4
+_GRADES: Final = ("I",)
+"""A Roman number that could be an initial."""
 """A label that begins so many lines marks the turns of a dialogue."""
 _MOST_INITIALS: Final = 6  # letters and full stops
 _NAMED: Final = 2
@@ -336,7 +338,9 @@ def _titled(scene: Scene) -> list[Span]:
 
 def _is_grade(scene: Scene, index: int, at: int) -> bool:
     """Tell whether the letter behind a title counts something: *DR I°*, and *DR I* without any full stop."""
-    bare = scene.kinds[index] == UPPER and at == index + 1 and scene.word(at) == "i" and scene.word(at + 1) != "."
+    bare = (
+        scene.kinds[index] == UPPER and at == index + 1 and scene.strings[at] in _GRADES and scene.word(at + 1) != "."
+    )
     return bare or scene.word(at + 1) == "°"
 
 

@@ -35,8 +35,11 @@ from synthetic.template import Choice, Node, Slot, parse
 
 _WIDE = frozenset(("address", "associations", "endings", "greetings", "homonyms", "hospitals", "kin", "medical_titles"))
 _WIDE |= {"heads", "heads_weak", "hospital_heads", "namesakes", "nouns", "patients", "products", "staff", "streets"}
-_WIDE |= {"street_words", "towns", "trades", "trades_sure", "vocabulary", "ward_words"}
-"""Lists that the rules alone read."""
+_WIDE |= {"street_words", "towns", "trades", "trades_sure", "vocabulary", "ward_words", "feasts", "compound_ends"}
+_WIDE |= {"ranks", "authorities", "clinic_heads", "clinic_owners", "clinics", "firms_ambig", "firms", "houses", "kinds"}
+_WIDE |= {"kinds_weak", "practice_heads", "sites", "work_leads", "rooms", "callings", "crafts", "qualifiers", "workers"}
+_WIDE |= {"given_low", "last_low", "tails", "place_heads", "states_america", "holidays_es", "insurers"}
+"""Lists that the rules alone read, of all languages or of one."""
 _TODAY = date(2024, 6, 30)
 _DAYS = 365 * 6
 _LIFE = 365 * 50
@@ -49,7 +52,8 @@ _WHOLE = 0.4
 
 def learnt_from(names: Iterable[str]) -> Iterator[str]:
     """Yield the lists that a model may see: of one that knows most occupations and roles it learns to find no other."""
-    return (name for name in names if name.split("/")[1][:-3] not in _WIDE)
+    tails = ((name, name.split("/")[1]) for name in names)
+    return (name for name, tail in tails if tail[:-3] not in _WIDE and tail not in _WIDE)
 
 
 @dataclass

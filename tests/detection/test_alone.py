@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from deid.detection.alone import in_capitals, names_nobody, stands_alone, within
+from deid.detection.alone import names_nobody, stands_alone
+from deid.detection.cut import in_capitals, within
 from deid.detection.edges import in_one_row
 from deid.detection.nouns import is_noun
 from deid.detection.numbers import plain_scene

@@ -160,7 +160,7 @@ def test_what_stands_beside_a_name_or_is_none_stays(text: str, hidden: list[str]
     ("written", "looked_at", "scored"),
     [
         (LAYOUTS, (0.955, 0.935), (0.925, 0.93)),
-        (ORIGINS, (0.985, 0.945), (0.92, 0.91)),
+        (ORIGINS, (0.984, 0.945), (0.92, 0.91)),
         (SHEETS, (0.95, 0.91), (0.91, 0.86)),
         (SHORTHAND, (0.965, 0.94), (0.93, 0.93)),
     ],

@@ -15,8 +15,9 @@ from zlib import crc32
 
 from synthetic.marked import notes
 
-from deid.detection.alone import in_capitals, names_nobody, stands_alone, within
+from deid.detection.alone import names_nobody, stands_alone
 from deid.detection.columns import columns
+from deid.detection.cut import in_capitals, within
 from deid.detection.edges import behind_title, called_apart, date_within, dates_of, in_one_row, joined, pieces
 from deid.detection.find_again import find_again
 from deid.detection.legends import explained
