@@ -22,6 +22,7 @@ from deid.detection.find_again import find_again
 from deid.detection.numbers import Numbers, plain_scene
 from deid.detection.overlaps import score_of
 from deid.detection.recognizer import Probable, Recognizer
+from deid.detection.things import FUNCTION
 from deid.document import Document, Span, by_position, resolve_overlaps
 from deid.phi import LABEL_SETS, canonical, map_labels
 from deid.reading.dictionaries import fold
@@ -209,7 +210,8 @@ class Filled:
             start, end = span.start, span.end
             near = [one for one in own if one.start < end and start < one.end]
             if not near:
-                own.append(span)
+                if scene is None or canonical(span.category) not in PEOPLE or _has_a_name(scene, span):
+                    own.append(span)
                 continue
             # "Ingresado del 21" is nothing of its own before days that the rules know
             inside = [one for one in near if not _runs_into(text, one, span)]
@@ -276,6 +278,11 @@ def _runs_into(text: str, one: Span, span: Span) -> bool:
         and one.start < span.start < one.end <= span.end
         and not any(map(str.isdecimal, text[one.start : span.start]))
     )
+
+
+def _has_a_name(scene: Scene, span: Span) -> bool:
+    """Tell whether a name has a word that is no small one: behind *paciente:* stands *Se presenta*."""
+    return not all(scene.has(i, FUNCTION) for i in scene.inside(span.start, span.end))
 
 
 def _could_name(scene: Scene, piece: Span) -> bool:
