@@ -419,13 +419,17 @@ def _trimmed(text: str, span: Span, until: int, vocabulary: Vocabulary) -> tuple
     return start, end
 
 
+_OURS: Final = ("model:", "rule:", "consistency:")
+"""Beginnings of the sources whose spans may lose words: what others say is theirs."""
+
+
 def _unlinked(text: str, spans: list[Span], vocabulary: Vocabulary) -> list[Span]:
     """Return names and places without small words that lead to what stands behind: *Klerks in*, *de*."""
     inside, links = vocabulary.words["place_in"], vocabulary.words["institution_joiner"]
     kept: list[Span] = []
     for span in spans:
         start, end = span.start, span.end
-        if span.category in PEOPLE or span.category in _WORDED:
+        if span.source.startswith(_OURS) and (span.category in PEOPLE or span.category in _WORDED):
             at = max(start, text.rfind(" ", start, end) + 1)
             while 0 < end - at <= _LINK and (text[at:end] in inside or text[at:end] in links):
                 end = at
