@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 
 import pytest
+from samples import KEY
 
-from deid.base.keys import Key
 from deid.document import Document, Span
 from deid.phi import CATEGORIES
 from deid.pipeline import Pipeline, build_pipeline
 from deid.pipeline.core import Settings
 from deid.pipeline.options import PipelineOptions
 from deid.replacement.policy import Policy, load_policy
-
-KEY = Key(b"r" * 32)
 
 
 class Everything:

@@ -6,10 +6,13 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
+from deid.base.keys import Key
 from deid.records.hl7v2 import read_all
 from deid.records.record import Record
 from deid.records.tables import load_table
 
+KEY = Key(b"r" * 32)
+"""Of the pipelines of these tests."""
 SAMPLES = sorted((Path(__file__).parents[2] / "corpora" / "records" / "hl7v2").glob("*.hl7"))
 TABLE = load_table("hl7v2")
 PID = r"PID|1||123456^^^HOSP^MR||Thornbury^Eleanor||19470619|F"

@@ -6,8 +6,7 @@ import json
 from collections.abc import Callable
 
 import pytest
-from conftest import KEY
-from samples import message, one
+from samples import KEY, message, one
 
 from deid.base.resources import resource_folder
 from deid.detection.known import KnownRecognizer

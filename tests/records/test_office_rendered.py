@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from docx.oxml import parse_xml
 from packages import contents, document
+from samples import KEY
 
-from deid.base.keys import Key
 from deid.pipeline import Pipeline, build_pipeline
 from deid.pipeline.options import PipelineOptions
 from deid.records.record import Record
@@ -30,7 +30,6 @@ pytestmark = [
         reason="LibreOffice and poppler-utils are not installed",
     ),
 ]
-KEY = Key(b"r" * 32)
 GIVEN = ("Eleanor", "Bartholomew", "Agnes", "Gerald", "Harriet", "Rosalind", "Edmund", "Philippa")
 FAMILY = ("Thornbury", "Quigg", "Lowell", "Vance", "Ashworth", "Pemberton", "Hollis", "Marchetti")
 BODY = (
