@@ -31,8 +31,8 @@ _LAST: Final = classes_of("last")
 _UNSAID: Final = classes_of("function", "occupation_qualifier")
 """Words before an occupation that are none of it: *a retired welder*."""
 _BEHIND: Final = classes_of("credential", "function")
-_LETTERS: Final = classes_of("credential", "clinical")
 """Words that stand beside names."""
+_LETTERS: Final = classes_of("credential", "clinical")
 _SETS_OFF: Final = frozenset(",-\u2013\u2014")
 _LEAST_LETTERS: Final = 3
 """Capitals of an abbreviation that are hardly somebody's initials."""
