@@ -92,7 +92,6 @@ from deid.reading.lexicon import load_lexicon
 from deid.reading.normalize import Normalized, normalize
 from deid.reading.passages import Passage, second_readings, windows
 from deid.reading.scans import long_numbers
-from deid.reading.view import view_of
 from deid.rules.layouts import beside, head_rows, segment_names
 from deid.rules.rules import RuleRecognizer
 from deid.rules.scene import Scene
@@ -108,7 +107,6 @@ _DECIDES: Final = 0.85
 """Certainty from which a labelled value decides the category."""
 _DOUBTS: Final = 0.4
 """From which certainty on a name that does not count makes a place doubtful that stands there."""
-_LONGEST_WORD: Final = 64
 _PEOPLE: Final = frozenset(("PATIENT", "DOCTOR"))
 _DEPARTMENT: Final = "consistency:rule:department.field"
 _LONG_NUMBER: Final = "rule:number.of_a_scan"
@@ -295,7 +293,7 @@ class Ensemble:
                     candidates += (replace(p, span=back) for p in here or () if (back := part.back(p.span)) is not None)
                 del scene, found, passed, decisive
         del gathered  # as large as what is settled now
-        words_of = functools.partial(_words_around, text)
+        words_of = functools.partial(name_words, text)
         known: Told = {}
         for held in (accepted, again):
             tell(held, words_of, known)
@@ -591,12 +589,3 @@ def _within(lines: Sequence[tuple[int, int]], span: Span) -> bool:
     """Tell whether a span lies in one of some stretches, given in order."""
     at = bisect_right(lines, (span.start, len(lines) and lines[-1][1]))
     return at > 0 and span.end <= lines[at - 1][1]
-
-
-def _words_around(text: str, span: Span) -> list[str]:
-    """Return the words of a name in a text (`name_words`)."""
-    low = max(text.rfind(sign, max(0, span.start - _LONGEST_WORD), span.start) for sign in " \n") + 1
-    high = text.find(" ", span.end, span.end + _LONGEST_WORD)
-    low = low or max(0, span.start - _LONGEST_WORD)
-    view = view_of(text[low : high if high >= 0 else span.end + _LONGEST_WORD])
-    return name_words(view, span.moved(span.start - low, span.end - low))

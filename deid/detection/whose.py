@@ -16,11 +16,13 @@ from deid.detection.kinds import origin_of
 from deid.detection.overlaps import score_of
 from deid.document import Span
 from deid.reading.lexicon import classes_of
-from deid.reading.view import NUMBER, View
+from deid.reading.view import NUMBER, view_of
 from deid.rules.person_words import credential_follows
 from deid.rules.scene import Scene
 from deid.rules.word_classes import HOSPITAL_HEAD, RELATION, ROLE, STRONG_ORGANIZATION_HEAD, TITLES, cues_of
 
+_LONGEST_WORD: Final = 64
+"""Characters around a name in which its first and its last word end."""
 PEOPLE: Final = frozenset(("PATIENT", "DOCTOR"))
 Told = dict[str, dict[str, Span]]
 """Word of a name -> category -> the surest span that tells whose it is."""
@@ -254,9 +256,13 @@ def traits(source: str) -> object:
     return origin_of(source).traits
 
 
-def name_words(view: View, span: Span) -> list[str]:
-    """Return the words of a name by which the same person is known elsewhere."""
-    words = view.words_at(span.start, span.end)
+def name_words(text: str, span: Span) -> list[str]:
+    """Return the words of a name in a text by which the same person is known elsewhere."""
+    low = max(text.rfind(sign, max(0, span.start - _LONGEST_WORD), span.start) for sign in " \n") + 1
+    high = text.find(" ", span.end, span.end + _LONGEST_WORD)
+    low = low or max(0, span.start - _LONGEST_WORD)
+    view = view_of(text[low : high if high >= 0 else span.end + _LONGEST_WORD])
+    words = view.words_at(span.start - low, span.end - low)
     return _of_letters(view.folded, view.kinds, words.start, words.stop)
 
 

@@ -8,12 +8,10 @@ import pytest
 
 from deid import Document, Span
 from deid.detection.edges import joined, pieces
-from deid.detection.ensemble import _words_around
 from deid.detection.numbers import plain_scene
 from deid.detection.overlaps import told_apart
-from deid.detection.whose import name_words, whose
+from deid.detection.whose import name_words, whose, words_of_name
 from deid.reading.lexicon import load_lexicon
-from deid.reading.view import view_of
 from deid.rules.rules import RuleRecognizer
 
 RULES = RuleRecognizer.load("en")
@@ -177,10 +175,10 @@ def test_the_second_of_two_who_took_over_is_staff_and_a_word_behind_a_surgery_it
 def test_words_of_a_name_are_read_without_the_rest_of_a_text() -> None:
     """The same as in the whole text; of what has no blank 64 characters on either side are read."""
     for text in ("Orme, Dale-Quy saw\nO'Hare Quendrith", "Orme", "a. Orme-Quy"):
-        view = view_of(text)
+        scene = plain_scene(text, load_lexicon("en"))
         for start, end in itertools.combinations(range(len(text) + 1), 2):
             span = Span(start, end, "PATIENT")
             if text[start:end].strip():
-                assert _words_around(text, span) == name_words(view, span), text[start:end]
-    (word,) = _words_around("x" * 70 + "-Orme", Span(71, 75, "PATIENT"))
+                assert name_words(text, span) == words_of_name(scene, span), text[start:end]
+    (word,) = name_words("x" * 70 + "-Orme", Span(71, 75, "PATIENT"))
     assert len(word) == 64 + len("Orme")
