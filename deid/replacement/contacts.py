@@ -267,12 +267,6 @@ def replace_ip(choices: Choices, text: str, step: int = 1) -> str:
 
 def _scramble_around(choices: Choices, text: str, step: int) -> str:
     """Replace letters and digits that stand beside an address (a port, a mask, a host)."""
-    out: list[str] = []
-    read = 0
-    for match in _V4.finditer(text):
-        out += (
-            scramble(choices.keyed, text[read : match.start()], "port", step) or text[read : match.start()],
-            match.group(),
-        )
-        read = match.end()
-    return "".join(out) + (scramble(choices.keyed, text[read:], "port", step) or text[read:])
+    around = [scramble(choices.keyed, part, "port", step) or part for part in _V4.split(text)]
+    pairs = zip(around, [*_V4.findall(text), ""], strict=True)
+    return "".join([part + address for part, address in pairs])

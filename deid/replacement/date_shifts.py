@@ -434,14 +434,9 @@ def shift_dates(
     for attempt in range(tries):
         offset = offset_of(scope, preserve_weekday=preserve_weekday, attempt=attempt, keyed=keyed)
         context = _Context(offset, day_first, near, reference, cap_age, preserve_weekday, scope.language[:2])
-        shifted: dict[str, str] = {}
-        fits = True
-        for text, tokens in parsed.items():
-            shifted[text] = new = _written(text, tokens, context, originals)
-            fits = fits and not (new[0] == "[" and tokens) and not (attempt and _holds(new, originals))
-            if attempt and not fits:
-                break
-        if tries == 1 or (fits and (attempt or not _any_holds(shifted.values(), originals))):
+        shifted = {text: _written(text, tokens, context, originals) for text, tokens in parsed.items()}
+        fits = not any(new[0] == "[" and parsed[text] for text, new in shifted.items())
+        if tries == 1 or (fits and not _any_holds(shifted.values(), originals)):
             return [shifted[text] for text in texts]
         usual = usual or shifted
     return [usual[text] for text in texts]

@@ -231,8 +231,8 @@ number, and payment cards and whatever else has a Luhn digit."""
 @functools.cache
 def _by_length(length: int) -> tuple[tuple[str, CodeScheme], ...]:
     """Return the schemes whose codes can have this length."""
-    lengths = {"dea": (9,), "vin": (17,), "nie": (9,), "dni": (9,), "npi": (10,), "nhs": (10,), "nass": (12,)}
-    return tuple((name, scheme) for name, scheme in SCHEMES.items() if length in lengths.get(name, range(8, 20)))
+    lengths = {"dea": 9, "vin": 17, "nie": 9, "dni": 9, "npi": 10, "nhs": 10, "nass": 12}
+    return tuple((name, scheme) for name, scheme in SCHEMES.items() if lengths.get(name, length) == length)
 
 
 def _with_check(keyed: Keyed, code: str, step: int) -> str | None:

@@ -207,7 +207,7 @@ def _surrogate(keyed: Keyed, code: str) -> str:
     before = ""
     for begin, end in parts:
         part = code[begin:end]
-        if begin == 0 and end == len(code):
+        if len(parts) == 1:
             new = _next(keyed, form, part, alphabets, str, plain)
         else:  # each piece depends on the one before
             new = _next(keyed, f"{form}\0{begin}\0{before}", part, alphabets[begin:end], str, bool) or part

@@ -287,21 +287,20 @@ class PlaceMap:
 
         def candidates() -> Iterator[str]:
             if rank is not None and rank < len(group):
-                yield from self._near(f"{area} {target}", rank, group, area == target)
+                yield self._near(f"{area} {target}", rank, group, area == target)
             yield from self._choices.hashed(f"city {target}", key, group, 200)
 
         options = list(candidates())[step - 1 :] if step > 1 else candidates()
         return self._choices.claim("cities", key, options)
 
-    def _near(self, what: str, rank: int, group: tuple[str, ...], same: bool) -> Iterator[str]:
-        """Yield a city of about the same rank, by a keyed permutation of the ranks between two limits."""
+    def _near(self, what: str, rank: int, group: tuple[str, ...], same: bool) -> str:
+        """Return a city of about the same rank, by a keyed permutation of the ranks between two limits."""
         low, high = 0, _CITY_SIZE
         while rank >= high:
             low, high = high, high * _CITY_SIZE
         high = min(high, len(group))
-        if high - low > 1 or not same:
-            move = self._choices.keyed.move if same and high - low > 1 else self._choices.keyed.permute
-            yield group[low + move(f"city {what} {low}", rank - low, high - low)]
+        move = self._choices.keyed.move if same and high - low > 1 else self._choices.keyed.permute
+        return group[low + move(f"city {what} {low}", rank - low, high - low)]
 
     # ZIP codes
 

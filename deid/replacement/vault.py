@@ -48,9 +48,9 @@ class Vault(AbstractContextManager["Vault"]):
         self._vault_id = vault_id
         self.map_version = map_version
         """Version of the map of numbers (`deid.base.keys.MAP_VERSION`) by which its surrogates are made, for good."""
-        self._far = (0, 0)
+        self._far: tuple[int, ...] = ()
         """Audit lines and entries when that was noted last: lines only grow, and between two lines entries do."""
-        self._settled = (0, 0)
+        self._settled: tuple[int, ...] = ()
         """Those when they were last put on the disk, and when that was."""
         self._settled_at = 0.0
         self._lines = 0
@@ -135,7 +135,7 @@ class Vault(AbstractContextManager["Vault"]):
 
     def _begun(self, state: VaultState) -> Vault:
         self._lines = state.audit_lines
-        self._note(state, settle=True)
+        self._note(state)
         return self
 
     def _note(self, state: VaultState, *, settle: bool = False) -> None:

@@ -159,6 +159,25 @@ def test_no_name_of_a_host_stays_beside_an_address(said: str) -> None:
     assert not any(word in new for word in said.lower().replace(".", " ").replace("-", " ").split() if len(word) > 2)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "STRICKLAND 10.7.33.201",
+        "ws12: 10.1.2.3/24, 10.1.2.4/24; and 10.1.2.3 again",
+        "10.1.2.3:8443 (port 8443)",
+        "a.10.1.2.3",
+    ],
+)
+def test_what_stands_around_addresses_keeps_its_layout(said: str) -> None:
+    address = re.compile(r"\d+\.\d+\.\d+\.\d+")
+    new = replace_ip(make_choices(), said)
+    before, after = (re.sub(r"[a-z]", "a", re.sub(r"\d", "9", address.sub("*", t).lower())) for t in (said, new))
+    assert before == after
+    pairs = {*zip(address.findall(said), address.findall(new), strict=True)}
+    assert len(pairs) == len(dict(pairs)) == len(dict(map(reversed, pairs)))  # one to one
+    assert all(one != other for one, other in pairs)
+
+
 def test_without_a_domain_that_is_left_nothing_stands_for_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
     choices = make_choices()
     monkeypatch.setattr(choices, "claim", lambda *_, **__: "")

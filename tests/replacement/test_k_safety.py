@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection
 
 import pytest
 from hypothesis import given
@@ -44,9 +45,9 @@ def test_greedy_removes_the_one_term_that_settles_an_entity_though_others_are_ra
     assert k_safe("xyz", Knowledge(contexts, frozenset({"e1"})), 1, "greedy") == frozenset("yz")
 
 
-def by_definition(kept: frozenset[str], knowledge: Knowledge, k: int) -> bool:
+def by_definition(kept: frozenset[str], knowledge: Knowledge, k: int, whose: Collection[str] = ()) -> bool:
     """Every subset of the kept terms in a protected context lies in k other contexts: no shortcut."""
-    for entity in knowledge.protected:
+    for entity in whose or knowledge.protected:
         inside = sorted(kept & knowledge.contexts[entity])
         for size in range(len(inside) + 1):
             for subset in itertools.combinations(inside, size):
@@ -86,6 +87,16 @@ def test_greedy_is_safe_and_keeps_no_more_than_possible(world: tuple[frozenset[s
     assert by_definition(kept, knowledge, k)
     assert len(kept) <= len(k_safe(terms, knowledge, k))
     assert terms - knowledge.telling <= kept <= terms
+
+
+@given(worlds(), st.integers(0, 8))
+def test_terms_are_safe_by_definition_whatever_k(world: tuple[frozenset[str], Knowledge, int], k: int) -> None:
+    """Also where so many others are asked for as there are entities, and of a text that says nothing of them."""
+    terms, knowledge, _ = world
+    for kept in (terms, frozenset("xy")):
+        broken = [e for e in sorted(knowledge.protected) if not by_definition(kept, knowledge, k, {e})]
+        assert violations(kept, knowledge, k) == broken
+        assert is_k_safe(kept, knowledge, k) is (not broken)
 
 
 @given(worlds())

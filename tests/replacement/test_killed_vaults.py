@@ -146,6 +146,35 @@ def test_a_run_does_not_go_on_with_a_vault_of_before_it() -> None:
         assert vault.originals_among(names) == {*names}
 
 
+@pytest.mark.parametrize("step", ["close", "forget", "rotate"])
+def test_a_cut_of_power_behind_what_is_done_once_does_not_bring_an_older_copy_back(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many steps wait for no disk; what ends a run, or nobody repeats, does. The disk has what was last put there."""
+    disk = [b""]
+    monkeypatch.setattr("os.fsync", lambda _: disk.append(noted_place("vaults").read_bytes()))
+    vault = Vault.create("vault.db", KEY, who="me")
+    if step != "close":
+        vault.record("patient:1", "PATIENT", "Ann", "Eve")
+    Path("copy").mkdir()
+    for path in Path().glob("vault.db*"):
+        shutil.copy2(path, "copy")
+    if step == "forget":
+        vault.forget(["patient:1"], who="me", why="asked")
+    elif step == "rotate":
+        vault.rotate(Key(b"o" * 32), who="me", why="lost")
+    else:
+        vault.record("patient:1", "PATIENT", "Ann", "Eve")
+        assert noted_place("vaults").read_bytes() != disk[-1]
+        vault.close()
+    left = disk[-1]
+    vault.close()
+    noted_place("vaults").write_bytes(left)
+    restore(Path("copy"))
+    with pytest.raises(StoreError, match="an older copy lies in its place"):
+        Vault.open("vault.db", KEY)
+
+
 WRITER = """
 import sys
 from deid.base.keys import Key

@@ -202,3 +202,21 @@ def test_spans_of_several_persons_become_what_each_persons_own_document_says() -
     assert [both.document.text[e.new_start : e.new_end] for e in both.edits] == new["4711203"] + new["8822114"]
     alone = replacer(Document("d", text), found, one).document.text
     assert alone != both.document.text
+
+
+def test_the_surrogate_of_a_person_is_nobody_else_in_the_note() -> None:
+    """Whom a person is called in a note alone is another name where another person of the note is called so."""
+    replacer = Replacer(load_policy("surrogate"))
+
+    def names(*people: str) -> list[str]:
+        text = " and ".join(people)
+        found = spans(*[(person, "PATIENT") for person in people], text=text)
+        scopes = {span.start: Scope(KEY, "d", str(n)) for n, span in enumerate(found)}
+        new = replacer(Document("d", text), found, scopes[0], lambda start, end: scopes[start])
+        return new.document.text.split(" and ")
+
+    (usual,) = names("Rob Long")
+    assert names("Rob Long", "Ann Price")[0] == usual
+    for other in (usual, f"Ann {usual.split()[-1]}"):
+        for word in names("Rob Long", other)[0].split():
+            assert word not in other.split()
