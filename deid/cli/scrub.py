@@ -151,7 +151,7 @@ def tag(
         run.output,
         recognizer,
         chosen,
-        options=tagged_options(run.found, chosen, recognizer.categories, reading),
+        options=tagged_options(run.found, chosen, reading),
         people=people,
         jobs=work.processes,
         run=run.note(single=run.found.single or isinstance(chosen, CollectionFormat)),

@@ -51,13 +51,12 @@ def tagged_format(name: str | None, categories: Set[str]) -> Format:
     return get_format(name or ("meddocan" if categories & spanish else "i2b2-2014"), FORMATS)
 
 
-def tagged_options(source: Source, target: Format, categories: Set[str], reading: ReadingOptions) -> Options:
-    """Return how notes of a source are written with what a recognizer of some categories finds."""
-    fits = not target.label_sets or all(any(c in LABEL_SETS[s] for s in target.label_sets) for c in categories)
+def tagged_options(source: Source, target: Format, reading: ReadingOptions) -> Options:
+    """Return how notes of a source are written with what a recognizer finds, by its own labels."""
     options = source.layout() if source.format.name == target.name else source.options
     if not options.spans_field and reading.spans_field is None:  # a table has none yet, and is to get one
         options = replace(options, spans_field=None)
-    return replace(options, any_label=reading.any_label or not fits)
+    return replace(options, any_label=True)
 
 
 def require_annotations(source: Source, what: str, otherwise: str) -> None:

@@ -123,10 +123,10 @@ def _check_record(original: Document, scrubbed: Document, policy: Policy | None)
     """Raise where a record differs from its original outside of its places, or still has an id of it."""
     assert original.record is not None
     kept = policy is not None and policy.rule("IDNUM", {}).operator == "keep"
-    if scrubbed.record is not None and not kept and not {*original.record.ids}.isdisjoint(scrubbed.record.ids):
-        raise _fault(original, "the record still has an id of the original", _AGAIN, 0)
     if scrubbed.record is None or not original.record.frames(scrubbed.record.source):
         raise _fault(original, "the record differs outside of what was replaced", _AGAIN, 0)
+    if not kept and not {*original.record.ids}.isdisjoint(scrubbed.record.ids):
+        raise _fault(original, "the record still has an id of the original", _AGAIN, 0)
 
 
 def _fault(document: Document, what: str, hint: str, offset: int) -> OutputError:

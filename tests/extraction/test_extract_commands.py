@@ -180,18 +180,23 @@ def test_what_cannot_be_done_says_so(tmp_path: Path) -> None:
             attempt(*arguments)
 
 
-def test_persons_who_look_alike_are_told(tmp_path: Path) -> None:
+def test_persons_who_look_alike_and_notes_that_disagree_are_told(tmp_path: Path) -> None:
     """Another letter in a surname, with the same birth date, makes a second person, which is said."""
     notes = write_notes(tmp_path / "notes")
     (notes / "e.txt").write_text("He is well.\n")
     (notes / "d.txt").write_text("Patient: Bob Ostrender\nDOB: 1/2/1980   MRN: 9987645\nHe is well.\n")
+    (notes / "f.txt").write_text("Patient: Bob Ostrander\nDOB: 1/3/1980   MRN: 9987654\nSex: female\n")
     result = CliRunner().invoke(
         app,
         ["extract", str(notes), str(tmp_path / "v.csv"), "--model", "none", "--json", str(tmp_path / "s.json")],
     )
     assert "1 pairs of 4 persons look alike" in result.stderr
     assert "1 rows tell neither name nor record number" in result.stderr
-    assert json.loads((tmp_path / "s.json").read_text())["look_alikes"]["pairs"] == 1
+    told = json.loads((tmp_path / "s.json").read_text())
+    assert told["look_alikes"]["pairs"] == 1
+    assert {"birth_date", "sex"} <= told["conflicts"].keys()
+    for column, count in told["conflicts"].items():
+        assert f"{column}: {count} rows with values that disagree" in result.stderr
 
 
 @pytest.mark.parametrize("stored", KINDS, indirect=True)

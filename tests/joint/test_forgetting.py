@@ -177,8 +177,14 @@ def test_a_release_that_is_being_written_is_told(site: Path) -> None:
 
 
 def test_what_is_missing_is_said(site: Path) -> None:
+    """Nobody is no person: rows without an id stay where they are."""
     for arguments in (("p1",), ("", "--in-view", "view.csv"), ("p1", "--in-view", "none.csv")):
         assert run("forget", *arguments)[0] != 0
+    Path("view.csv").write_text("row,mrn,name\n1,,Ann\n2,4711203,Annabel\n")
+    before = Path("view.csv").read_bytes()
+    with pytest.raises(ConfigError, match="the person is missing"):
+        forget("", PersonPlaces(view=(Path("view.csv"),)), who="me", key=None, vault_key=None)
+    assert Path("view.csv").read_bytes() == before
 
 
 def test_a_view_of_damaged_provenance_stays_as_it_is(site: Path) -> None:

@@ -4,7 +4,9 @@ import datetime
 import json
 import re
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -20,6 +22,7 @@ from deid.joint.plan import read_plan
 from deid.joint.release import JointReport, _withholding, release_jointly
 from deid.joint.view import load_table, verify_join
 from deid.pipeline import Pipeline, Scrubbed
+from deid.pipeline.options import PipelineOptions
 from deid.replacement.policy import load_policy
 from deid.table.microdata import Microdata
 
@@ -269,6 +272,23 @@ def test_what_cannot_be_released_is_refused_and_nothing_is_written(
     assert not any(part in str(refused.value) for part in ("Zelda", "Ostrander", "4410000", "asthma"))
     assert not (tmp_path / "out").exists()
     assert not list(tmp_path.glob(".deid-part-*"))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"gold": True}, {"keep": frozenset({"ward"})}, {"method": "concept-match"}, {"patient_field": "mrn"},
+        {"patients": Path("notes.csv")}, {"known": Path("known.csv")}, {"known_field": ("mrn",)},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_options_that_leave_texts_as_they_are_or_say_what_the_plan_says_are_refused(
+    said: dict[str, Any], tmp_path: Path
+) -> None:
+    """Also of whoever calls the library: the tables alone would be released as the plan says, and no note."""
+    plan = read_plan(write_case(tmp_path))
+    with pytest.raises(ConfigError, match="no options of a joint release"):
+        replace(plan, options=PipelineOptions(**said))
 
 
 def test_a_note_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
+from fakes import WordRecognizer
 from formats import written
 
 import deid
@@ -16,6 +17,7 @@ from deid.io import FORMATS, scan
 from deid.io.formats import ReadingOptions
 from deid.pipeline.at_once import scrub_stream
 from deid.pipeline.batch import scrub_files
+from deid.replacement.policy import load_policy
 
 TEXT = "Seen by Dr. Alice Baker on 3 May 2019."
 KEY = Key(b"k" * 32)
@@ -116,3 +118,12 @@ def test_a_note_of_a_stream_may_be_as_large_as_said_and_no_larger() -> None:
     assert isinstance(scrub_stream(BytesIO(TEXT.encode()), pipeline, ReadingOptions(max_document=size)), tuple)
     with pytest.raises(ConfigError, match="too large"):
         scrub_stream(BytesIO(TEXT.encode()), pipeline, ReadingOptions(max_document=size - 1))
+
+
+@pytest.mark.parametrize("word", ["FAIL", "BUG", "SLOW"])
+def test_a_note_of_a_stream_that_cannot_be_scrubbed_is_a_failure_without_text(word: str) -> None:
+    pipeline = deid.Pipeline(WordRecognizer(), load_policy("redact"), KEY)
+    data = BytesIO(f"Zebulon Quartermain. {word}".encode())
+    failure = scrub_stream(data, pipeline, ReadingOptions(timeout=0.05 if word == "SLOW" else 60))
+    assert isinstance(failure, Failure)
+    assert "Zebulon" not in f"{failure} {failure.error}"

@@ -23,6 +23,7 @@ from deid.io.reading import Source
 from deid.manifest import check_manifests
 from deid.manifest.content import log_of, manifest_path, read_manifest
 from deid.pipeline.auditing import Audit, Draw, ReaderMark, bound_leaks, draw_notes, read_marks, write_sheet
+from deid.pipeline.options import AuditOptions
 
 
 def write_notes(folder: Path, types: Mapping[str, int], order: int = 1) -> Source:
@@ -45,6 +46,9 @@ def test_the_bound_is_the_share_at_which_so_few_become_unlikely(found: int, more
 
 
 def test_none_of_300_is_the_rule_of_three() -> None:
+    """Which is what is asked for where nothing is said."""
+    asked = AuditOptions(sheet=Path("sheet.csv"))
+    assert (asked.sample, asked.confidence) == (300, 0.95)
     assert upper_bound(0, 300, 0.95) == pytest.approx(0.00994, abs=1e-5)
     assert upper_bound(5, 5, 0.95) == upper_bound(0, 0, 0.95) == 1
 
@@ -71,6 +75,14 @@ def test_every_type_has_its_share_of_the_draw(
         draw_notes(write_notes(folder, {f"t{i:02}": s for i, s in enumerate(sizes)}, -1), sample, by="kind", seed=seed)
         == draw
     )
+
+
+@pytest.mark.parametrize("by", [None, "kind", "folder"])
+def test_where_no_note_can_be_read_nothing_is_drawn(by: str | None, tmp_path: Path) -> None:
+    """Else nobody would read anything, and the audit would say that no leak was seen."""
+    (tmp_path / "notes.jsonl").write_text('{"id": "a"}\n{"id": "b"\n')
+    with pytest.raises(ConfigError, match="no note that could be read"):
+        draw_notes(scan(tmp_path / "notes.jsonl"), 300, by=by)
 
 
 def test_what_is_said_of_a_draw_and_of_an_audit() -> None:

@@ -185,9 +185,9 @@ def test_tagged_documents_have_the_same_names_and_text(tmp_path: Path) -> None:
 def test_a_table_that_is_tagged_stays_the_table_that_it_was(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text(f"nr;text;ward\n7;{TEXT};B\n")
     source = scan(tmp_path / "in.csv", None, Options(id_field="nr"))
-    options = tagged_options(source, FORMATS["csv"], {"PATIENT"}, ReadingOptions())
+    options = tagged_options(source, FORMATS["csv"], ReadingOptions())
     assert (options.delimiter, options.columns, options.id_field) == (";", ("nr", "text", "ward"), "nr")
-    assert tagged_options(source, FORMATS["jsonl"], {"PATIENT"}, ReadingOptions()).columns == ()
+    assert tagged_options(source, FORMATS["jsonl"], ReadingOptions()).columns == ()
 
 
 @pytest.mark.parametrize(

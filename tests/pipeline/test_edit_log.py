@@ -133,5 +133,6 @@ def test_files_of_spans(log: Path) -> None:
     failures = [m for m in moved if isinstance(m, Failure)]
     assert [f.name for f in failures] == ["line 4", "line 5", "line 6", "line 7"]
     assert not any("Smith" in str(f.error) for f in failures)
-    back = list(move_spans([json.dumps(there[0]).encode()], log, back=True))
-    assert json.loads(back[0]) == {**there[0], "start": 4, "end": 9}  # type: ignore[arg-type]
+    for name in (pseudonym_of_id(KEY, "n1"), "n1"):  # back, a document is called as whoever asks calls it
+        back = list(move_spans([json.dumps({**there[0], "document": name}).encode()], log, back=True, key=KEY))
+        assert json.loads(back[0]) == {**there[0], "document": name, "start": 4, "end": 9}  # type: ignore[arg-type]

@@ -132,6 +132,20 @@ def test_rows_without_an_id_stand_aside_and_those_behind_them_do_not(lite: Place
     assert "7 documents, 3 failed" in result.output
 
 
+def test_columns_of_no_type_keep_their_values_and_are_text_where_they_are_scrubbed(lite: Places) -> None:
+    values = ("B", "007", 7, 7.5, b"\xff", None, 2**53 + 1)
+    with sqlite3.connect(lite.folder / "in.db") as connection:
+        connection.execute("CREATE TABLE note (note_id INTEGER PRIMARY KEY, note_text, ward)")
+        connection.executemany("INSERT INTO note VALUES (?, 'Seen by Dr. Smith.', ?)", enumerate(values))
+    columns = (*COLUMNS[:6], "--keep", "ward", "--model", "none")
+    assert run("scrub", lite.source, *columns, "--output", lite.target()).exit_code == 0
+    with sqlite3.connect(lite.folder / "scrubbed.db") as connection:
+        assert sorted(map(repr, connection.execute("SELECT ward FROM note"))) == sorted(repr((v,)) for v in values)
+        told = {name: kind for _, name, kind, *_ in connection.execute("PRAGMA table_info(note)")}
+        assert {kind for (kind,) in connection.execute("SELECT typeof(note_text) FROM note")} == {"text"}
+    assert (told["note_text"], told["ward"]) == ("TEXT", "BLOB")
+
+
 @pytest.mark.parametrize("cell", [b"\xff\xfe", 17, b"\xe9t\xe9"])
 def test_a_cell_that_is_no_text_costs_its_row(lite: Places, cell: bytes | int) -> None:
     lite.fill(rows(10))

@@ -263,6 +263,14 @@ def test_a_record_that_differs_elsewhere_is_found(tmp_path: Path) -> None:
     assert "differs outside of what was replaced" in told
 
 
+def test_a_record_that_has_become_something_else_is_found(tmp_path: Path) -> None:
+    (tmp_path / "p.json").write_text(json.dumps(RECORD))
+    (original,) = scan(tmp_path / "p.json").documents()
+    assert isinstance(original, Document)
+    with pytest.raises(OutputError, match="differs outside of what was replaced"):
+        verify_document(original, Document("p", "Seen by [NAME]."))
+
+
 @pytest.mark.parametrize(
     ("original", "scrubbed", "left"),
     [
