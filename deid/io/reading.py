@@ -133,12 +133,14 @@ class Source:
         assert isinstance(self.format, CollectionFormat)
         prefix = "" if self.single else f"{split_suffix(name)[0]}/"
         wanted = self.records.get(name)
+        row = 0
         with ExitStack() as stack:
             for row, item in enumerate(self.format.read(self._open(name, stack), self.options), 1):
                 # a record without an id is known by its file and its place there
                 document = replace(item, id=f"{prefix}{row}") if isinstance(item, Document) and not item.id else item
                 if wanted is None or (isinstance(document, Document) and document.id in wanted):
                     yield document
+        require(row, "the file holds no record", "leave it out, or write it anew with its rows", kind=FormatError)
 
     def paths(self, name: str) -> Iterator[tuple[str, Path]]:
         """Yield suffix and path of the files of a document or collection: the main one, then companions that exist.
