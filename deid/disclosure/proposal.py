@@ -13,7 +13,7 @@ import numpy as np
 
 from deid.base.errors import InputError
 from deid.disclosure.schema import Column, Schema
-from deid.table.column_names import NAMED, words_of
+from deid.io.fields import NAMED, words_of
 from deid.table.hierarchy_builders import icd_9_cm, icd_10_cm
 from deid.table.microdata import NA_CODE, Codes, Microdata, has_open_ends, numbers_and_words
 from deid.table.scalars import misread_form

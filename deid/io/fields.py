@@ -2,18 +2,43 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Self
 
 from deid.base.errors import FormatError, OutputError
+from deid.base.plain_letters import without_accents
+from deid.base.resources import shipped_table
 from deid.document import Document
 from deid.io.formats import Options
 from deid.io.span_checks import refuse_fields
 
 _TEXT = ("text", "note_text", "note", "report", "document", "content", "body")
 _ID = ("id", "note_id", "doc_id", "document_id", "record_id", "row_id")
+NAMED = {role: frozenset(words.split()) for role, words in shipped_table("labels/columns.toml")["roles"].items()}
+"""Role, or what an identifier is of -> words of a column's name that propose it."""
+
+
+def folded(name: str) -> str:
+    """Return a name with single words, small letters and no accents."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", without_accents(name)).casefold()
+
+
+def words_of(name: str) -> set[str]:
+    """Return the words of a column's name, joined and in neighbouring pairs too."""
+    parts = re.findall(r"[a-z]+\d*|\d+", folded(name))
+    return {*parts, "".join(parts), *(a + b for a, b in itertools.pairwise(parts))}
+
+
+def names_columns(names: Sequence[str]) -> bool:
+    """Tell whether words name the columns of a table of notes or persons: one is a usual name of a text, an id or what
+    tells who somebody is.
+    """
+    telling = NAMED["identifier"] | NAMED["person"]
+    return bool(find_text(names) or find_id(names)) or any(words_of(name) & telling for name in names)
 
 
 def find_text(names: Iterable[str]) -> str:

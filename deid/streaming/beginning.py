@@ -10,7 +10,7 @@ import codecs
 import re
 
 from deid.base.errors import InputError
-from deid.io.contents import KEY
+from deid.io.contents import KEY, is_table
 from deid.io.documents import begins as is_document
 from deid.records.ccda import ROOT
 from deid.records.fhir_files import begins
@@ -40,7 +40,7 @@ _WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 def begins_as(head: bytes, *, final: bool) -> str | None:
     """Tell what a feed holds, one of `deid.streaming.records.CONTENTS`; None when more bytes are needed.
 
-    Parameters and errors are those of `begins_as_json`.
+    Parameters and errors are those of `begins_as_json`; one more is that of a table, whose rows are no records.
     """
     if BEGINNING.match(head):
         return "hl7v2"
@@ -56,7 +56,20 @@ def begins_as(head: bytes, *, final: bool) -> str | None:
     if begun.startswith(b"{") and begins(begun):
         return "fhir" if line.rstrip().endswith(b"}") or (final and not end) else "fhir-resource" if end else None
     json = begins_as_json(head, final=final)
-    return None if json is None else "json" if json else "text"
+    if json is not False:
+        return None if json is None else "json"
+    table = is_table(head, final)
+    if table:
+        raise table_refused()
+    return "text" if final or table is False else None
+
+
+def table_refused() -> InputError:
+    """Return the error of a table that was given to a feed."""
+    return InputError(
+        "the input is a table, of whose rows some cells would stay",
+        "deid scrub IN OUT reads tables (.csv, .tsv, .parquet); for text, name its format with --from",
+    )
 
 
 def _begins_as_document(head: bytes) -> bool | None:

@@ -22,7 +22,8 @@ from deid.base.errors import ConfigError, InputError
 from deid.base.files import refused_as
 from deid.base.keys import Key
 from deid.base.pool import IN_HAND, Died, Done
-from deid.streaming.beginning import NAMES, begins_as
+from deid.io.csv_table import CSV
+from deid.streaming.beginning import NAMES, begins_as, table_refused
 from deid.streaming.crew import Crew
 from deid.streaming.journal import Commit, Journal
 from deid.streaming.letters import DeadLetter, RecordTimeout, WorkerDied, record_mac
@@ -103,6 +104,8 @@ def filter_feed(feed: Feed, crew: Crew, shape: Shape, key: Key, totals: Totals, 
         When nobody reads the output any more.
     """
     feed.check()
+    if shape.others and feed.source is not None and feed.source.suffix.lower() in CSV.suffixes:
+        raise table_refused()
     crew.wait_ready()  # what cannot be loaded is told before anything is read, of a feed without records too
     with ExitStack() as stack:
         descriptor, place, status = _opened(feed.source)

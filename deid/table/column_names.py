@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable
 
-from deid.base.plain_letters import without_accents
-from deid.base.resources import shipped_table
+from deid.io.fields import NAMED, folded, words_of
 from deid.table.cell_text import as_read, whole_number
 from deid.table.microdata import NA_CODE, Microdata
 
-NAMED = {role: frozenset(words.split()) for role, words in shipped_table("labels/columns.toml")["roles"].items()}
-"""Role, or what an identifier is of -> words of a column's name that propose it."""
-
-
 _SEPARATORS = re.compile(r"[\s_/‐-―-]+")
-
-
-def _folded(name: str) -> str:
-    """Return a name with single words, small letters and no accents."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", without_accents(name)).casefold()
-
-
-def words_of(name: str) -> set[str]:
-    """Return the words of a column's name, joined and in neighbouring pairs too."""
-    parts = re.findall(r"[a-z]+\d*|\d+", _folded(name))
-    return {*parts, "".join(parts), *(a + b for a, b in itertools.pairwise(parts))}
 
 
 def _repeats(table: Microdata, name: str) -> bool:
@@ -54,7 +37,7 @@ def _numbers_persons(name: str) -> bool:
     words = words_of(name)
     if words & NAMED["shared"]:
         return False
-    return bool(words & NAMED["person_number"]) or re.sub(r"[^a-z]", "", _folded(name)) in NAMED["person_alone"]
+    return bool(words & NAMED["person_number"]) or re.sub(r"[^a-z]", "", folded(name)) in NAMED["person_alone"]
 
 
 def repeated_person(table: Microdata) -> str | None:
