@@ -66,7 +66,7 @@ def check_before_release(data: Microdata) -> None:
     Raises
     ------
     ConfigError
-        When nothing is said of a column with more than one value, which would then be published as it is; when
+        When nothing is said of a column that tells persons apart or may name one, which would then be published; when
         several rows seem to be of one person, and neither a person column is named nor every row said to be a person;
         or when too many persons look like others, or ids are written in several ways, and nobody says that these are
         different persons. Names columns only.
@@ -152,7 +152,7 @@ def told_of(data: Microdata) -> str:
 
 
 def _proposed(data: Microdata) -> dict[str, str | None]:
-    """Return the role that is proposed for each column of which nothing is said; ``other`` for one with one value."""
+    """Return the role that is proposed for each column of which nothing is said; ``other`` for a short value of all."""
     names = data.unnamed
     if not names:
         return {}

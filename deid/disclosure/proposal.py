@@ -28,6 +28,9 @@ _SHAPES = {
     "social security numbers": re.compile(r"\d{3}-\d\d-\d{4}"),
     "telephone numbers": re.compile(r"\+?1?[-. ]?\(?\d{3}\)?[-. ]?\d{3}[-. ]?\d{4}"),
 }
+_NUMBER = re.compile(r"(?:\d\W?){6}")
+_TELLING = re.compile(r"(?:\S*\w\S*\s+){3}\S*\w|\b[A-Z\u00c0-\u00de]\w.*\s[A-Z\u00c0-\u00de]\w", re.DOTALL)
+"""Four words, or two with a capital: more than a code, a unit or a state."""
 _ZIP = re.compile(r"\d{5}(?:-?\d{4})?|\d{3}\*\*")
 _MOST = 0.9
 """Share of the distinct values that must look alike."""
@@ -98,7 +101,11 @@ def _propose(table: Microdata, name: str) -> Column:
         return Column("quasi-identifier", mixed, tree, f"named {min(hit)!r} ({distinct})")
     if len(coded.values) == recorded == len(table) and kind == "nominal" and recorded > 1:
         return Column("identifier", reason=f"another value in every row ({distinct})")
-    if len(coded.values) == 1:
+    if len(coded.values) == 1 and recorded == len(table):
+        if _NUMBER.search(coded.values[0]):
+            return Column("identifier", "nominal", reason="one value only, a number that may be somebody's")
+        if _TELLING.search(coded.values[0]):
+            return Column("free-text", reason="one value only, a text that may name somebody")
         return Column("other", reason="one value only")
     return Column("quasi-identifier", mixed, tree, f"not recognized: treated as knowable ({distinct})")
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from commands import attempt
 from typer.testing import CliRunner
 
-from deid.base.errors import DeidError
+from deid.base.errors import ConfigError, DeidError
 from deid.cli.main import app
 from deid.disclosure import methods
 from deid.disclosure.methods import METHODS, Recoding
@@ -250,3 +251,18 @@ def test_the_map_of_risk_and_utility(table: Path, tmp_path: Path) -> None:
     assert len(content["points"]) == 4
     assert content["choices"][2]["point"] is None
     assert "none is good enough" in stderr
+
+
+@pytest.mark.parametrize("cells", [["Seen by Dr. Walters"] * 4, ["seen", "", "seen", ""], [4711203] * 4])
+def test_a_column_of_one_value_that_may_tell_of_somebody_needs_a_word(cells: list[object], tmp_path: Path) -> None:
+    """Free text, a mark that some rows lack, a number; a site's code and a unit go out without one."""
+    (tmp_path / "t.csv").write_text(
+        "age,site,unit,remark\n" + "".join(f"{30 + n % 2},B12,mg/m2,{cell}\n" for n, cell in enumerate(cells))
+    )
+    asked = ("anonymize", tmp_path / "t.csv", "--k", "2", "--qi", "age", "--each-row-a-person", "-o")
+    with pytest.raises(ConfigError, match=r"nothing is said of the columns 'remark' \([a-z-]+\?\)\."):
+        attempt(*asked, tmp_path / "a.csv")
+    assert not (tmp_path / "a.csv").exists()
+    for name, said in (("b.csv", "--publish"), ("c.csv", "--drop")):
+        assert attempt(*asked, tmp_path / name, said, "remark")[0] == 0
+    assert "B12,mg/m2" in (tmp_path / "c.csv").read_text()

@@ -77,6 +77,29 @@ def test_numbers_and_dates_that_are_read_as_names_are_told() -> None:
     assert "order" not in columns["z"].reason
 
 
+HARMLESS = (
+    "B12",
+    "mg/m2",
+    "mmol / l",
+    "10 mg",
+    "beats per minute",
+    "2019",
+    "Ward",
+    "active",
+    "USA",
+    "not applicable",
+    "v1.2.3",
+)
+TELLING = (
+    "Seen by Dr. Walters",
+    "Mary Smith",
+    "SMITH, JOHN",
+    "lives alone with her wife",
+    "Élodie Ünal",
+    "12 Main Street",
+)
+
+
 @pytest.mark.parametrize(
     ("values", "role", "why"),
     [
@@ -87,6 +110,11 @@ def test_numbers_and_dates_that_are_read_as_names_are_told() -> None:
         (["red"], "other", "one value only"),
         ([1, 2, 4], "quasi-identifier", "not recognized"),
         ([3, 3, 3], "other", "one value only"),
+        (["red", None, "red"], "quasi-identifier", "not recognized"),
+        ([3, 3, None], "quasi-identifier", "not recognized"),
+        *((3 * [value], "other", "one value only") for value in HARMLESS),
+        *((3 * [value], "free-text", "may name somebody") for value in TELLING),
+        *((3 * [value], "identifier", "may be somebody's") for value in (4711203, "47-11-203", "N 4711203")),
     ],
 )
 def test_a_column_that_nothing_is_known_of_is_told_by_how_often_its_values_are_there(
