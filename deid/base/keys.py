@@ -49,6 +49,11 @@ class Key:
                 "let deid create one (name a file that does not exist yet) or write 32 random bytes in hex",
             )
 
+    @classmethod
+    def drawn(cls) -> Key:
+        """Return a key that nobody has."""
+        return cls(secrets.token_bytes(32))
+
     @property
     def map(self) -> int:
         """Version of the map of numbers that surrogates go by: what the key says, else `MAP_VERSION`."""
@@ -169,7 +174,7 @@ def _parse(text: str, shown: str) -> Key:
 
 
 def _create(file: Path, kept_for: str) -> tuple[Key, str]:
-    secret = secrets.token_bytes(32)
+    secret = Key.drawn().secret
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         # written aside and linked, so that two processes that start together end up with one key

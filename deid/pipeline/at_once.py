@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any, BinaryIO
@@ -99,9 +98,7 @@ def made(key: Key | None, options: PipelineOptions) -> Pipeline:
     return _pipeline(key or _throw_away(), options)
 
 
-@cache
-def _throw_away() -> Key:
-    return Key(secrets.token_bytes(32))
+_throw_away = cache(Key.drawn)
 
 
 @lru_cache(maxsize=4)

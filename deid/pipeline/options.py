@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import os
-import secrets
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -285,7 +284,7 @@ class ScrubTarget(TableTarget):
     def key(self, said: Path | None) -> Key | None:
         """Return a key that is thrown away where a preview, which writes nothing, finds none; else None."""
         made = KeyOptions().existing() is not None if said is None else said.exists()
-        return None if made or not self.preview else Key(secrets.token_bytes(32))
+        return None if made or not self.preview else Key.drawn()
 
 
 @dataclass(frozen=True)

@@ -154,6 +154,15 @@ def test_a_name_that_ends_in_s_keeps_its_possessive() -> None:
         assert known.restore(answer) == restored
 
 
+@pytest.mark.parametrize(("original", "restored"), [("BO", "BO'S cough"), ("Bo", "Bo's cough"), ("JOE", "JOE'S cough")])
+def test_the_possessive_of_a_name_in_capitals_is_in_capitals(original: str, restored: str) -> None:
+    known = Substitutes()
+    written = "Rivas".upper() if original.isupper() else "Rivas"
+    masked = known.replace(f"{original} came.", [Piece(0, len(original), "PATIENT", written, natural=True)])
+    assert masked == f"{written} came."
+    assert known.restore(f"{written}' cough") == restored
+
+
 @pytest.mark.parametrize("behind", ["' came", "’ came", "'s came", "'", "' and 'Ann Baker'"])
 @pytest.mark.parametrize("before", ["", "'", "‘", "seen by '"])
 @pytest.mark.parametrize(

@@ -258,6 +258,24 @@ def test_the_text_of_a_record_is_checked_by_its_edit_log(tmp_path: Path) -> None
     assert "the text outside the replaced stretches differs" in str(failure.error)
 
 
+def test_the_edit_log_of_a_record_names_the_place_of_each_edit(tmp_path: Path) -> None:
+    texts = {
+        "text": {"status": "generated", "div": f"<div>Seen: {TEXT}</div>"},
+        "contact": [{"name": {"text": "Ulan Bator"}}],
+    }
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "p.json").write_text(json.dumps(RECORD | texts))
+    _, edits = scrub(tmp_path / "in", "surrogate")
+    (original,) = scan(tmp_path / "in").documents()
+    assert isinstance(original, Document)
+    assert original.record is not None
+    held = {place.path: place.text for place in reversed(original.record.places)}  # the first place of each path
+    line = json.loads(edits.read_text())
+    assert len({path for path, _ in line["places"]}) > 2
+    for (start, end, *_), (path, offset) in zip(line["edits"], line["places"], strict=True):
+        assert held[path][offset:].startswith(original.text[start:end].partition("^")[0])
+
+
 def test_a_record_that_differs_elsewhere_is_found(tmp_path: Path) -> None:
     (told,) = verified(tmp_path, ('"female"', '"male"'))
     assert "differs outside of what was replaced" in told
