@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 from deid.base.errors import ConfigError, DeidError, OutputError
 from deid.cli.main import app
 from deid.pipeline.generalizing import GeneralizedNote, GeneralizingReport
+from deid.pipeline.options import GeneralizeOptions
+from deid.replacement.t_plausibility import make_generalizer
 
 SENTENCE = "A Sacramento resident purchased marijuana for the lumbar pain caused by liver cancer.\n"
 
@@ -30,6 +32,11 @@ def notes(tmp_path: Path) -> Path:
     (folder / "sub" / "Smith_John.txt").write_text("He is an accountant with asthma.")
     (folder / "c.txt").write_text("Nothing.")
     return folder
+
+
+@pytest.mark.parametrize("objective", ["minimal", "uniform"])
+def test_what_the_command_is_not_told_is_what_the_library_takes(objective: str) -> None:
+    assert GeneralizeOptions(t=96, objective=objective).generalizer() == make_generalizer(96, objective=objective)
 
 
 def test_folder_is_generalized_and_each_note_reported(notes: Path, tmp_path: Path) -> None:
