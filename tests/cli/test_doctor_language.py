@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -32,6 +33,8 @@ def test_nothing_of_a_shipped_language_is_broken(language: str) -> None:
     assert [f for f in findings if f.state == "broken"] == []
     assert [f for f in findings if f.subject in ("auto", "surrogates", "attributes") and f.state != "ok"] == []
     assert all(f.remedy for f in findings if f.state == "note")
+    lacking = re.compile(r"\b(no|not|never|unknown|refuses|lacks?|none)\b")
+    assert [f for f in findings if (lacking.search(f.what) is not None or f.remedy != "") is (f.state == "ok")] == []
 
 
 def test_the_command_tells_it_and_an_unknown_language_is_refused() -> None:

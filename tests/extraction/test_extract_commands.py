@@ -12,8 +12,9 @@ from commands import attempt
 from stored_tables import KINDS, Stored
 from typer.testing import CliRunner
 
-from deid.base.errors import DeidError, DetectionError
+from deid.base.errors import ConfigError, DeidError, DetectionError
 from deid.cli.main import app
+from deid.extraction import cues
 from deid.io import scan
 from deid.joint import extracting
 from deid.joint.extracting import extract_files
@@ -178,6 +179,17 @@ def test_what_cannot_be_done_says_so(tmp_path: Path) -> None:
     ):
         with pytest.raises(DeidError, match=word):
             attempt(*arguments)
+
+
+def test_a_language_without_cues_is_refused_before_any_note_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else every note would fail by itself."""
+    (tmp_path / "dictionaries" / "attributes" / "nl").mkdir(parents=True)
+    monkeypatch.setattr(cues, "resource_folder", tmp_path.joinpath)
+    cues._load.cache_clear()
+    with pytest.raises(ConfigError, match="no attribute cues for the language 'en'"):
+        extract_files(scan(write_notes(tmp_path / "notes")), ViewOptions(model="none"))
 
 
 def test_persons_who_look_alike_and_notes_that_disagree_are_told(tmp_path: Path) -> None:
