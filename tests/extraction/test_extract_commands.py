@@ -35,6 +35,12 @@ def write_notes(folder: Path) -> Path:
     return folder
 
 
+def filled(view: Path) -> dict[str, int]:
+    """Count the rows of a view that have a value, by column behind those that say whose they are."""
+    counts: dict[str, int] = pd.read_csv(view, dtype=str).iloc[:, 2:].notna().sum().to_dict()
+    return counts
+
+
 def test_notes_become_a_table_and_a_release_goes_back_into_them(tmp_path: Path) -> None:
     """The whole path: extract, publish, write back; the notes say what the table says, and no identifier is left."""
     notes = write_notes(tmp_path / "notes")
@@ -207,6 +213,7 @@ def test_persons_who_look_alike_and_notes_that_disagree_are_told(tmp_path: Path)
     told = json.loads((tmp_path / "s.json").read_text())
     assert told["look_alikes"]["pairs"] == 1
     assert {"birth_date", "sex"} <= told["conflicts"].keys()
+    assert told["filled"] == filled(tmp_path / "v.csv")
     for column, count in told["conflicts"].items():
         assert f"{column}: {count} rows with values that disagree" in result.stderr
 
@@ -241,6 +248,7 @@ def test_a_joined_table_is_of_the_persons_that_linking_finds(tmp_path: Path) -> 
         assert attempt("extract", notes, tmp_path / f"{by}.csv", "--by", by, *asked)[0] == 0
         told = json.loads((tmp_path / "s.json").read_text())
         assert (told["linked"], told["unmatched"]) == (linked, 0)
+        assert told["filled"] == filled(tmp_path / f"{by}.csv")
     seen = pd.read_csv(tmp_path / "note.csv", dtype=str).set_index("document")
     assert seen["race"].to_dict() == {"a": "A", "b": "A", "c": "B", "d": "B", "e": "C"}
     assert seen["mrn"].to_dict()["d"] == "9987654"
