@@ -27,7 +27,7 @@ from deid.document import Span
 from deid.reading.lexicon import classes_of
 from deid.reading.view import LOWER, NUMBER, TITLE, UPPER
 from deid.rules.institutions import is_general
-from deid.rules.person_words import PERSON, follows_eponym_cue
+from deid.rules.person_words import PERSON, follows_eponym_cue, tells
 from deid.rules.scene import Scene
 from deid.rules.word_classes import CREDENTIAL, EPONYM_HEAD, ROLE, TITLES, cues_of
 
@@ -45,6 +45,9 @@ _SOMEWHERE: Final = classes_of("city", "city_ambig", "city_big", "state", "state
 _ORDINARY: Final = classes_of("word", "function", "clinical", "role", "relation", "person_verb")
 _LABELLING: Final = _ORDINARY | classes_of("section", "patient_word")
 _POPULAR: Final = classes_of("popular")
+_HEADING: Final = 4
+"""Words of a heading; a bullet and a colon count."""
+_BULLETS: Final = frozenset("-*\u2022\u2013")
 _TONGUE: Final = classes_of("nationality")
 _MEASURED: Final = re.compile(r"(?:[ \t]+[a-z]+)?(?:[ \t]+[0-9][0-9.:]*,?(?![0-9/-])){2}")
 """Values behind the name of a measure: *Fundal height 28 30*, *O2 sat 88 90*."""
@@ -198,6 +201,20 @@ def _is_remark(scene: Scene, index: int) -> bool:
     return scene.word(index + 1) == "." and (scene.word(index - 1) == "." or scene.breaks[index] == 1)
 
 
+def _is_heading(scene: Scene, words: list[int]) -> bool:
+    """Tell whether words stand in a line that is a heading, or one value: *Black Box Warning*, *Council*, *Low*."""
+    first, end = words[0], words[-1] + 1
+    while not scene.breaks[first] and words[-1] - first < _HEADING:
+        first -= 1
+    while not scene.line_ends(end) and end - first <= _HEADING:
+        end += 1
+    if not scene.breaks[first] or not scene.line_ends(end) or any(scene.kinds[i] == LOWER for i in words):
+        return False
+    first += scene.word(first) in _BULLETS
+    end -= scene.word(end - 1) == ":"
+    return all(scene.has(i, _ORDINARY) for i in range(first, end)) and not tells(scene, first, end - 1)
+
+
 def _labels_value(scene: Scene, words: list[int]) -> bool:
     """Tell whether words before a colon are those of a label, and no name: *Leerling:*, *Fahrer gesucht:*, *LANG:*."""
     if any(scene.has(i, PERSON) for i in words):
@@ -282,7 +299,12 @@ def _is_no_person(scene: Scene, words: list[int], origin: SourceTraits) -> bool:
         return False
     if _valued(scene, words) or names_a_thing(scene, words) or _is_measure(scene, words):
         return True
-    if _is_spoken(scene, words[0]) or is_thing(scene, words, origin.model) or _labels(scene, words):
+    if (
+        _is_spoken(scene, words[0])
+        or is_thing(scene, words, origin.model)
+        or _labels(scene, words)
+        or _is_heading(scene, words)
+    ):
         return True
     return len(words) > 1 and all(scene.case_uninformative(i) and scene.has(i, _TERM) for i in words)
 
@@ -348,7 +370,10 @@ def _valued(scene: Scene, words: list[int]) -> bool:
 
 
 def _labels(scene: Scene, words: list[int]) -> bool:
-    """Tell whether words are a label with its colon, or a language, and no name: *Coll:*, *Zulu*."""
+    """Tell whether words are a label with its colon, or a language, and no name: *Coll:*, *Zulu*, *Religion: Sikh*."""
+    first = words[0]
+    if len(words) == 1 and scene.has(first, _TONGUE) and (scene.word(first - 1) == ":" or scene.breaks[first]):
+        return scene.line_ends(first + 1)
     if any(scene.has(i, PERSON) for i in words):
         return False
     if scene.word(words[-1] + 1) == ":":

@@ -15,6 +15,11 @@ SEXES = ("M", "F")
 _REMEMBERED = 1 << 12
 _WORDED = frozenset((*NAMES, "CITY"))
 """Identifiers that may be ordinary words."""
+_INSTITUTIONS = ("HOSPITAL", "ORGANIZATION")
+_GENERAL = 2
+"""Words that any institution may be called by."""
+_CODE = 4
+"""Letters of a code."""
 _BESIDE = 2
 """Characters between two words of a name."""
 
@@ -31,9 +36,19 @@ def known_of(kind: str, text: str) -> list[tuple[str, str]]:
             values = [", ".join(part for part in pair if part)]
         elif kind == "STREET":
             values = [line.strip() for line in re.split(r"[\^&]", text)]
+    if kind in _INSTITUTIONS:
+        values = [value for value in [text.replace("_", " ").partition("^")[0].strip()] if _is_own(value)]
     return [
         (kind, value) for value in values if len(value) >= LEAST.get(kind, LEAST_NUMBER) and not says_nothing(value)
     ]
+
+
+def _is_own(name: str) -> bool:
+    """Tell whether an institution has a name of its own (*Care Health Systems*), rather than a code or what any may be
+    called: *LAB*, *EPIC*, *Main Clinic*.
+    """
+    words = name.lower().split()
+    return len(words) > _GENERAL or any(len(word) > _CODE and word not in ordinary_words() for word in words)
 
 
 def sexes_of(given: str, said: str) -> dict[str, str]:

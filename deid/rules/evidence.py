@@ -10,7 +10,7 @@ from typing import Final
 
 from deid.reading.view import LOWER, NUMBER, TITLE, UPPER
 from deid.rules.certainties import certainties
-from deid.rules.person_words import Run, clear, credential_follows
+from deid.rules.person_words import Run, clear, credential_follows, tells
 from deid.rules.scene import Scene
 from deid.rules.word_classes import (
     COUNTRY,
@@ -184,10 +184,13 @@ def _cues(scene: Scene, run: Run) -> tuple[float, str]:
     if credential_follows(scene, run.end):
         found.append((_W["credential"], "name.credential"))
     if near and scene.has(before, RELATION) and (scene.kinds[before] == LOWER or scene.same_line(run.first)):
-        likely = direct or clear(scene, run.names[0]) or bool(scene.classes[run.names[0]] & GIVEN)
+        whose = direct and (
+            scene.kinds[before] != TITLE or tells(scene, run.names[0], run.names[-1])
+        )  # not "Well Child Check"
+        likely = clear(scene, run.names[0]) or bool(scene.classes[run.names[0]] & GIVEN)
         found.append(
             (
-                _W["relation_direct" if direct else "relation_likely" if likely else "relation_before"],
+                _W["relation_direct" if whose else "relation_likely" if likely else "relation_before"],
                 "name.relation",
             )
         )
@@ -199,7 +202,7 @@ def _cues(scene: Scene, run: Run) -> tuple[float, str]:
                 found.append((value, source))
     if _closes(scene, run):
         found.append((_W["signature"], "name.signature"))
-    elif _alone(scene, run) and len(run.names) > 1:
+    elif _alone(scene, run) and len(run.names) > 1 and tells(scene, run.names[0], run.names[-1]):
         found.append((_W["line"], "name.line"))
     if _aged_follows(scene, run.end):
         found.append((_W["aged"], "name.aged"))
@@ -207,7 +210,13 @@ def _cues(scene: Scene, run: Run) -> tuple[float, str]:
         known = len(run.names) > 1 or scene.classes[run.names[0]] & PERSON
         strong = scene.has(run.end, STRONG_PERSON_VERB) and known
         found.append((_W["strong_verb" if strong else "verb"], "name.verb"))
-    if near and len(run.names) > 1 and scene.has(before, PATIENT_WORD) and direct:
+    if (
+        near
+        and len(run.names) > 1
+        and scene.has(before, PATIENT_WORD)
+        and direct
+        and tells(scene, run.names[0], run.names[-1])
+    ):
         found.append((_W["patient_word"], "name.patient"))
     if scene.possessive(run.end) and scene.has(run.end + 2, RELATION):
         found.append((_W["possessive_relation"], "name.relation"))

@@ -12,6 +12,7 @@ from deid.reading.view import LOWER, MIXED, NUMBER, SIGN, TITLE, UPPER
 from deid.rules.scene import Scene
 from deid.rules.word_classes import (
     AMBIGUOUS_NAME,
+    CLINICAL,
     CREDENTIAL,
     DOCTOR_TITLE,
     FUNCTION,
@@ -44,6 +45,7 @@ __all__ = [
     "name_word",
     "read_last_first",
     "read_run",
+    "tells",
 ]
 
 _NEVER: Final = CREDENTIAL | SECTION
@@ -75,6 +77,16 @@ def clear(scene: Scene, index: int) -> bool:
     if not classes & PERSON:
         return False
     return bool(classes & MOSTLY_NAME) or not classes & AMBIGUOUS_NAME
+
+
+def tells(scene: Scene, first: int, last: int) -> bool:
+    """Tell whether words in a line of their own say that they are a name, by the first and the last of them: *Blood
+    Bank*, *Hope Lodge* and *Fall Risk* are headings, though lists of names have each of these words.
+    """
+    if not scene.has(last, ORDINARY) or scene.has(last, POPULAR) or clear(scene, last):
+        return True
+    given = scene.has(first, GIVEN) and (scene.has(first, POPULAR) or not scene.has(first, CLINICAL))
+    return given and scene.has(last, PERSON)
 
 
 def is_initial(scene: Scene, index: int) -> bool:

@@ -23,9 +23,9 @@ def memory_of_a_round() -> int:
 
 
 def test_notes_that_are_read_again_leave_nothing_behind() -> None:
-    tracemalloc.start()  # before what is remembered on purpose: what takes the place of memory not traced would count as new
+    tracemalloc.start()  # at once: what takes the place of memory that is not traced would count as new
     try:
-        for _ in range(3):
+        for _ in range(3):  # what is remembered on purpose
             memory_of_a_round()
         held = [memory_of_a_round() for _ in range(6)]
     finally:
