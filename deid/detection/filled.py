@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -30,7 +30,7 @@ from deid.reading.lexicon import load_lexicon
 from deid.reading.normalize import normalize
 from deid.reading.passages import second_readings, windows
 from deid.rules.scene import Scene
-from deid.rules.word_classes import STREET_PREFIX
+from deid.rules.word_classes import PERSON, STREET_PREFIX, TITLES
 
 RULE_LABELS = "i2b2-2014"
 _FILLS = 0.8
@@ -54,6 +54,19 @@ _COLUMN = regex.compile(r"[ ]{2,}|[ ]*\t[ ]*")
 _NAMED = regex.compile(r"\p{Lu}\p{L}{2}|\p{Lu}{1,2}-[0-9]{2}")
 _JOINTS = regex.compile(r"(?i)\A(?:[\s.,;:()/-]|[yeou]\b)+|(?:[\s.,;:()/-]|\b[yeou])+\Z")
 """What joins a piece to what stands beside it."""
+_TOLD = frozenset(("OTHER", "PROFESSION"))
+"""What words for kin, a sex and a trade are."""
+_BESIDE = frozenset(',:(."\u00ab\u201c')
+_MOST_BETWEEN = 4
+"""What stands between what somebody is and who it is, and how much: *su hija, Ximena*, *madre, doña Luz*."""
+_INITIAL = regex.compile(
+    r"(?<=\p{Lu}\p{Ll}{2,20})[ ](?!T\.)\p{Lu}\.(?=[ ]?[,;:)(/|\r\n]|[ ]\p{Ll}|[ ][\u2013\u2014-]|[ ]{2}|\Z)"
+)
+_PAIRED = frozenset((" y ", " e ", " + ", " / ", " & "))
+_PARTNER = r"(?P<name>\p{Lu}\p{Ll}[\p{L}'\u2019-]{1,18})"
+_BEHIND = regex.compile(rf"(?:[ ]\([^()\n]{{1,12}}\))?[ ][ye+/&][ ]{_PARTNER}(?![\p{{L}}:])")
+_BEFORE = regex.compile(rf"(?<![\p{{L}}.-]){_PARTNER}(?:[ ]\([^()\n]{{1,12}}\))?[ ].[ ]\Z")
+"""Who is named together with somebody: *Leire (7) y Unax*."""
 _TELLS = regex.compile(r"\p{L}{3}|\A\p{Lu}\.?[\u00aaa]?\Z")
 """A word, or an initial."""
 
@@ -234,6 +247,17 @@ class Filled:
                 pieces = _beyond(text, span, inside, wholly=wholly)
                 # the *Doctor* before a name, and what the rules took along behind it, are nobody
                 own += (p for p in pieces if kind not in PEOPLE or scene is None or _could_name(scene, p))
+        if scene is None:
+            return sorted(own, key=by_position)
+        own = [_with_initial(text, one) for one in own]
+        own += _pairs(text, scene, [one for one in own if canonical(one.category) in PEOPLE], own)
+        # who is named needs nobody's word for what they are
+        vague = [one for one in own if canonical(one.category) in _TOLD]
+        if vague:
+            people = [one for one in own if canonical(one.category) in PEOPLE]
+            edges = {place for one in people for place in (one.start, one.end)}
+            named = [one for one in vague if _is_beside(scene, one, edges)]
+            own = [one for one in own if one not in named]
         return sorted(own, key=by_position)
 
     def _repeated(self, scene: Scene | None, spans: list[Span]) -> list[Span]:
@@ -278,6 +302,41 @@ def _runs_into(text: str, one: Span, span: Span) -> bool:
         and one.start < span.start < one.end <= span.end
         and not any(map(str.isdecimal, text[one.start : span.start]))
     )
+
+
+def _with_initial(text: str, one: Span) -> Span:
+    """Return a name with the initial of the next one, which a model leaves: *Iria L.*"""
+    found = _INITIAL.match(text, one.end) if canonical(one.category) in PEOPLE else None
+    return one if found is None else one.moved(one.start, found.end())
+
+
+def _pairs(text: str, scene: Scene, people: Sequence[Span], own: Sequence[Span]) -> Iterator[Span]:
+    """Yield words that no list has, or a list of names, and that are named together with somebody who was found."""
+    for one in people:
+        before = text[max(0, one.start - 3) : one.start] in _PAIRED
+        for found in (_BEHIND.match(text, one.end), before and _BEFORE.search(text, max(0, one.start - 40), one.start)):
+            if not found or any(other.start < found.end("name") and found.start("name") < other.end for other in own):
+                continue
+            words = scene.inside(*found.span("name"))
+            if all(scene.has(i, PERSON) or not scene.classes[i] for i in words):
+                yield dataclasses.replace(one, start=found.start("name"), end=found.end("name"))
+
+
+def _is_beside(scene: Scene, one: Span, edges: Collection[int]) -> bool:
+    """Tell whether words for kin, a sex or a trade stand beside a name, before it or in brackets behind it."""
+    if any(map(str.isdecimal, scene.text[one.start : one.end])):
+        return False
+    if canonical(one.category) == "OTHER" and scene.text[one.start - 2 : one.start] == " (" and one.start - 2 in edges:
+        return True  # what somebody works as stands in brackets too, and is theirs
+    first = scene.at(one.end - 1) + 1
+    for at in range(first, min(first + _MOST_BETWEEN, scene.count)):
+        if scene.breaks[at]:
+            return False
+        if scene.starts[at] in edges:
+            return True
+        if not (scene.word(at) in _BESIDE or scene.has(at, TITLES) or scene.says(at, "institution_behind")):
+            return False
+    return False
 
 
 def _has_a_name(scene: Scene, span: Span) -> bool:

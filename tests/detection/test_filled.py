@@ -161,3 +161,23 @@ def test_rules_say_what_of_the_model_is_nobodys() -> None:
     assert filled("Vive en Olmo 6 desde ayer.", STREET="Olmo 6") == ["Olmo 6"]
     assert filled("Ficha:\n118842   F", MEDICALRECORD="118842   F") == ["118842"]
     assert filled("Avisada la madre. Hemograma normal.", DOCTOR="Hemograma") == []
+
+
+@pytest.mark.parametrize(
+    ("note", "hidden", "shown"),
+    [
+        ("Se avisa a su hija, Ximena Riffo, que viene mañana.", "Ximena Riffo", "hija"),
+        ("Cuidadora: Juana Tzoc (nuera), viene los lunes.", "Juana Tzoc", "nuera"),
+        ("La trae su madre, doña Luz Dary Caicedo, en taxi.", "Luz Dary Caicedo", "madre"),
+        ("Se informa a la familia: su padre vive lejos.", "padre", ""),
+        ("Trabaja de conserje. Pregunta por él el capataz Nando Fuertes.", "Nando Fuertes", "capataz"),
+        ("Tiene la custodia su hija Leire y Unax, el menor.", "Unax", "hija"),
+        ("Paciente remitida por la doctora Iria Pazos y Xandru L.; acude sola.", "Xandru", ""),
+        ("Pide hablar con la doctora Noelia G., de guardia.", "Noelia G.", ""),
+    ],
+)
+def test_who_is_named_is_hidden_and_not_what_they_are(note: str, hidden: str, shown: str) -> None:
+    spans = build_recognizer(RecognizerOptions(language="es")).find(Document("n", note))
+    told = " | ".join(note[s.start : s.end] for s in spans)
+    assert hidden in told
+    assert not shown or shown not in told

@@ -83,12 +83,12 @@ def test_notes_of_many_layouts(path: Path) -> None:
     ("folder", "language", "found", "right"),
     [
         # letters, chats, boards, forms: scored before and after
-        *(("letters", "de", 0.945, 0.95), ("letters", "nl", 0.95, 0.93), ("letters", "es", 0.90, 0.88)),
+        *(("letters", "de", 0.945, 0.95), ("letters", "nl", 0.95, 0.93), ("letters", "es", 0.955, 0.9)),
         # triage, midwives, dentists, insurers, boards, rounds: kinds of notes that nothing was made with
         *(("kinds", "de", 0.94, 0.93), ("kinds", "fr", 0.90, 0.88), ("kinds", "nl", 0.94, 0.91)),
-        ("kinds", "es", 0.88, 0.85),
+        ("kinds", "es", 0.94, 0.865),
         # by a writer who knew no rule: what to expect of notes of another kind
-        *(("unread", "de", 0.93, 0.88), ("unread", "en", 0.91, 0.79), ("unread", "es", 0.80, 0.79)),
+        *(("unread", "de", 0.93, 0.88), ("unread", "en", 0.91, 0.79), ("unread", "es", 0.88, 0.825)),
         *(("unread", "fr", 0.85, 0.875), ("unread", "nl", 0.90, 0.83)),
         # by another, of the density that notes have
         *(("ordinary", "en", 0.95, 0.89), ("ordinary", "de", 0.965, 0.925), ("ordinary", "es", 0.96, 0.85)),
@@ -97,10 +97,10 @@ def test_notes_of_many_layouts(path: Path) -> None:
         # scanned faxes and forms
         *(("scans", "en", 0.90, 0.85), ("scans", "de", 0.815, 0.90), ("scans", "fr", 0.83, 0.86)),
         *(("scans", "nl", 0.86, 0.85), ("scans", "es", 0.82, 0.83)),
-        # the last of three batches, each of other settings, scored before it was read; even notes were not read
-        *(("rounds", "es", 0.90, 0.84), ("rounds", "fr", 0.885, 0.865)),
+        # the last of several batches, each of other settings, scored before it was read; even notes were not read
+        *(("rounds", "es", 0.845, 0.835), ("rounds", "fr", 0.885, 0.865)),
         *(("strangers", "de", 0.905, 0.93), ("strangers", "fr", 0.915, 0.90)),
-        *(("strangers", "nl", 0.91, 0.91), ("strangers", "es", 0.88, 0.845), ("strangers", "en", 0.93, 0.92)),
+        *(("strangers", "nl", 0.91, 0.91), ("strangers", "es", 0.91, 0.88), ("strangers", "en", 0.93, 0.92)),
         # the last of three batches and more, each of other settings and scored before it was read
         ("rounds", "nl", 0.935, 0.91),
         ("rounds", "de", 0.905, 0.9),
