@@ -30,8 +30,6 @@ _ALONE_BEFORE: Final = re.compile(r"(?:^|[\n\t|]|[ ]{2})[ ]*\Z")
 _ALONE_BEHIND: Final = re.compile(r"[ ]*(?:[\n\t|=]|[ ]{2}|\Z)")
 _PARTING: Final = frozenset("=:\u2013\u2014-|")
 """Signs between initials and a name; two blanks and a tab part them too."""
-_CELL: Final = frozenset(" =(\t|")
-"""Signs that stand before initials behind a name."""
 _WIDEST: Final = 48
 _NEVER: Final = TITLES | CREDENTIAL
 
@@ -65,7 +63,7 @@ def explained(scene: Scene, spans: Sequence[Span]) -> list[Span]:
         bare = head.rstrip(" \t")
         apart = len(head) - len(bare) > 1 or head[-1:] == "\t" or bare[-1:] in _PARTING
         before = _BEFORE.search(text, max(0, start - _WIDEST), start) if apart else None
-        behind = _BEHIND.match(text, end) if _may_follow(text[end : end + 3]) else None
+        behind = _BEHIND.match(text, end)
         for legend in (before, behind):
             if legend is not None and _is_of(legend[1], scene, words):
                 told.setdefault(legend[1], span.category)
@@ -79,16 +77,6 @@ def explained(scene: Scene, spans: Sequence[Span]) -> list[Span]:
                 Span(scene.starts[index], scene.ends[index], category, "", "consistency:legend", _W["initials"])
             )
     return found
-
-
-def _may_follow(signs: str) -> bool:
-    """Tell whether initials or credentials may stand behind a name, by the signs right behind it."""
-    first, rest = signs[:1], signs[1:]
-    if first == ",":
-        return rest[:1] == " " and rest[1:].isupper()
-    if first == " ":
-        return rest[:1] in _CELL or rest[:1].isupper()
-    return first in _CELL
 
 
 def _is_of(letters: str, scene: Scene, words: Sequence[int]) -> bool:

@@ -16,6 +16,7 @@ from deid import read
 from deid.base.errors import ConfigError, ModelError
 from deid.cli.main import app
 from deid.detection.dial import Dial, dial_of_folder, fingerprint, write_dial
+from deid.detection.known import KnownRecognizer
 from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer, find_with_effect, language_of_labels
 from deid.detection.site_lists import Effect
@@ -107,6 +108,14 @@ def test_a_dial_in_a_models_folder_is_used_whenever_the_model_is(
     assert build_recognizer(RecognizerOptions(rules=False)).find(NOTE)
     assert dial_of_folder(None) is None
     assert dial_of_folder("own") == Dial(-1000.0, "of another model")
+
+
+@pytest.mark.parametrize("name", ["Orvel Tamsin", "Brillo Quandt", "Tolva Hendrik", "Mirel Ostov"])
+def test_that_no_rule_finds_a_name_speaks_not_against_it_where_there_are_no_rules(name: str) -> None:
+    """Beside a table of known people the model is one of several, and rules are none of them."""
+    note = Document("n", f"talked w/ {name} re: ramp.")
+    found = build_recognizer(RecognizerOptions(rules=False), KnownRecognizer()).find(note)
+    assert name in [note.text[span.start : span.end] for span in found]
 
 
 @pytest.mark.parametrize("more", [{}, {"threshold": 0.2}, {"rules": True}])
