@@ -93,6 +93,18 @@ def test_it_is_somebodys(category: str, part: str, text: str) -> None:
     assert not nobodys(text, part, category)
 
 
+@pytest.mark.parametrize(("before", "alone"), [("(", True), ("", False), ("( then ", False), ("(by ", False)])
+@pytest.mark.parametrize(("category", "word"), [("DOCTOR", "Gastro"), ("PATIENT", "SHO")])
+def test_what_a_rule_takes_for_a_name_is_a_specialty_or_a_role_where_it_begins_a_bracket(
+    category: str, word: str, before: str, *, alone: bool
+) -> None:
+    """A rule knows of a word that stands elsewhere why it is a name; a model guesses."""
+    text = f"Seen {before}{word}) today."
+    assert nobodys(text, word, category, "rule:name.field") is alone
+    assert nobodys(text, word, category, "consistency:rule:name.field") is alone
+    assert nobodys(text, word, category)
+
+
 def test_two_telephone_numbers_are_two() -> None:
     text = "Home 541-555-0110 / 541-555-0192 or 555-0110 x 12"
     start, end = text.index("541"), text.index(" or")
