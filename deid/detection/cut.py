@@ -34,8 +34,6 @@ _BEHIND: Final = classes_of("credential", "function")
 """Words that stand beside names."""
 _LETTERS: Final = classes_of("credential", "clinical")
 _SETS_OFF: Final = frozenset(",-\u2013\u2014")
-_LEAST_LETTERS: Final = 3
-"""Capitals of an abbreviation that are hardly somebody's initials."""
 
 
 def within(scene: Scene, span: Span, held: list[int] | None = None) -> Span:
@@ -160,9 +158,11 @@ def _is_of(scene: Scene, index: int) -> bool:
 
 def _is_matter_behind(scene: Scene, index: int) -> bool:
     """Tell whether clinical letters stand behind a name and its comma or dash: *Sandoval J, HCC*, *Orme, G - NASH*."""
-    if scene.kinds[index] != UPPER or len(scene.strings[index]) < _LEAST_LETTERS or scene.uppercase_line[index]:
+    if scene.kinds[index] != UPPER or scene.word(index - 1) not in _SETS_OFF or scene.uppercase_line[index]:
         return False
-    return scene.word(index - 1) in _SETS_OFF and clinical_word(scene, index)
+    if scene.word(index - 1) != "," and scene.gap(index) and scene.gap(index - 1):
+        return not scene.has(index, PERSON)  # "Orme - R"
+    return len(scene.strings[index]) > _SHORTEST and clinical_word(scene, index)
 
 
 def in_capitals(scene: Scene, span: Span, held: list[int] | None = None) -> list[Span]:

@@ -177,7 +177,7 @@ def _parts(scene: Scene, start: int, end: int, person: bool) -> bool:
     if LEADERS.fullmatch(text, start, end):
         return True
     if text[start] == ".":
-        return person and scene.vocabulary.expressions["abbreviated"].search(text, max(0, start - 8), start) is None
+        return scene.vocabulary.expressions["abbreviated"].search(text, max(0, start - 8), start) is None
     if "\n" not in text[start:end] and end - start == _TWO:
         first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
         gaps = _DOUBLE.finditer(text, first, len(text) if last < 0 else last)
@@ -185,7 +185,7 @@ def _parts(scene: Scene, start: int, end: int, person: bool) -> bool:
     if text.count("\n", start, end) != 1 or "\t" in text[start:end]:
         return True
     first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
-    if person and (start - first < _SHORT or _LABEL.match(text, end) is not None):
+    if (person and start - first < _SHORT) or _LABEL.match(text, end) is not None:
         return True
     last = len(text) if last < 0 else last
     return _TABULAR.search(text, first, start) is not None or _TABULAR.search(text, end, last) is not None

@@ -245,7 +245,7 @@ def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
         # behind a title or a label anything may be a name; where case tells nothing only the first word
         lenient = relaxed and len(run.names) < (1 if scene.case_uninformative(at) else 3)
         if name_word(scene, at, lenient) or _closes_without_case(scene, run, at):
-            if run.names and relaxed and scene.word(at + 1) == ":":
+            if relaxed and (scene.word(at + 1) == "=" or (run.names and scene.word(at + 1) == ":")):
                 break  # the next label of the line
             run.names.append(at)
             at += 1
@@ -284,16 +284,16 @@ def _opens_sentence(scene: Scene, index: int) -> bool:
 
 
 def _opens_line(scene: Scene, index: int) -> bool:
-    """Tell whether the first word of a line goes on with no name: that of a count, of a label, a small one.
+    """Tell whether the first word of a line goes on with no name: a letter, that of a count, of a label, a small one.
 
-    *J6*, *H0*; *Call out: ...*; *TO FAST TRACK* in capitals.
+    *W*, a day; *J6*, *H0*; *Call out: ...*; *TO FAST TRACK* in capitals.
     """
     behind = index + 1
     if behind >= scene.count:
         return False
-    if scene.kinds[behind] == NUMBER and scene.starts[behind] == scene.ends[index]:
-        return True
-    if scene.has(index, FUNCTION) and not scene.has(index, PARTICLE):
+    lone = len(scene.strings[index]) == 1 and scene.word(behind) not in (".", ",", ")")
+    counts = scene.kinds[behind] == NUMBER and scene.starts[behind] == scene.ends[index]
+    if lone or counts or (scene.has(index, FUNCTION) and not scene.has(index, PARTICLE)):
         return True
     for at in range(behind, min(behind + _LABEL_WORDS, scene.count)):
         if scene.word(at) == ":":

@@ -104,7 +104,7 @@ def test_notes_of_many_layouts(path: Path) -> None:
         # the last of three batches and more, each of other settings and scored before it was read
         ("rounds", "nl", 0.935, 0.91),
         ("rounds", "de", 0.905, 0.9),
-        ("rounds", "en", 0.885, 0.915),
+        ("rounds", "en", 0.85, 0.89),
     ],
 )
 def test_notes_of_which_half_was_never_read(folder: str, language: str, found: float, right: float) -> None:
