@@ -117,6 +117,7 @@ def test_allow_uncovers_no_number_and_nothing_known(tmp_path: Path) -> None:
 def test_deny_wins_over_allow(tmp_path: Path) -> None:
     site = lists(tmp_path, "hobs\nweir", "Hobs\nWeir\nPike\n")
     assert site.both == 2
+    assert lists(tmp_path, '"Hobs"\n"Weir"\npike', "HOBS\nWeir\nPIKE\n").both == 2  # what is quoted counts as written
     assert applied(site, "Hobs and Pike", ("Pike", "PATIENT")) == (
         [("Hobs", "OTHER")],
         Effect(denied=1, allowed=1, refused=1),
