@@ -25,6 +25,7 @@ it."""
 _MIN_BYTES = 16
 _BLOCK = 64
 _INNER, _OUTER = (bytes(byte ^ pad for byte in range(256)) for pad in (0x36, 0x5C))
+_MOST_JOBS = 10_000
 
 
 @functools.lru_cache(maxsize=8)
@@ -218,9 +219,6 @@ class WorkOptions(KeyOptions):
     def processes(self) -> int:
         """Number of processes."""
         return job_count(self.jobs)
-
-
-_MOST_JOBS = 10_000
 
 
 def job_count(jobs: int) -> int:

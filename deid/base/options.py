@@ -33,6 +33,7 @@ _SAME = object()
 _MAY_BE_EMPTY = (",", "TEXT", '""')
 """Signs in the metavar of an option for which nothing is an answer: a list, a note, a field that is not there."""
 _METAVARS: dict[Any, str] = {Path: "F", int: "N", float: "X", str: "NAME"}
+_PAIR = re.compile(r'\s*"((?:[^"]|"")*)"\s*=(.*)', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,9 +382,6 @@ def column_names(*texts: str | None) -> list[str]:
     except csv.Error:
         raise ConfigError("a list of names has an odd quote", "write a name with a comma as '\"a, b\",c'") from None
     return [name.strip() for row in rows for name in row if name.strip()]
-
-
-_PAIR = re.compile(r'\s*"((?:[^"]|"")*)"\s*=(.*)', re.DOTALL)
 
 
 def named_value(text: str, option: str, hint: str) -> tuple[str, str]:

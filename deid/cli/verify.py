@@ -18,6 +18,8 @@ from deid.io.formats import ReadingOptions
 from deid.pipeline.facts import model_facts, policy_facts
 from deid.pipeline.options import AuditOptions
 
+_EDITS = "Edit log of deid scrub."
+
 
 @command
 def explain(
@@ -62,9 +64,6 @@ def _place(text: str, length: int) -> tuple[int, int]:
             "--at is no place in the note", f"START:END in characters from 0, such as 120:135; the note has {length}"
         )
     return int(start), int(end)
-
-
-_EDITS = "Edit log of deid scrub."
 
 
 @command

@@ -62,6 +62,13 @@ _STAFF: Final = CREDENTIAL | ROLE | TITLES
 _ADDRESSED: Final = TITLES | ROLE
 _FRACTION: Final = re.compile(r"[0-9]{1,2}/(?:5|6|7|8|10|12|52)")
 """A part of a scale, or of a week, a year: *7/10*, *5/5*, *3/52*."""
+_DECIMAL: Final = re.compile(r"[ \t]+[0-9]+[.,][0-9]")
+_ABBREVIATED: Final = 6
+"""Letters of a label in capitals that heads a cell of a line of labels."""
+_NEAR: Final = 12
+"""Characters before a word in which a cell may begin."""
+_BETWEEN: Final = 4
+"""Words from a place to the head of the name of a scale: *Edmonton symptom assessment scale*."""
 
 
 def stands_alone(scene: Scene, span: Span) -> bool:
@@ -242,15 +249,6 @@ def _measures(scene: Scene, words: list[int]) -> bool:
     """Tell whether one of some words is the name of a measure."""
     measures = scene.words["measure"]
     return any(scene.folded[i] in measures for i in words)
-
-
-_DECIMAL: Final = re.compile(r"[ \t]+[0-9]+[.,][0-9]")
-_ABBREVIATED: Final = 6
-"""Letters of a label in capitals that heads a cell of a line of labels."""
-_NEAR: Final = 12
-"""Characters before a word in which a cell may begin."""
-_BETWEEN: Final = 4
-"""Words from a place to the head of the name of a scale: *Edmonton symptom assessment scale*."""
 
 
 def names_nobody(scene: Scene, span: Span, held: list[int] | None = None) -> bool:

@@ -124,6 +124,8 @@ _LABEL: Final = regex.compile(r"\p{L}+(?:[ ]\p{L}+){0,3}:(?![0-9])")
 """What begins a line that goes on with no name."""
 _SHORT: Final = 50
 """Characters of a line that is shorter than lines that are wrapped."""
+_OURS: Final = ("model:", "rule:", "consistency:")
+"""Beginnings of the sources whose spans may lose words: what others say is theirs."""
 
 
 def pieces(scene: Scene, span: Span) -> list[Span]:
@@ -417,10 +419,6 @@ def _trimmed(text: str, span: Span, until: int, vocabulary: Vocabulary) -> tuple
         if rest is not None and rest.end() <= until:
             end = rest.end()
     return start, end
-
-
-_OURS: Final = ("model:", "rule:", "consistency:")
-"""Beginnings of the sources whose spans may lose words: what others say is theirs."""
 
 
 def _unlinked(text: str, spans: list[Span], vocabulary: Vocabulary) -> list[Span]:

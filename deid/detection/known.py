@@ -49,6 +49,8 @@ _SEPARATORS = " ./()-"
 _FOLDED = "\u017f\u212a\u0130\u0131"
 """What an expression without regard to case takes for s, k and i."""
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_PLACES = frozenset(("CITY", "STATE", "COUNTRY", "STREET", "LOCATION-OTHER"))
+"""What may be called by an ordinary word, and is written with a capital letter."""
 
 
 @quick
@@ -215,10 +217,6 @@ class KnownRecognizer:
             body = rf"(?:[0-9]{{1,5}}[A-Za-z]?,? )?{body}(?:,? [0-9]{{1,4}}[A-Za-z]?(?!\w))?"
         found = _matches(view.text, rf"(?<!\w){body}(?!\w)", category, _W["words"])
         return [span for span in found if words.called(span)] if category in _PLACES else found
-
-
-_PLACES = frozenset(("CITY", "STATE", "COUNTRY", "STREET", "LOCATION-OTHER"))
-"""What may be called by an ordinary word, and is written with a capital letter."""
 
 
 class _Sought(NamedTuple):

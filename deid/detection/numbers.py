@@ -146,6 +146,14 @@ _LOOSE_ID: Final = re.compile(r"[0-9]{5,20}|[0-9]{1,10}(?:[-/][0-9]{1,10})+|[0-9
 _SERIES: Final = re.compile(r"(?<![0-9])[0-9]{1,3}(?:-[0-9]{1,3}){4,}(?![0-9])")
 """Values one behind the other, as of hearing: *15-20-25-40-55-60*; a number in groups has fewer or longer ones."""
 _LONG_ID: Final = re.compile(r"[0-9]{6,20}|[0-9]{2,10}(?:-[0-9]{2,10}){2,}")
+_CALLED: Final = {"ID": "IDNUM", "CONTACT": "PHONE"}
+"""Group that a label tells -> category of what was taken for something else."""
+_TOWNS: Final = frozenset(("CITY", "STATE", "COUNTRY", "LOCATION-OTHER"))
+_ZIP: Final = re.compile(r"[0-9]{5}(?:-[0-9]{4})?")
+_DATES: Final = frozenset(("DATE", "FECHAS", "Date", "date"))
+_FORM: Final = {"PHONE": "PHONE", "FAX": "PHONE", "ZIP": "ZIP"}
+_LANGUAGE_FORM: Final = {"DATE": "date_form", "PHONE": "phone_form", "ZIP": "zip_form"}
+"""Kind of number -> the expression of the language that says how it is written there."""
 
 
 def plain_scene(text: str, lexicon: Lexicon) -> Scene:
@@ -386,10 +394,6 @@ def _labels(vocabulary: Vocabulary) -> dict[str, str]:
     return {word: kind for cue, kind in cues for word in vocabulary.words[cue]} | {"#": "ID"}
 
 
-_CALLED: Final = {"ID": "IDNUM", "CONTACT": "PHONE"}
-"""Group that a label tells -> category of what was taken for something else."""
-
-
 def _phone(scene: Scene, span: Span, text: str, level: int) -> bool:
     pieces = _PIECE.findall(text)
     if level >= _CLINICAL:
@@ -492,9 +496,6 @@ def _address(scene: Scene, span: Span, text: str, level: int) -> bool:
     return text.count(".") >= 3
 
 
-_TOWNS: Final = frozenset(("CITY", "STATE", "COUNTRY", "LOCATION-OTHER"))
-_ZIP: Final = re.compile(r"[0-9]{5}(?:-[0-9]{4})?")
-_DATES: Final = frozenset(("DATE", "FECHAS", "Date", "date"))
 _READERS: dict[str, Callable[[Scene, Span, str, int], bool]] = {
     "PHONE": _phone,
     "FAX": _phone,
@@ -509,9 +510,6 @@ _READERS: dict[str, Callable[[Scene, Span, str, int], bool]] = {
     "OTHER": _bare,
 }
 """Category or group -> whether numbers can be one."""
-_FORM: Final = {"PHONE": "PHONE", "FAX": "PHONE", "ZIP": "ZIP"}
-_LANGUAGE_FORM: Final = {"DATE": "date_form", "PHONE": "phone_form", "ZIP": "zip_form"}
-"""Kind of number -> the expression of the language that says how it is written there."""
 
 
 def _behind_label(scene: Scene, span: Span) -> Span:

@@ -22,6 +22,9 @@ from deid.disclosure.encoding import CodedTable
 from deid.disclosure.groups import Groups
 from deid.table.cell_text import as_read
 
+_CHUNK = 1 << 22
+"""Cells of the dense tables that ordered and hierarchical distances work on at a time."""
+
 
 class Constraint(Protocol):
     """A privacy model with its parameters."""
@@ -207,10 +210,6 @@ def _equal(groups: Groups, column: str) -> FloatArray:
     # half of sum |p - q| is the sum of p - q over the values where it is positive, all of which occur
     overall = _distribution(groups.table, column)[groups.histogram(column)[1]]
     return groups.sums(column, np.maximum(groups.share(column) - overall, 0.0))
-
-
-_CHUNK = 1 << 22
-"""Cells of the dense tables that ordered and hierarchical distances work on at a time."""
 
 
 def _in_chunks(groups: Groups, column: str, distance: Callable[[FloatArray], FloatArray]) -> FloatArray:

@@ -35,6 +35,9 @@ from deid.disclosure.recoding import EVERYTHING
 
 Region = tuple[Ints, Ints]
 HOW = "How it is done"
+_LOCAL_ROWS = 2_000_000
+_LARGE = 300_000
+_CLUSTER_ROWS = 2_000
 
 
 @dataclass(frozen=True)
@@ -203,10 +206,6 @@ METHODS: dict[str, Method] = {
 """All methods by name. local: local recoding along hierarchies; mondrian, relaxed: multidimensional cuts; optimal,
 greedy, incognito: full-domain levels; bottom-up, top-down, hybrid: clustering; mdav: groups of microaggregation,
 generalized; kk: (k,k)-anonymity; cells, records: suppression only; r-gather: clusters around centres."""
-
-_LOCAL_ROWS = 2_000_000
-_LARGE = 300_000
-_CLUSTER_ROWS = 2_000
 
 
 def recode_best(table: CodedTable, constraint: Constraint, options: MethodOptions) -> tuple[str, Recoding]:

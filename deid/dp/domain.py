@@ -85,6 +85,7 @@ _MAX_CELLS = 10_000_000
 _MAX_WHOLE = 2**53  # whole numbers are floats somewhere on their way
 TO_DECLARE = 'declare it: --domain "COLUMN=A,B,C", --domain "COLUMN=0..129", or a file with --domains'
 """What to do about a column without a domain."""
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True, eq=False)
@@ -533,9 +534,6 @@ def _label_locator(labels: Sequence[str]) -> Callable[[str], int]:
         return places.get(whole_number(text) or "", -1) if place is None else place
 
     return by_label
-
-
-_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
 def cell_number(text: str) -> float | None:

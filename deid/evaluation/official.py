@@ -34,6 +34,9 @@ SUBSETS: Mapping[str, frozenset[str] | None] = {
 
 _TOKEN = re.compile(r"[^\W_]+")
 _TOLERANCE = 2
+# A sentence ends at a line break, or at . ! or ? (with closing quotes or brackets) before white space and a
+# capital letter, a digit or an opening mark.
+_SENTENCE_END = re.compile(r"\n+|(?<=[.!?])[\"')\]»]*\s+(?=[\"'(\[«¿¡]*[A-ZÁÉÍÓÚÑÜÀ-Þ0-9])")
 
 
 def subset(categories: Iterable[str], name: str) -> frozenset[str]:
@@ -182,11 +185,6 @@ class Sentences:
     def leak(self, strict: Score) -> float:
         """Return false negatives of the strict measure divided by sentences."""
         return (strict.gold - strict.found) / self.total if self.total else 0.0
-
-
-# A sentence ends at a line break, or at . ! or ? (with closing quotes or brackets) before white space and a
-# capital letter, a digit or an opening mark.
-_SENTENCE_END = re.compile(r"\n+|(?<=[.!?])[\"')\]»]*\s+(?=[\"'(\[«¿¡]*[A-ZÁÉÍÓÚÑÜÀ-Þ0-9])")
 
 
 def count_sentences(text: str) -> int:

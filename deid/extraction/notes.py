@@ -56,6 +56,9 @@ _IMPLIED = 0
 """Weight of a state that follows from a city: it counts where no state is named."""
 _BEFORE, _BEHIND = 40, 20
 _DATES = ("birth_date", "death_date", "admission_date", "discharge_date", "note_date")
+_CODE = re.compile(r"(?<![\w.-])([A-TV-Z]\d[0-9A-Z])(?:\.([0-9A-Z]{1,4}))?(?![\w-]|\.\d)")
+_WORD = re.compile(r"[^\W\d_]+")
+_CLAUSE = re.compile(r"[.;:!?\n]")
 
 
 def _plain(text: str) -> str:
@@ -81,9 +84,6 @@ _READERS: dict[str, tuple[str, Callable[[str], str | None]]] = {
     "ORGANIZATION": ("organization", _plain),
 }
 """Category -> column, and how its value is read."""
-_CODE = re.compile(r"(?<![\w.-])([A-TV-Z]\d[0-9A-Z])(?:\.([0-9A-Z]{1,4}))?(?![\w-]|\.\d)")
-_WORD = re.compile(r"[^\W\d_]+")
-_CLAUSE = re.compile(r"[.;:!?\n]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,10 @@ from deid.table.table_files import read_table
 
 P = TypeVar("P", str, Path)
 _PSEUDONYM = re.compile(r"patient-[0-9a-f]{16}")
+_YOURS = (
+    "yours to delete: original notes, also in folders done and failed, tables of patients and of persons that were "
+    "linked, lists of what failed (OUT.failed), backups and copies of all of these"
+)
 
 
 def scopes_of(person: str, documents: Mapping[str, str]) -> frozenset[str]:
@@ -199,12 +203,6 @@ def _patients(document: Document) -> frozenset[str]:
     record = document.record
     said = () if record is None else (record.patient, *record.owners)
     return frozenset(patient for patient in said if patient and not patient.startswith("["))
-
-
-_YOURS = (
-    "yours to delete: original notes, also in folders done and failed, tables of patients and of persons that were "
-    "linked, lists of what failed (OUT.failed), backups and copies of all of these"
-)
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,7 @@ _APOSTROPHES = ("'", "’")
 _QUOTE = re.compile(r"(?P<opens>(?<!\w)['‘](?=\w))|(?<=\S)['’](?!\w)")
 """The beginning of a quotation, or an end of one."""
 _OTHER = "OTHER"
+_SESSION = "session:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,9 +402,6 @@ def _lists(names: Iterable[str], language: str) -> frozenset[str]:
     there = available(language)
     own = (name if name in there else f"{name}_{language}" for name in names)
     return frozenset[str]().union(*(load_dictionary(name).words for name in own if name in there))
-
-
-_SESSION = "session:"
 
 
 def _scope(session: str) -> str:

@@ -42,6 +42,7 @@ from deid.replacement.policy import Policy
 
 _AGAIN = "do not pass it on; scrub it again"
 _POLICY = "do not pass it on; if the policy lets it stay, name the policy with --policy"
+_WHOLE = re.compile(r"(?:0|-?[1-9][0-9]{0,18})\Z")
 
 
 @dataclass(slots=True)
@@ -371,9 +372,6 @@ class _Rows:
         assert key is not None
         self._left[self._place(key)] = False
         return self.source.row(key)
-
-
-_WHOLE = re.compile(r"(?:0|-?[1-9][0-9]{0,18})\Z")
 
 
 def _digest(key: int | str) -> int:

@@ -40,6 +40,7 @@ _DEATHS = 2
 """Workers that may die with one record alone in hand until it is left out."""
 _BEGINNING = 1 << 16
 """Bytes of an input that are looked at to tell what it is."""
+_REPLAY = "give the same stream from its beginning, or name a new journal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,6 +422,3 @@ def _move_to(reader: Reader, last: Commit, key: Key, stop: Stop) -> None:
             raise InputError("the stream ends before the place that the journal speaks of", _REPLAY)
     if last.input and stop.signal is None and _head(key, reader.head, last.input) != last.head:
         raise ConfigError("the journal belongs to another stream", _REPLAY)
-
-
-_REPLAY = "give the same stream from its beginning, or name a new journal"

@@ -14,6 +14,7 @@ _HEAD_BYTES = 4096
 """A header segment is looked for in so many bytes."""
 _OUTCOMES = {"accepted": "A", "error": "E", "rejected": "R"}
 _SIGNS = b"^~\\&"
+_AGAIN = -2
 
 
 def framed(message: bytes) -> bytes:
@@ -137,9 +138,6 @@ class Frames:
         self._passed += len(self._buffer) - len(kept) - 1
         self._buffer = bytearray(kept + last)
         self._searched = len(kept)
-
-
-_AGAIN = -2
 
 
 @dataclass(frozen=True, slots=True)

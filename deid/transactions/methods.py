@@ -34,6 +34,16 @@ from deid.transactions.verifiers import (
     verify_utility_policy,
 )
 
+_POLICY = "knows one of the privacy policy's sets of codes"
+_ALL, _SOME = "knows all codes of a person", "knows up to m codes of a person"
+_INFERS = "knows any codes of a person and infers a sensitive one"
+_NEEDS = {
+    "privacy": ("a privacy policy", "give --privacy FILE, or --visit COLUMN"),
+    "utility": ("a utility policy", "give --utility FILE, or --phenotypes FILE"),
+    "sensitive": ("sensitive codes", "give --sensitive-codes"),
+    "rules": ("rules", "give --ps-rules FILE"),
+}
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -264,11 +274,6 @@ def _controlled(found: Uncertain) -> Found:
     return Found(found.published, told={"suppressed_items": len(found.suppressed)})
 
 
-_POLICY = "knows one of the privacy policy's sets of codes"
-
-_ALL, _SOME = "knows all codes of a person", "knows up to m codes of a person"
-_INFERS = "knows any codes of a person and infers a sensitive one"
-
 METHODS: dict[str, TransactionMethod] = {
     "global-suppression": TransactionMethod(
         _ALL, (), lambda s, a: _suppressed(suppress_globally(s.data, a.k), "threshold"), _check_full
@@ -315,14 +320,6 @@ METHODS: dict[str, TransactionMethod] = {
     "relational": TransactionMethod("knows the columns and up to m codes of a person", (), _both, _check_both),
 }
 """Methods by name."""
-
-
-_NEEDS = {
-    "privacy": ("a privacy policy", "give --privacy FILE, or --visit COLUMN"),
-    "utility": ("a utility policy", "give --utility FILE, or --phenotypes FILE"),
-    "sensitive": ("sensitive codes", "give --sensitive-codes"),
-    "rules": ("rules", "give --ps-rules FILE"),
-}
 
 
 def find_method(name: str, asked: Asked) -> TransactionMethod:

@@ -48,6 +48,12 @@ _JSON = "application/json"
 _LINES = "application/x-ndjson"
 _LATER = {"Retry-After": "1"}
 _ASK = 'send {"surrogates": ["..."], "why": "..."}'
+_AGAIN = 5
+"""Seconds until workers that could not begin are started again."""
+_STREAMS = frozenset({"/scrub", "/tag", "/verify"})
+_UNICODE = ("text/plain", _JSON, _LINES)
+"""Types that say nothing in the body of how it is encoded, as XML and HL7 do."""
+_CHARSET = re.compile(r"""charset\*?\s*=\s*"?([^";\s]*)""", re.I)
 
 
 @dataclass(frozen=True)
@@ -232,14 +238,6 @@ def service(
 
 def _is_stream(head: Head) -> bool:
     return head.path in _STREAMS and _type(head.header(b"content-type")) == _LINES
-
-
-_AGAIN = 5
-"""Seconds until workers that could not begin are started again."""
-_STREAMS = frozenset({"/scrub", "/tag", "/verify"})
-_UNICODE = ("text/plain", _JSON, _LINES)
-"""Types that say nothing in the body of how it is encoded, as XML and HL7 do."""
-_CHARSET = re.compile(r"""charset\*?\s*=\s*"?([^";\s]*)""", re.I)
 
 
 def _type(header: str) -> str:

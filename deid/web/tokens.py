@@ -25,6 +25,9 @@ from deid.base.files import open_to_others, os_reason, write_bytes
 
 _LINE = re.compile(r"(?P<name>[\w.@-]{1,64}) (?P<roles>[a-z-]+(?:,[a-z-]+)*) sha256:(?P<hash>[0-9a-f]{64})")
 _BEARER = re.compile(r"bearer +([\w~+/.=-]{16,512})", re.IGNORECASE | re.ASCII)
+_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<link rel="icon" href="/static/icon.svg" type="image/svg+xml">{more}</head>
+<body><main><h1>{title}</h1><p>{text}</p></main></body></html>"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,11 +212,6 @@ def said_token(path: Path, said: str, known: Collection[str]) -> str:
 def _roles_of(path: Path) -> frozenset[str]:
     lines = (_LINE.search(line) for line in path.read_text(encoding="utf-8", errors="replace").splitlines())
     return frozenset(role for parts in lines if parts for role in parts["roles"].split(","))
-
-
-_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<link rel="icon" href="/static/icon.svg" type="image/svg+xml">{more}</head>
-<body><main><h1>{title}</h1><p>{text}</p></main></body></html>"""
 
 
 class Link:
