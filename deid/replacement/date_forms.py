@@ -32,7 +32,7 @@ from deid.replacement.date_words import (
     WEEKS,
     Name,
 )
-from deid.replacement.numerals import NUMERAL, NUMERAL_WORDS, YEARS, read_numeral, write_numeral
+from deid.replacement.numerals import NUMERAL, NUMERAL_WORDS, YEARS, Spoken, read_numeral, spoken, write_numeral
 from deid.replacement.pools import expression, ordinal_ending
 
 
@@ -156,7 +156,9 @@ def tokenize_date(text: str, *, language: str = "en") -> tuple[Token, ...] | Non
             return (_plain(plain),)
         if text.isalpha():
             key = name_key(text)
-            if text.lower() not in HOLIDAYS_OF_ONE_WORD and key not in NUMERAL_WORDS:
+            numbers = spoken(language)
+            number = key in NUMERAL_WORDS or (numbers is not None and key in numbers.words)
+            if text.lower() not in HOLIDAYS_OF_ONE_WORD and not number:
                 word = _of_word(key, text, 0, language)
                 return (word,) if word is not None else () if key in FILLERS else None
     for pattern, build in _WHOLE if text[:1].isdecimal() else ():
@@ -212,6 +214,9 @@ def tokenize_date(text: str, *, language: str = "en") -> tuple[Token, ...] | Non
             break
         if tried[condition]:
             take(pattern, make)
+    numbers = spoken(language)
+    if numbers is not None and not keys.isdisjoint(numbers.words):
+        take(numbers.pattern, functools.partial(_in_words, numbers))
     if not keys.isdisjoint(NUMERAL_WORDS):
         for pattern, make in ((_CENTURY, _year_in_words), (_OH, _oh), (NUMERAL, _numeral)):
             take(pattern, make)
@@ -399,6 +404,20 @@ def _number(kind: str, match: re.Match[str], group: int) -> Token:
     return Token(kind, *match.span(), (int(old),), write)
 
 
+def _in_words(numbers: Spoken, match: re.Match[str]) -> Token:
+    """Read a day or a year in words of a language that writes it in a form of its own."""
+    kind, value, words = numbers.read(match.group())
+    old = match.group()
+
+    def write(new: int) -> str:
+        written = words.get(new % 100 if kind == "Q" else new)
+        if written is None:
+            raise ValueError
+        return _like(written, old)
+
+    return Token(kind, *match.span(), (value,), write)
+
+
 def _numeral(match: re.Match[str]) -> Token | None:
     found = read_numeral(match.group())
     if found is None:
@@ -432,7 +451,7 @@ def _year_in_words(match: re.Match[str]) -> Token | None:
 
     def write(year: int) -> str:
         tail = year % 100
-        if 2000 <= year < 2010:
+        if 2000 <= year < (2100 if old.lower().startswith(YEARS["thousand"]) else 2010):
             joint = f" {YEARS['and']}" if YEARS["and"] in old.lower().split() else ""
             words = YEARS["thousand"] + (f"{joint} {write_numeral(tail, 'en', 'a b')}" if tail else "")
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import calendar
 import datetime
+import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -36,7 +37,7 @@ _LONG = 5
 _UNITS = re.compile(
     "(?P<ymd>YM[DO])|(?P<mdy>M[DO][YQ])|(?P<dmy>[DO]M[YQ])|(?P<mrange>M[DO][DO]+[YQ]?)|(?P<drange>[DO][DO]{1,31}M[YQ]?)"
     "|(?P<nny>[DO][DO][YQ])|(?P<md>M[DO])|(?P<dm>[DO]M)|(?P<ym>YM)|(?P<mmy>MM{1,31}[YQ])|(?P<my>M[YQ])|(?P<sy>S[YQ]+|YS)|(?P<hy>H[YQ])"
-    "|(?P<listed>[DO]{1,31}[FP])|(?P<one>.)"
+    "|(?P<listed>[DO]{1,31}[FP])|(?P<behind>P[DO]{1,31}(?![DOFP]))|(?P<oo>^OO$)|(?P<one>.)"
 )
 
 
@@ -196,18 +197,34 @@ def _moved_day(day: int, context: _Context) -> int:
     return new if new != day else new % 28 + 1
 
 
+def _stretch(days: Sequence[int], known: datetime.date, forward: bool) -> list[datetime.date]:
+    """Return the dates of days whose month is said once, with the last (the first, ``forward``), which is known.
+
+    A day that is greater than the one behind it is of the month before: ``28 au 3/11``. Where the days fall twice, they
+    are no stretch, and of one month.
+    """
+    order = days if forward else days[::-1]
+    month = begun = known.year * 12 + known.month - 1
+    found = [known]
+    for near, day in itertools.pairwise(order):
+        if day < near if forward else day > near:
+            month += 1 if forward else -1
+        found.append(_date(month // 12, month % 12 + 1, day))
+    if abs(month - begun) > 1:
+        return [_date(known.year, known.month, day) for day in days]
+    return found if forward else found[::-1]
+
+
 def _month_with_days(tokens: Sequence[Token], text: str, context: _Context) -> _Written:
     """Shift ``March 3-7, 2019``: a day that falls into another month than its neighbour gets the month's name."""
     month = next(t for t in tokens if t.kind == "M")
     days = [t for t in tokens if t.kind in "DO"]
     years = [t for t in tokens if t.kind in "YQ"]
-    year = _year_value(years[0], context) if years else None
-    new = []
-    for token in days:
-        day = token.values[0]
-        old = _day_of_year(month.values[0], day, context) if year is None else _date(year, month.values[0], day)
-        new.append(_moved(old, context))
     first = tokens[0] is month
+    day = (days[0] if first else days[-1]).values[0]
+    named = month.values[0]
+    known = _date(_year_value(years[0], context), named, day) if years else _day_of_year(named, day, context)
+    new = [_moved(old, context) for old in _stretch([t.values[0] for t in days], known, first)]
     shown = (new[0] if first else new[-1]).month
     yield month, month.write(shown)
     for token, date in zip(days, new, strict=True):
@@ -276,26 +293,35 @@ def _week(token: Token, context: _Context) -> str:
 
 
 def _days_of_a_month(tokens: Sequence[Token], text: str, context: _Context) -> _Written:
-    """Shift ``19. bis 27.08.2025``: days before a date of the same month; one that falls into another names it."""
-    last = tokens[-1]
-    if last.kind == "F":
-        year, month, day, order = _read(last, context)
-        first = order == (2, 1, 0)
-    else:
-        a, b = last.values
-        first = b <= 12 and (a > 12 or context.day_first)
-        day, month, year = a, b, _day_of_year(b, a, context).year if first else 0
-    days = [t.values[0] for t in tokens[:-1]] if first and 1 <= month <= 12 else []
-    if not days or sorted({*days, day, 0}) != [0, *days, day]:
+    """Shift ``19. bis 27.08.2025`` and ``8/19-27``: days whose month a date in numbers behind or before them says; one
+    that falls into another month names it.
+    """
+    forward = tokens[0].kind == "P"
+    said = tokens[0] if forward else tokens[-1]
+    month, day = said.values[:2] if forward else said.values[1::-1]
+    days = [t.values[0] for t in tokens if t is not said]
+    days.insert(0 if forward else len(days), day)
+    if not 1 <= month <= 12 or not all(1 <= one <= 31 for one in days) or (forward and day <= 12 and context.day_first):
         yield from ((token, _single(token, text, context)) for token in tokens)
         return
-    end = _moved(_date(year, month, day), context)
-    mark, digits = re.findall(r"\D+|\d+", text[last.start : last.end])[1:3]
-    for token, old in zip(tokens, days, strict=False):
-        new = _moved(_date(year, month, old), context)
-        other = f"{mark.strip()}{new.month:0{len(digits)}}" if new.month != end.month else ""
-        yield token, token.write(new.day) + other
-    yield last, _single(last, text, context)
+    known = _day_of_year(month, day, context)
+    if said.kind == "F":
+        known = _date(_full_year(said.values[2], context), month, day)
+    new = [_moved(old, context) for old in _stretch(days, known, forward)]
+    mark, digits = re.findall(r"\D+|\d+", text[said.start : said.end])[1:3]
+    shown = new[0 if forward else -1].month
+    for token, date in zip(tokens, new, strict=True):
+        if token is said:
+            values = (date.month, date.day) if forward else (date.day, date.month, date.year)
+            yield token, token.write(*values[: len(said.values)])
+        elif date.month == shown:
+            yield token, token.write(date.day)
+        elif forward:
+            yield token, said.write(date.month, date.day)
+        else:
+            yield token, f"{token.write(date.day)}{mark.strip()}{date.month:0{len(digits)}}"
+        if forward:
+            shown = date.month
 
 
 def _single(token: Token, text: str, context: _Context) -> str:
@@ -350,13 +376,19 @@ def _shift(text: str, tokens: Sequence[Token], context: _Context) -> str:
             written += _full_words(unit, kind, context)
         elif kind == "nny":
             written += _spoken(unit, context)
+        elif kind == "oo" and unit[1].values[0] <= 12 and text[unit[0].end : unit[1].start].isspace():
+            month = unit[1].values[0]
+            moved = _moved(_day_of_year(month, unit[0].values[0], context), context)
+            written += ((unit[0], unit[0].write(moved.day)), (unit[1], unit[1].write(moved.month)))
+        elif kind == "oo":
+            written += ((token, _single(token, text, context)) for token in unit)
         elif kind in ("ym", "my", "mmy"):
             written += _months_of_year(unit, context)
         elif kind == "sy":
             written += _seasons(unit, context)
         elif kind == "hy":
             written += _holiday(unit, text, context)
-        elif kind == "listed":
+        elif kind in ("listed", "behind"):
             written += _days_of_a_month(unit, text, context)
         else:
             written.append((unit[0], _single(unit[0], text, context)))

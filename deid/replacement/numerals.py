@@ -1,42 +1,24 @@
-"""Numbers and ordinals in words, English and Spanish: read them and write them again in the same language."""
+"""Numbers and ordinals in words, also those of days and years: read them and write them again in the same language."""
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from deid.reading.identity import name_key
 from deid.replacement.pools import read_words
 
 _WRITTEN = read_words("writing.toml")["numbers"]
-_UNITS, _TENS, _ORDINALS, _UNITS_ES, _TENS_ES = (
-    _WRITTEN[name].split() for name in ("units", "tens", "ordinals", "units_es", "tens_es")
+_CARDINALS, _ORDINALS = (
+    {language: " ".join(words.split()).split(", ") for language, words in _WRITTEN[kind].items()}
+    for kind in ("cardinals", "ordinals")
 )
 YEARS: Mapping[str, str] = _WRITTEN["years"]
 """Words of a year as it is spoken: thousand, and, zero, round."""
-
-
-def _english(value: int) -> str:
-    if value < 20:
-        return _UNITS[value]
-    ten, unit = divmod(value, 10)
-    return _TENS[ten - 2] + (f"-{_UNITS[unit]}" if unit else "")
-
-
-def _spanish(value: int) -> str:
-    if value < 30:
-        return _UNITS_ES[value]
-    ten, unit = divmod(value, 10)
-    return _TENS_ES[ten - 3] + (f" y {_UNITS_ES[unit]}" if unit else "")
-
-
-def ordinal_in_words(value: int) -> str:
-    """Return ``twenty-first`` for 21; 1 to 39."""
-    if value <= 20:
-        return _ORDINALS[value - 1]
-    ten, unit = divmod(value, 10)
-    tens = _TENS[ten - 2]
-    return f"{tens}-{_ORDINALS[unit - 1]}" if unit else f"{tens[:-1]}ieth"
+_CENTURIES = (1900, 2000)
+"""Of the years in words that are read."""
 
 
 def _key(text: str) -> str:
@@ -45,14 +27,14 @@ def _key(text: str) -> str:
 
 _VALUES: dict[str, tuple[int, str]] = {}
 for _n in range(99, 0, -1):
-    _VALUES[_key(_spanish(_n))] = (_n, "es")
-    _VALUES[_key(_english(_n))] = (_n, "en")
-for _n in range(39, 0, -1):
-    _VALUES[_key(ordinal_in_words(_n))] = (_n, "ordinal")
+    _VALUES[_key(_CARDINALS["es"][_n])] = (_n, "es")
+    _VALUES[_key(_CARDINALS["en"][_n])] = (_n, "en")
+for _n, _word in enumerate(_ORDINALS["en"], 1):
+    _VALUES[_key(_word)] = (_n, "ordinal")
 _WORDS = sorted({word for key in _VALUES for word in key.split()} - {"y"}, key=lambda w: (-len(w), w))
 NUMERAL_WORDS = frozenset({*_WORDS, *YEARS["thousand"].split(), YEARS["zero"], YEARS["round"]})
 """Keys of the words that numbers are made of."""
-_SPELLED = sorted({*_WORDS, *(w for n in range(1, 30) for w in _UNITS_ES[n : n + 1])}, key=lambda w: (-len(w), w))
+_SPELLED = sorted({*_WORDS, *_CARDINALS["es"][1:30]}, key=lambda w: (-len(w), w))
 _ONE = "|".join(_SPELLED)
 NUMERAL = re.compile(rf"(?i)\b(?:{_ONE})(?:(?:\s+y\s+|[\s-]+)(?:{_ONE}))?\b")
 """A number or an ordinal of one or two words; `read_numeral` tells whether the words belong together."""
@@ -69,9 +51,60 @@ def read_numeral(text: str) -> tuple[int, str] | None:
 
 def write_numeral(value: int, kind: str, like: str) -> str:
     """Return a number in words, written as ``like`` is: hyphen or blank, and case; ``kind`` is en, es or ordinal."""
-    text = {"en": _english, "es": _spanish, "ordinal": ordinal_in_words}[kind](value)
+    text = _ORDINALS["en"][value - 1] if kind == "ordinal" else _CARDINALS[kind][value]
     if "-" not in like and " " in like:
         text = text.replace("-", " ")
     if like.isupper():
         return text.upper()
     return text[0].upper() + text[1:] if like[0].isupper() else text
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """Days and years in the words of a language."""
+
+    pattern: re.Pattern[str]
+    words: frozenset[str]
+    """Keys of the words that they are made of."""
+    series: Mapping[str, tuple[str, int, Mapping[int, str]]]
+    """Key -> kind of a date's token, value, and all that is written in this form, by value."""
+
+    def read(self, text: str) -> tuple[str, int, Mapping[int, str]]:
+        """Return what stands for a text that the pattern matched."""
+        return self.series[_key(text)]
+
+
+@functools.cache
+def spoken(language: str) -> Spoken | None:
+    """Return the days and years of a language, of English and Spanish those alone that `read_numeral` does not read.
+
+    >>> found = spoken("de")
+    >>> kind, value, written = found.read("Siebzehnten")
+    >>> kind, value, written[21]
+    ('O', 17, 'einundzwanzigsten')
+    """
+    centuries = _WRITTEN["spoken"].get(language)
+    if centuries is None:
+        return None
+    cardinals = _CARDINALS[language]
+    forms: list[tuple[str, dict[int, str]]] = []
+    for ending in _WRITTEN["spoken"]["endings"].get(language, [""]) if language in _ORDINALS else ():
+        forms.append(("O", {n: word + ending for n, word in enumerate(_ORDINALS[language], 1)}))
+    if language != "es":
+        forms.append(("D", {n: word for n, word in enumerate(cardinals) if 1 < n < 32}))
+        forms.append(("Q", {n: word for n, word in enumerate(cardinals) if n > 31}))
+    for *heads, joint in centuries:
+        years = {
+            c + n: head + (joint + w if n else "")
+            for c, head in zip(_CENTURIES, heads, strict=True)
+            for n, w in enumerate(cardinals)
+        }
+        forms.append(("Y", years))
+    series: dict[str, tuple[str, int, Mapping[int, str]]] = {}
+    for kind, words in forms:
+        for value, word in words.items():
+            series.setdefault(_key(word), (kind, value, words))
+    spelt = sorted({word for _, words in forms for word in words.values()}, key=lambda w: (-len(w), w))
+    pattern = "|".join(re.escape(word).replace(r"\ ", r"[\s-]+").replace(r"\-", r"[\s-]+") for word in spelt)
+    keys = frozenset(word for key in series for word in key.split())
+    return Spoken(re.compile(rf"(?i)\b(?:{pattern})\b"), keys, series)

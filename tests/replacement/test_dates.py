@@ -19,6 +19,7 @@ from deid.reading.identity import name_key
 from deid.replacement.date_shifts import MAX_DAYS, MIN_DAYS, offset_of
 from deid.replacement.date_words import holiday_of
 from deid.replacement.dates import date_shift_operator
+from deid.replacement.numerals import spoken as words_of_days
 from deid.replacement.pools import read_words
 from deid.replacement.scope import Scope
 
@@ -162,6 +163,54 @@ def test_forms(text: str, forward: str, back: str | None) -> None:
         ("de", "14.-18.03.2019", "22.-26.06.2019", "28.01.-01.02.2019"),
         ("nl", "14 t/m 18-3-2019", "22 t/m 26-6-2019", "28-1 t/m 1-2-2019"),
         ("fr", "du 16 au 20/03", "du 24 au 28/06", "du 30/01 au 03/02"),
+        # in words
+        (
+            "de",
+            "am vierzehnten März zweitausendneunzehn",
+            "am zweiundzwanzigsten Juni zweitausendneunzehn",
+            "am achtundzwanzigsten Januar zweitausendneunzehn",
+        ),
+        ("de", "vierzehnter Dritter", "zweiundzwanzigster Sechster", "achtundzwanzigster Erster"),
+        ("de", "Erster Mai", "Neunter August", "Siebzehnter März"),
+        ("de", "dritten Oktober 2019", "elften Januar 2020", "neunzehnten August 2019"),
+        (
+            "fr",
+            "le quatorze mars deux mille dix-neuf",
+            "le vingt-deux juin deux mille dix-neuf",
+            "le vingt-huit janvier deux mille dix-neuf",
+        ),
+        (
+            "fr",
+            "premier décembre mil neuf cent quatre-vingt-dix-neuf",
+            "dix mars deux mille",
+            "dix-sept octobre mil neuf cent quatre-vingt-dix-neuf",
+        ),
+        ("fr", "vingt et un juin", "vingt-neuf septembre", "sept mai"),
+        (
+            "nl",
+            "veertien maart tweeduizend negentien",
+            "tweeëntwintig juni tweeduizend negentien",
+            "achtentwintig januari tweeduizend negentien",
+        ),
+        ("nl", "de veertiende maart", "de tweeëntwintigste juni", "de achtentwintigste januari"),
+        (
+            "es",
+            "primero de mayo de dos mil diecinueve",
+            "nueve de agosto de dos mil diecinueve",
+            "diecisiete de marzo de dos mil diecinueve",
+        ),
+        (
+            "es",
+            "catorce de marzo de mil novecientos ochenta y ocho",
+            "veintidós de junio de mil novecientos ochenta y ocho",
+            "veintinueve de enero de mil novecientos ochenta y ocho",
+        ),
+        (
+            "en",
+            "the third of May, two thousand nineteen",
+            "the eleventh of August, two thousand nineteen",
+            "the nineteenth of March, two thousand nineteen",
+        ),
         # as a scanner reads it
         ("de", "14.O3.2Ol9", "22.06.2019", "28.01.2019"),
     ],
@@ -426,3 +475,22 @@ def test_the_distance_from_a_full_date_to_one_without_a_year_stays(
     moved = datetime.datetime.strptime(f"2000/{shift(*head, f'{other.month}/{other.day}', at=scoped)[-1]}", "%Y/%m/%d")
     should = other + datetime.timedelta(offset_of(scoped))
     assert (moved.month, moved.day) == (should.month, should.day)
+
+
+@pytest.mark.parametrize("language", ["de", "fr", "nl", "es"])
+@given(date=st.dates(datetime.date(1902, 1, 1), datetime.date(2097, 12, 31)), patient=st.integers(1, 50))
+def test_a_day_and_year_in_words_come_back_in_words_of_the_same_form(
+    language: str, date: datetime.date, patient: int
+) -> None:
+    words = words_of_days(language)
+    assert words is not None
+    forms = {kind: series for kind, _, series in reversed(words.series.values())}
+    day, year = forms["O"], forms["Y"]
+    month = read_words("writing.toml")["months"][language][0].split()
+    joint = {"es": " de "}.get(language, " ")
+    text = joint.join((day[date.day], month[date.month - 1], year[date.year]))
+    at = scope(str(patient), language=language)
+    moved = date + datetime.timedelta(offset_of(at))
+    (new,) = shift(text, at=at)
+    assert new in ("[DATE]", joint.join((day[moved.day], month[moved.month - 1], year[moved.year])))
+    assert (new == "[DATE]") <= (text in joint.join((day[moved.day], month[moved.month - 1], year[moved.year])))
