@@ -20,7 +20,7 @@ def test_candidates(case: dict) -> None:
 
 
 @pytest.mark.parametrize("text", ["{}", "{}\n", "x {}", "PV1 {}.", "{} x"])
-@pytest.mark.parametrize("name", ["SMITH^JOHN", "SMITH^JOHN^A"])
+@pytest.mark.parametrize("name", ["SMITH^JOHN", "SMITH^JOHN^A", "NGUYEN^MA", "JOHNSON^DO"])
 def test_components_of_a_message_are_a_name_wherever_they_stand(text: str, name: str) -> None:
     spans = RuleRecognizer.load("en").find(Document("n", text.format(name)))
     assert (text.index("{"), text.index("{") + len(name)) in {(span.start, span.end) for span in spans}
