@@ -10,7 +10,7 @@ import dataclasses
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import regex
 
@@ -62,11 +62,10 @@ _MOST_BETWEEN = 4
 _INITIAL = regex.compile(
     r"(?<=\p{Lu}\p{Ll}{2,20})[ ](?!T\.)\p{Lu}\.(?=[ ]?[,;:)(/|\r\n]|[ ]\p{Ll}|[ ][\u2013\u2014-]|[ ]{2}|\Z)"
 )
-_PAIRED = frozenset((" y ", " e ", " + ", " / ", " & "))
 _PARTNER = r"(?P<name>\p{Lu}\p{Ll}[\p{L}'\u2019-]{1,18})"
-_BEHIND = regex.compile(rf"(?:[ ]\([^()\n]{{1,12}}\))?[ ][ye+/&][ ]{_PARTNER}(?![\p{{L}}:])")
-_BEFORE = regex.compile(rf"(?<![\p{{L}}.-]){_PARTNER}(?:[ ]\([^()\n]{{1,12}}\))?[ ].[ ]\Z")
-"""Who is named together with somebody: *Leire (7) y Unax*."""
+_AGED = r"(?:[ ]\([^()\n]{1,12}\))?"
+_NEAR = 40
+"""Characters in which who is named together with somebody stands, and the words between."""
 _TELLS = regex.compile(r"\p{L}{3}|\A\p{Lu}\.?[\u00aaa]?\Z")
 """A word, or an initial."""
 
@@ -310,11 +309,19 @@ def _with_initial(text: str, one: Span) -> Span:
     return one if found is None else one.moved(one.start, found.end())
 
 
+@cache
+def _together(joints: frozenset[str]) -> tuple[regex.Pattern[str], regex.Pattern[str]]:
+    """Return what finds who is named together with somebody, behind and before: *Leire (7) y Unax*."""
+    joint = f"[ ](?:{'|'.join(map(regex.escape, sorted(joints)))}|[+/&])[ ]"
+    behind = regex.compile(rf"{_AGED}{joint}{_PARTNER}(?![\p{{L}}:])")
+    return behind, regex.compile(rf"(?<![\p{{L}}.-]){_PARTNER}{_AGED}{joint}\Z")
+
+
 def _pairs(text: str, scene: Scene, people: Sequence[Span], own: Sequence[Span]) -> Iterator[Span]:
     """Yield words that no list has, or a list of names, and that are named together with somebody who was found."""
+    behind, before = _together(frozenset(scene.words["and"]))
     for one in people:
-        before = text[max(0, one.start - 3) : one.start] in _PAIRED
-        for found in (_BEHIND.match(text, one.end), before and _BEFORE.search(text, max(0, one.start - 40), one.start)):
+        for found in (behind.match(text, one.end), before.search(text, max(0, one.start - _NEAR), one.start)):
             if not found or any(other.start < found.end("name") and found.start("name") < other.end for other in own):
                 continue
             words = scene.inside(*found.span("name"))
