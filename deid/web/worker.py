@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from deid.base.errors import DeidError, DetectionError, EncodingError, FormatError, OutputError, told_as
 from deid.document import Document, Span
+from deid.io import documents
+from deid.io.contents import refuse_records
 from deid.io.json_records import parse_json
 from deid.pipeline.edit_log import LoggedEdits, logged_edits
 from deid.pipeline.masking import Piece, pieces_of
@@ -171,6 +173,7 @@ class Worker:
         if task.verb == "tag":
             return _dumped(self._tagged(task.kind, task.body))
         if task.kind == "text":
+            _refuse_others(task.body)
             return self._scrubbed(_text(task.body)).document.text.encode()
         content, scrubbed = CONTENTS[task.kind](task.body, 1, self._pipeline, Fields())
         self._take(scrubbed)
@@ -308,6 +311,18 @@ def _dumped(value: object) -> bytes:
 def _text(body: bytes) -> str:
     with told_as(EncodingError("the body is not UTF-8", "convert it"), UnicodeDecodeError):
         return body.decode()
+
+
+def _refuse_others(body: bytes) -> None:
+    """Refuse a record, a document or a table that is sent as text, of which packed texts and ids would stay."""
+    try:
+        refuse_records(body, documents.begins(body))
+    except FormatError as error:
+        kinds = ", ".join(kind for kind in KINDS if kind != "text/plain")
+        hint = (
+            f"send a record as what it is ({kinds}), text that is none as JSON; deid scrub takes tables and documents"
+        )
+        raise FormatError(error.what, hint) from None
 
 
 def _parsed(body: bytes) -> Any:
