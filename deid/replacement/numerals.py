@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from deid.reading.identity import name_key
 from deid.replacement.pools import read_words
@@ -64,9 +64,9 @@ class Spoken:
     """Days and years in the words of a language."""
 
     pattern: re.Pattern[str]
-    words: frozenset[str]
+    words: frozenset[str] = field(repr=False)
     """Keys of the words that they are made of."""
-    series: Mapping[str, tuple[str, int, Mapping[int, str]]]
+    series: Mapping[str, tuple[str, int, Mapping[int, str]]] = field(repr=False)
     """Key -> kind of a date's token, value, and all that is written in this form, by value."""
 
     def read(self, text: str) -> tuple[str, int, Mapping[int, str]]:

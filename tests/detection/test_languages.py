@@ -306,7 +306,7 @@ def test_french_occupations_institutions_and_forms_are_told_by_their_words(text:
         ("Victime : BRISEBOIS Odile, F, 81 ans", ["BRISEBOIS Odile", "81"]),
         ("Nom : Brisebois, F", ["Brisebois, F"]),
         ("il lui a dit d'augmenter la dose, elle s'appelle Brisebois", ["Brisebois"]),
-        ("opéré du 3 au 5 mai, revu les 7, 9 et 11/6.", ["3 au 5 mai", "7, 9", "11/6"]),
+        ("opéré du 3 au 5 mai, revu les 7, 9 et 11/6.", ["3 au 5 mai", "7, 9 et 11/6"]),
         ("IRM en 3T 2025, contrôle lun. 10, sevré en 91.", ["3T 2025", "lun. 10", "91"]),
         ("x\n[ ] ch 14 Brisebois : courrier", ["14", "Brisebois"]),
     ],
