@@ -27,13 +27,14 @@ WORDED = {
     "en": ["{a}-{b} {n} {y}", "{a} to {b} {n} {y}", "{n} {a}-{b}, {y}", "{n} {a} to {b}, {y}"],
 }
 FORMS = [(language, form) for table in (NUMERIC, WORDED) for language, forms in table.items() for form in forms]
-FULL = {
-    "de": "Januar Februar März April Mai Juni Juli August September Oktober November Dezember".split(),
-    "fr": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre".split(),
-    "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre".split(),
-    "nl": "januari februari maart april mei juni juli augustus september oktober november december".split(),
-    "en": "January February March April May June July August September October November December".split(),
+_MONTHS = {
+    "de": "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+    "fr": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+    "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+    "nl": "januari februari maart april mei juni juli augustus september oktober november december",
+    "en": "January February March April May June July August September October November December",
 }
+FULL = {language: names.split() for language, names in _MONTHS.items()}
 
 
 def days_of(text: str, language: str, form: str) -> list[tuple[int, int]]:
