@@ -62,6 +62,7 @@ _MOST_BETWEEN = 4
 _INITIAL = regex.compile(
     r"(?<=\p{Lu}\p{Ll}{2,20})[ ](?!T\.)\p{Lu}\.(?=[ ]?[,;:)(/|\r\n]|[ ]\p{Ll}|[ ][\u2013\u2014-]|[ ]{2}|\Z)"
 )
+"""The initial of the next name behind a word with a capital; *T.* is a temperature."""
 _PARTNER = r"(?P<name>\p{Lu}\p{Ll}[\p{L}'\u2019-]{1,18})"
 _AGED = r"(?:[ ]\([^()\n]{1,12}\))?"
 _NEAR = 40

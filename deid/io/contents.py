@@ -13,13 +13,13 @@ from io import StringIO
 
 from deid.base.errors import FormatError
 from deid.io import ccda
+from deid.io.csv_table import delimiter_of
 from deid.io.fields import names_columns
 from deid.records import fhir_files, hl7v2
 
 _HEAD = 1 << 16
 KEY = rb'\{\s*"(?:[^"\\]|\\.)*"\s*:'
 _COLUMN = re.compile(r"[^\W\d_][\w .\ufffd-]{0,39}(?<! )")
-_SIGNS = "\t,;|"
 _OBJECT = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\[\s*)?" + KEY)
 
 
@@ -44,7 +44,7 @@ def is_table(head: bytes, whole: bool) -> bool | None:
     ended = [line for line in lines if whole or line.endswith(("\n", "\r"))]
     if not ended:
         return False if whole else None
-    sign = max(_SIGNS, key=ended[0].count)
+    sign = delimiter_of(ended[0])
     cells = ended[0].rstrip("\r\n").split(sign)
     names = [cell[1:-1] if cell[:1] == cell[-1:] == '"' else cell.strip() if sign == "|" else cell for cell in cells]
     if len(set(names)) < max(len(names), 2) or not all(_COLUMN.fullmatch(name) for name in names if name):

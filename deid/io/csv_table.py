@@ -92,7 +92,7 @@ def _rows(stream: BinaryIO, options: Options) -> Iterator[tuple[str, list[str] |
 def _parsed(text: TextIOWrapper, options: Options) -> Iterator[tuple[str, list[str] | DeidError]]:
     beginning = _without_mark(text)
     first = next(beginning, "")
-    reader = csv.reader(_chain(first, beginning), delimiter=options.delimiter or _delimiter(first), strict=True)
+    reader = csv.reader(_chain(first, beginning), delimiter=options.delimiter or delimiter_of(first), strict=True)
     while True:
         position = f"line {reader.line_num + 1}"
         try:
@@ -117,7 +117,7 @@ def _chain(first: str, rest: Iterator[str]) -> Iterator[str]:
     yield from rest
 
 
-def _delimiter(header: str) -> str:
+def delimiter_of(header: str) -> str:
     """Return the separator that cuts the header into most columns."""
 
     def cells(delimiter: str) -> int:
@@ -152,7 +152,7 @@ def layout(streams: Streams, options: Options) -> Options:
     streams[_SUFFIX].seek(0)
     encoding = settle(streams[_SUFFIX], options.encoding)
     first = strip_mark(streams[_SUFFIX].readline().decode(encoding, "replace"))
-    return replace(columns.fill(options), columns=tuple(header), delimiter=options.delimiter or _delimiter(first))
+    return replace(columns.fill(options), columns=tuple(header), delimiter=options.delimiter or delimiter_of(first))
 
 
 class _Sink:

@@ -179,14 +179,13 @@ def _cues(scene: Scene, run: Run) -> tuple[float, str]:
     if scene.word(before) in (",", ":", "(", "-", "\u2013", "/", '"'):
         before -= 1
     direct = before == run.first - 1
+    named = tells(scene, run.names[0], run.names[-1])
     line_end = run.first > 0 and scene.breaks[run.first] == 1
     near = scene.same_line(run.first) or (line_end and not scene.uppercase_line[run.first])
     if credential_follows(scene, run.end):
         found.append((_W["credential"], "name.credential"))
     if near and scene.has(before, RELATION) and (scene.kinds[before] == LOWER or scene.same_line(run.first)):
-        whose = direct and (
-            scene.kinds[before] != TITLE or tells(scene, run.names[0], run.names[-1])
-        )  # not "Well Child Check"
+        whose = direct and (named or scene.kinds[before] != TITLE)  # not "Well Child Check"
         likely = clear(scene, run.names[0]) or bool(scene.classes[run.names[0]] & GIVEN)
         found.append(
             (
@@ -202,7 +201,7 @@ def _cues(scene: Scene, run: Run) -> tuple[float, str]:
                 found.append((value, source))
     if _closes(scene, run):
         found.append((_W["signature"], "name.signature"))
-    elif _alone(scene, run) and len(run.names) > 1 and tells(scene, run.names[0], run.names[-1]):
+    elif named and len(run.names) > 1 and _alone(scene, run):
         found.append((_W["line"], "name.line"))
     if _aged_follows(scene, run.end):
         found.append((_W["aged"], "name.aged"))
@@ -210,13 +209,7 @@ def _cues(scene: Scene, run: Run) -> tuple[float, str]:
         known = len(run.names) > 1 or scene.classes[run.names[0]] & PERSON
         strong = scene.has(run.end, STRONG_PERSON_VERB) and known
         found.append((_W["strong_verb" if strong else "verb"], "name.verb"))
-    if (
-        near
-        and len(run.names) > 1
-        and scene.has(before, PATIENT_WORD)
-        and direct
-        and tells(scene, run.names[0], run.names[-1])
-    ):
+    if near and direct and named and len(run.names) > 1 and scene.has(before, PATIENT_WORD):
         found.append((_W["patient_word"], "name.patient"))
     if scene.possessive(run.end) and scene.has(run.end + 2, RELATION):
         found.append((_W["possessive_relation"], "name.relation"))

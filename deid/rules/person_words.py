@@ -80,8 +80,8 @@ def clear(scene: Scene, index: int) -> bool:
 
 
 def tells(scene: Scene, first: int, last: int) -> bool:
-    """Tell whether words in a line of their own say that they are a name, by the first and the last of them: *Blood
-    Bank*, *Hope Lodge* and *Fall Risk* are headings, though lists of names have each of these words.
+    """Tell whether words with capitals say that they are a name, by the first and the last of them: *Blood Bank*,
+    *Wait List* and *Fall Risk* are headings, though lists of names have each of these words.
     """
     if not scene.has(last, ORDINARY) or scene.has(last, POPULAR) or clear(scene, last):
         return True

@@ -319,9 +319,7 @@ def _refuse_others(body: bytes) -> None:
         refuse_records(body, documents.begins(body))
     except FormatError as error:
         kinds = ", ".join(kind for kind in KINDS if kind != "text/plain")
-        hint = (
-            f"send a record as what it is ({kinds}), text that is none as JSON; deid scrub takes tables and documents"
-        )
+        hint = f"send a record as what it is ({kinds}), other text as JSON; deid scrub takes tables and documents"
         raise FormatError(error.what, hint) from None
 
 
