@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from deid.cli import EXIT_FAILED, Summary, command, job_count, option, print_sections, progress
+from deid.cli import EXIT_FAILED, Summary, command, option, print_sections, progress
 from deid.experiments.gold import CalibrationOptions, GoldOptions
 from deid.pipeline.facts import inputs_of, model_facts
 
@@ -25,16 +25,13 @@ def calibrate(
     Example: deid calibrate gold/ --recall 0.99 -o dial.json
     """
     from deid.detection.dial import write_dial
-    from deid.experiments.calibration import DIALS, calibrate, calibration_section, describe, measured_dial
+    from deid.experiments.calibration import calibrate, calibration_section, describe, measured_dial
 
     found = gold.scan(gold.source)
     if output is not None:
         told.begin(output, inputs=inputs_of(found))
     recognizer = gold.recognizer()
-    result = calibrate(
-        progress(found.documents(), "tagging"), recognizer, gold.recall, confidence=gold.confidence,
-        dials=gold.dials or DIALS, seed=gold.seed, jobs=job_count(gold.jobs),
-    )  # fmt: skip
+    result = calibrate(progress(found.documents(), "tagging"), recognizer, gold)
     values = result.as_dict()
     print_sections([calibration_section(values)])
     told.documents, told.failures, told.notes = result.documents, list(result.failures), describe(result)
@@ -62,12 +59,10 @@ def robustness(
 
     Example: deid experiment robustness gold/ --model en --jobs 2
     """
-    from deid.experiments.robustness import PERTURBATIONS, measure_robustness, robustness_section
+    from deid.experiments.robustness import measure_robustness, robustness_section
 
-    result = measure_robustness(
-        progress(gold.scan(gold.source).documents(), "tagging"), gold.recognizer(), names=only or tuple(PERTURBATIONS),
-        seed=gold.seed, jobs=job_count(gold.jobs),
-    )  # fmt: skip
+    documents = progress(gold.scan(gold.source).documents(), "tagging")
+    result = measure_robustness(documents, gold.recognizer(), gold, only)
     print_sections([robustness_section(result.rows)])
     told.documents, told.failures = result.documents, list(result.failures)
     told.extra = {"seed": gold.seed, "perturbations": [asdict(row) for row in result.rows]}

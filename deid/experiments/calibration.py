@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from deid.base.errors import ConfigError, require
+from deid.base.keys import job_count
 from deid.base.reports import Section
 from deid.detection.dial import Dial
 from deid.detection.recognizers import LazyRecognizer
@@ -132,14 +133,7 @@ def count_words(document: Document, recognizer: LazyRecognizer) -> tuple[int, in
 
 
 def calibrate(
-    documents: Iterable[Document | Failure],
-    recognizer: LazyRecognizer,
-    target: float,
-    *,
-    confidence: float = 0.95,
-    dials: Sequence[float] = DIALS,
-    seed: int = 0,
-    jobs: int = 1,
+    documents: Iterable[Document | Failure], recognizer: LazyRecognizer, gold: CalibrationOptions
 ) -> Calibration:
     """Find the dial that is certain to reach a recall of words.
 
@@ -149,15 +143,8 @@ def calibrate(
         Annotated; a span hides every word that it touches, whatever its category.
     recognizer : LazyRecognizer
         Model, rules and lists as they will be used.
-    target : float
-        Recall to reach, below 1.
-    confidence : float
-        Of the bound (one-sided).
-    dials : sequence of float
-    seed : int
-        Of the halves and the bootstrap.
-    jobs : int
-        Processes.
+    gold : CalibrationOptions
+        The confidence is that of a one-sided bound.
 
     Returns
     -------
@@ -169,12 +156,13 @@ def calibrate(
     ConfigError
         When a number is out of range or the documents hold no PHI.
     """
+    target, confidence, seed = gold.recall, gold.confidence, gold.seed
     if not 0 < target < 1 or not 0 < confidence < 1:
         raise ConfigError("recall and confidence must lie between 0 and 1", "such as --recall 0.99 --confidence 0.95")
-    dials = tuple(sorted(set(map(float, dials))))
+    dials = tuple(sorted(set(map(float, DIALS if gold.dials is None else gold.dials))))
     require(dials and all(map(math.isfinite, dials)), "the dials are no numbers", "such as --dials 0,1,2")
     failures: list[Failure] = []
-    counts = list(kept(process(_Counting(recognizer, dials), documents, jobs), failures))
+    counts = list(kept(process(_Counting(recognizer, dials), documents, job_count(gold.jobs)), failures))
     table = np.array(counts).reshape(-1, len(dials), 4)
     if not table[:, :, PHI].any():
         raise ConfigError("no document holds an annotation", "calibration needs gold: notes with their PHI annotated")

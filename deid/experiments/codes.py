@@ -19,7 +19,6 @@ from deid.experiments.outcome import Form, Outcome, frame_of
 from deid.transactions.asking import CodesAsked, release_codes
 from deid.transactions.attacks import attack_codes
 from deid.transactions.reading import CodedRecords
-from deid.transactions.release import CodesRelease
 from deid.transactions.suppression import suppress_rare
 
 SUPPORTS = (1, 2, 5, 10, 20, 50, 100, 200)
@@ -59,67 +58,6 @@ def suppression_sweep(data: CodedRecords, shares: Sequence[float] = SHARES) -> p
         unique = attack_codes(data, left, draws=1)[0].unique
         rows.append({"share": share, "codes_left": int((left.supports > 0).sum()), "unique": unique})
     return pd.DataFrame(rows)
-
-
-def compare_codes(
-    frame: pd.DataFrame, asked: CodesAsked, methods: Sequence[str], *, linked: bool = False
-) -> tuple[pd.DataFrame, dict[str, CodesRelease], dict[str, DeidError]]:
-    """Release codes by every method.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        The table, all cells texts.
-    asked : CodesAsked
-        Columns and levels; its method does not count.
-    methods : sequence of str
-        Methods of deid codes anonymize.
-    linked : bool
-        Whether persons were told apart by comparing all that is known of them.
-
-    Returns
-    -------
-    rows : pandas.DataFrame
-        ``method``, ``ul``, ``avg_re`` (each code), ``case_error`` (AvgRE of the sets of up to two codes that a tenth of
-        the records have), ``ncp``, ``suppressed``, ``unique`` (by all codes), ``studies`` supported, ``cpu_seconds``.
-    releases : dict of str to CodesRelease
-        By method.
-    failures : dict of str to DeidError
-        Methods that could not do it.
-
-    Raises
-    ------
-    ConfigError
-        When no method could.
-    """
-    rows, releases, failures = [], {}, {}
-    for method in methods:
-        try:
-            release = release_codes(frame, replace(asked, method=method), linked=linked)
-        except DeidError as error:
-            failures[method] = error
-            continue
-        releases[method] = release
-        if release.loss is None:
-            rows.append({"method": method, "cpu_seconds": release.seconds})
-            continue
-        loss, after = release.loss, release.attacks[1]
-        rows.append(
-            {
-                "method": method,
-                "ul": loss.ul,
-                "avg_re": loss.avg_re,
-                "case_error": loss.case_error,
-                "ncp": loss.ncp,
-                "suppressed": loss.suppressed,
-                "unique": after[0].unique if after else float("nan"),
-                "studies": sum(study.supported for study in release.studies),
-                "cpu_seconds": release.seconds,
-            }
-        )
-    if not rows:
-        raise ConfigError("no method could release the codes", str(next(iter(failures.values()), "name a method")))
-    return pd.DataFrame(rows), releases, failures
 
 
 def plot_codes(curves: pd.DataFrame, sweep: pd.DataFrame, rows: pd.DataFrame) -> Figure:
@@ -162,22 +100,59 @@ def _sections(rows: pd.DataFrame, values: Mapping[str, Any]) -> list[Section]:
 
 
 def codes_outcome(frame: pd.DataFrame, asked: CodesAsked, methods: Sequence[str], *, linked: bool = False) -> Outcome:
-    """Attack codes, suppress rare ones and compare releases, and return tables and plot."""
+    """Attack codes, suppress rare ones, and release them by every method.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The table, all cells texts.
+    asked : CodesAsked
+        Columns and levels; its method does not count.
+    methods : sequence of str
+        Methods of deid codes anonymize.
+    linked : bool
+        Whether persons were told apart by comparing all that is known of them.
+
+    Returns
+    -------
+    Outcome
+        Rows with ``method``, ``ul``, ``avg_re`` (each code), ``case_error`` (AvgRE of the sets of up to two codes that
+        a tenth of the records have), ``ncp``, ``suppressed``, ``unique`` (by all codes), ``studies`` supported,
+        ``cpu_seconds``; ``not_done``: the methods that could not do it.
+
+    Raises
+    ------
+    ConfigError
+        When no method could.
+    """
     data = asked.read(frame, persons_as_given=asked.persons_as_given or linked)
     curves, sweep = support_curves(data, m=asked.m), suppression_sweep(data)
-    rows, releases, failures = compare_codes(frame, asked, methods, linked=linked)
-    studies = [
-        {"disease": study.disease, "method": method, "cases": study.cases, "supported": study.supported}
-        for method, release in releases.items()
-        for study in release.studies
-    ]
+    rows, studies, not_done = [], [], {}
+    for method in methods:
+        try:
+            release = release_codes(frame, replace(asked, method=method), linked=linked)
+        except DeidError as error:
+            not_done[method] = error
+            continue
+        for study in release.studies:
+            told = {"disease": study.disease, "method": method, "cases": study.cases, "supported": study.supported}
+            studies.append(told)
+        row: dict[str, Any] = {"method": method}
+        if release.loss is not None:
+            after = release.attacks[1]
+            row |= {name: getattr(release.loss, name) for name in ("ul", "avg_re", "case_error", "ncp", "suppressed")}
+            row["unique"] = after[0].unique if after else float("nan")
+            row["studies"] = sum(study.supported for study in release.studies)
+        rows.append({**row, "cpu_seconds": release.seconds})
+    if not rows:
+        raise ConfigError("no method could release the codes", str(next(iter(not_done.values()), "name a method")))
     return CODES.outcome(
-        rows,
+        pd.DataFrame(rows),
         persons=len(data.transactions),
         curves=frame_records(curves),
         suppression=frame_records(sweep),
         studies=studies,
-        not_done={method: error.what for method, error in failures.items()},
+        not_done={method: error.what for method, error in not_done.items()},
     )
 
 

@@ -220,17 +220,9 @@ def sweep_thresholds(
                 errors = [
                     np.abs(boxes.aggregate(axes, [None] * len(names), boxes.counts) - true).sum() for boxes in found
                 ]
-                records.append(
-                    {
-                        "gain": gain,
-                        "threshold": threshold,
-                        "epsilon": float(epsilon),
-                        "slice": " x ".join(names[axis] for axis in axes),
-                        "boxes": float(np.mean([len(boxes) for boxes in found])),
-                        "l1": float(np.mean(errors)),
-                    }
-                )
-    return pd.DataFrame(records)
+                place, boxes = " x ".join(names[axis] for axis in axes), float(np.mean([len(boxes) for boxes in found]))
+                records.append((gain, threshold, float(epsilon), place, boxes, float(np.mean(errors))))
+    return pd.DataFrame(records, columns=["gain", "threshold", "epsilon", "slice", "boxes", "l1"])
 
 
 def _draw(frame: pd.DataFrame, lines: str, x: str, label: str) -> Figure:

@@ -16,11 +16,13 @@ from types import MappingProxyType
 import numpy as np
 
 from deid.base.errors import require
+from deid.base.keys import job_count
 from deid.base.reports import Section
 from deid.detection.recognizers import LazyRecognizer
 from deid.document import Document, Failure, kept
 from deid.evaluation.comparison import intervals, resampled_totals
 from deid.evaluation.scores import touched, word_bounds
+from deid.experiments.gold import GoldOptions
 from deid.pipeline.workers import process
 
 _OCR_SHARE, _DISGUISED_SHARE = 0.02, 0.05
@@ -134,12 +136,7 @@ class Result:
 
 
 def measure_robustness(
-    documents: Iterable[Document | Failure],
-    recognizer: LazyRecognizer,
-    *,
-    names: Sequence[str] = tuple(PERTURBATIONS),
-    seed: int = 0,
-    jobs: int = 1,
+    documents: Iterable[Document | Failure], recognizer: LazyRecognizer, gold: GoldOptions, only: Sequence[str] = ()
 ) -> Result:
     """Measure recall and precision of PHI words in every writing of annotated documents.
 
@@ -149,12 +146,10 @@ def measure_robustness(
         Annotated documents.
     recognizer : LazyRecognizer
         What finds PHI.
-    names : sequence of str
-        Keys of `PERTURBATIONS`; ``clean`` is always among them.
-    seed : int
-        Seed of the perturbations.
-    jobs : int
-        Processes.
+    gold : GoldOptions
+        Its seed is that of the perturbations.
+    only : sequence of str
+        Keys of `PERTURBATIONS`, by default all; ``clean`` is always among them.
 
     Returns
     -------
@@ -166,14 +161,14 @@ def measure_robustness(
     ConfigError
         When a perturbation is unknown, or no document holds PHI.
     """
-    unknown = [n for n in names if n not in PERTURBATIONS]
+    unknown = [n for n in only if n not in PERTURBATIONS]
     require(not unknown, f"unknown perturbation {', '.join(unknown)}", f"known: {', '.join(PERTURBATIONS)}")
-    names = tuple(dict.fromkeys(("clean", *names)))
+    names = tuple(dict.fromkeys(("clean", *(only or PERTURBATIONS))))
     failures: list[Failure] = []
-    counts = list(kept(process(_Counting(recognizer, names, seed), documents, jobs), failures))
+    counts = list(kept(process(_Counting(recognizer, names, gold.seed), documents, job_count(gold.jobs)), failures))
     table = np.array(counts).reshape(-1, len(names), 3)
     require(table[:, :, 0].any(), "no document holds an annotation", "robustness is measured on annotated notes")
-    return Result(tuple(_row(table, i, name, seed) for i, name in enumerate(names)), len(table), tuple(failures))
+    return Result(tuple(_row(table, i, name, gold.seed) for i, name in enumerate(names)), len(table), tuple(failures))
 
 
 def _row(table: np.ndarray, index: int, name: str, seed: int) -> Robustness:

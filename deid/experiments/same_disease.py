@@ -45,47 +45,8 @@ def safe_harbor(table: Microdata, dates: Sequence[str], zips: Sequence[str]) -> 
     return replace(table, frame=frame.assign(**years, **areas), kinds={**table.kinds, **kinds})
 
 
-def compare_same_disease(
-    patients: Microdata, population: Microdata, *, dates: Sequence[str] = (), zips: Sequence[str] = ()
-) -> pd.DataFrame:
-    """Measure the risks of three releases of the same patients.
-
-    Parameters
-    ----------
-    patients, population : Microdata
-        With the same quasi-identifiers; the patients are members of the population.
-    dates, zips : sequence of str
-        Quasi-identifiers that Safe Harbor cuts to years, and to three digits.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``release`` (limited data set, Safe Harbor, generalized), ``classes``, ``max_q``, ``max_r``, ``Q``, ``R``,
-        ``R_cut``.
-
-    Raises
-    ------
-    ConfigError
-        When a column is missing, or none is a date or ZIP code.
-    InputError
-        When patients are no members of the population.
-    """
-    check_columns(patients.frame, [*dates, *zips])
-    if not {*dates, *zips} <= set(patients.quasi_identifiers) or not (dates or zips):
-        raise ConfigError("Safe Harbor has nothing to cut", "name quasi-identifiers: --dates birth --zips zip")
-    coarse = population_risk(safe_harbor(patients, dates, zips), population)
-    fine = recode_same_disease(patients, population, 1, prefixes=zips, classes=len(coarse.q))
-    return pd.DataFrame(
-        [
-            _row("limited data set", population_risk(patients, population)),
-            _row("Safe Harbor", coarse),
-            _row("generalized", fine.risk, fine.cut_risk),
-        ]
-    )
-
-
 def plot_same_disease(frame: pd.DataFrame) -> Figure:
-    """Return the plot of `compare_same_disease`: average risks, a group a release."""
+    """Return the plot of `same_disease_outcome`: average risks, a group a release."""
     figure, axes = new_figure(7, 3.8)
     places = range(len(frame))
     for shift, name, colour in ((-0.2, "Q", COLOURS[6]), (0.2, "R", COLOURS[2])):
@@ -98,7 +59,7 @@ def plot_same_disease(frame: pd.DataFrame) -> Figure:
 
 
 def same_disease_section(frame: pd.DataFrame) -> Section:
-    """Return the table of `compare_same_disease`."""
+    """Return the table of `same_disease_outcome`."""
     note = (
         "q: chance to tell who a record is; r: chance that a member of the population is in the table; R cut: R of the "
         "algorithm's cells, not of what they publish."
@@ -107,11 +68,42 @@ def same_disease_section(frame: pd.DataFrame) -> Section:
 
 
 def same_disease_outcome(patients: Microdata, population: Microdata, cuts: SafeHarborCuts) -> Outcome:
-    """Compare releases of patients with one disease, and return table and plot; see `compare_same_disease`."""
+    """Measure the risks of three releases of the same patients.
+
+    Parameters
+    ----------
+    patients, population : Microdata
+        With the same quasi-identifiers; the patients are members of the population.
+    cuts : SafeHarborCuts
+        Quasi-identifiers.
+
+    Returns
+    -------
+    Outcome
+        Rows with ``release`` (limited data set, Safe Harbor, generalized), ``classes``, ``max_q``, ``max_r``, ``Q``,
+        ``R``, ``R_cut``.
+
+    Raises
+    ------
+    ConfigError
+        When a column is missing, or none is a date or ZIP code.
+    InputError
+        When patients are no members of the population.
+    """
     dates, zips = column_names(cuts.dates), column_names(cuts.zips)
     nominal = dict.fromkeys(zips, "nominal")
-    tables = (replace(table, kinds={**table.kinds, **nominal}) for table in (patients, population))
-    return ONE_DISEASE.outcome(compare_same_disease(*tables, dates=dates, zips=zips))
+    patients, population = (replace(t, kinds={**t.kinds, **nominal}) for t in (patients, population))
+    check_columns(patients.frame, [*dates, *zips])
+    if not {*dates, *zips} <= set(patients.quasi_identifiers) or not (dates or zips):
+        raise ConfigError("Safe Harbor has nothing to cut", "name quasi-identifiers: --dates birth --zips zip")
+    coarse = population_risk(safe_harbor(patients, dates, zips), population)
+    fine = recode_same_disease(patients, population, 1, prefixes=zips, classes=len(coarse.q))
+    rows = [
+        _row("limited data set", population_risk(patients, population)),
+        _row("Safe Harbor", coarse),
+        _row("generalized", fine.risk, fine.cut_risk),
+    ]
+    return ONE_DISEASE.outcome(pd.DataFrame(rows))
 
 
 ONE_DISEASE = Form(

@@ -114,18 +114,9 @@ def compare_sequences(
                     wrong = np.abs(answers(n + 1) - true)
                     errors[n] += float(wrong.mean()) / how.runs
                     relative[n] += float((wrong[true > 0] / true[true > 0]).mean()) / how.runs
-            records += [
-                {
-                    "method": method,
-                    "epsilon": float(epsilon),
-                    "length": n + 1,
-                    "count": float(truths[n].mean()),
-                    "error": errors[n],
-                    "relative": relative[n],
-                }
-                for n in range(height)
-            ]
-    return pd.DataFrame(records)
+            for n, true in enumerate(truths):
+                records.append((method, float(epsilon), n + 1, float(true.mean()), errors[n], relative[n]))
+    return pd.DataFrame(records, columns=["method", "epsilon", "length", "count", "error", "relative"])
 
 
 def compare_trends(
@@ -160,19 +151,9 @@ def compare_trends(
                     found[length, slope] += np.abs(wrong) / how.runs
             for (length, slope), classes in asked.items():
                 true = classes @ _true(codes, levels, length)
-                records += [
-                    {
-                        "method": method,
-                        "epsilon": float(epsilon),
-                        "length": length,
-                        "slope": slope,
-                        "class": name,
-                        "true": int(count),
-                        "error": float(error),
-                    }
-                    for name, count, error in zip(CLASSES, true, found[length, slope], strict=True)
-                ]
-    return pd.DataFrame(records)
+                for name, count, error in zip(CLASSES, true, found[length, slope], strict=True):
+                    records.append((method, float(epsilon), length, slope, name, int(count), float(error)))
+    return pd.DataFrame(records, columns=["method", "epsilon", "length", "slope", "class", "true", "error"])
 
 
 def unit_cost(
@@ -194,7 +175,6 @@ def unit_cost(
         ``max_rows``, ``rows`` (how many count), ``length``, ``error``, and ``row_error`` of a release that protects
         only a row.
     """
-
     height, levels = codes.shape[1], len(dimension)
     table = pd.DataFrame(codes).assign(person=persons.to_numpy())
     truths = [_true(codes, levels, length) / len(codes) for length in range(1, height + 1)]
@@ -213,17 +193,8 @@ def unit_cost(
     for bound in bounds:
         keep = bounded_rows(table, "person", bound).keep
         found = errors(codes[keep], PrivacyUnit("person", "add-remove", bound))
-        records += [
-            {
-                "max_rows": bound,
-                "rows": int(keep.sum()),
-                "length": n + 1,
-                "error": float(found[n]),
-                "row_error": float(rows[n]),
-            }
-            for n in range(height)
-        ]
-    return pd.DataFrame(records)
+        records += [(bound, int(keep.sum()), n + 1, float(found[n]), float(rows[n])) for n in range(height)]
+    return pd.DataFrame(records, columns=["max_rows", "rows", "length", "error", "row_error"])
 
 
 def sequence_shapes(codes: IntArray) -> dict[str, float]:

@@ -6,11 +6,11 @@ The comparisons of Gkoulalas-Divanis and Loukides 2012 (census data: NCP, DM, re
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from deid.base.errors import DeidError, require
+from deid.base.errors import require
 from deid.base.late import pd
 from deid.base.options import column_names
 from deid.base.plots import COLOURS, Figure, new_figure
@@ -27,94 +27,35 @@ PARTIAL, FULL = "partial", "full"
 """Rows of the dissertation's figure 5.1: identifiers gone and the column as it is; the column gone as well."""
 
 
-def _cells(data: Microdata, frame: pd.DataFrame, column: str) -> Microdata:
-    return Microdata(
-        frame[[column]],
-        {column: "quasi-identifier"},
-        {name: tree for name, tree in data.hierarchies.items() if name == column},
-        kinds={column: "nominal"},
-    )
+def _precision(data: Microdata, frame: pd.DataFrame, column: str, seed: int) -> float:
+    """Return how precisely a column that is published so answers queries."""
+    trees = {name: tree for name, tree in data.hierarchies.items() if name == column}
+    cells = Microdata(frame[[column]], {column: "quasi-identifier"}, trees, kinds={column: "nominal"})
+    return query_precision(data, cells, column, seed=seed)
 
 
 def _measured(
-    data: Microdata, queries: Any, column: str | None, seed: int, method: str, k: int, release: Release
+    data: Microdata, asked: ReleaseRuns, queries: Any, method: str, k: int, release: Release
 ) -> dict[str, Any]:
     found = {
         "method": method,
         "k": k,
-        "ncp": release.loss.ncp,
-        "dm": release.loss.dm,
-        "c_avg": release.loss.c_avg,
+        **{name: getattr(release.loss, name) for name in ("ncp", "dm", "c_avg")},
         "avg_re": average_relative_error(data, release.recoded, queries)[0],
         "risk": release.risks[1].prosecutor.average,
         "suppressed": release.suppressed,
         "cpu_seconds": release.seconds,
     }
-    if column is not None:
-        found["precision"] = query_precision(data, _cells(data, release.aligned(), column), column, seed=seed)
+    if asked.precision is not None:
+        found["precision"] = _precision(data, release.aligned(), asked.precision, asked.seed)
     return found
-
-
-def compare_tables(
-    data: Microdata,
-    methods: Sequence[str],
-    ks: Sequence[int],
-    *,
-    queries: int = 1000,
-    column: str | None = None,
-    seed: int = 0,
-) -> tuple[pd.DataFrame, list[tuple[str, int, DeidError]]]:
-    """Make a release for every method and k, and measure each.
-
-    Parameters
-    ----------
-    data : Microdata
-        The table; columns of which nothing is said count as left out.
-    methods : sequence of str
-        Methods of deid anonymize.
-    ks : sequence of int
-    queries : int
-        Random counts over two quasi-identifiers each, the same for every release.
-    column : str, optional
-        A quasi-identifier with numbers: also measure the precision of 10,000 queries above or below a number, and that
-        of the column as it is (``partial``) and gone (``full``) beside it.
-    seed : int
-        Of the queries.
-
-    Returns
-    -------
-    frame : pandas.DataFrame
-        ``method``, ``k``, ``ncp`` (0 to 1), ``dm``, ``c_avg``, ``avg_re``, ``risk`` (prosecutor's average),
-        ``suppressed`` rows, ``cpu_seconds``, and ``precision`` with a column.
-    failures : list of (method, k, error)
-        What could not be reached.
-
-    Raises
-    ------
-    ConfigError
-        When no method reaches any k, a column is missing, or the table cannot be released as described.
-    """
-    data = drop_unnamed(data)
-    check_before_release(data)
-    asked_queries = random_queries(data, queries, seed=seed)
-    rows: list[dict[str, Any]] = []
-    if column is not None:
-        check_columns(data.frame, [column])
-        require(column in data.quasi_identifiers, f"column {column!r} is no quasi-identifier", "name it with --qi")
-        for name, frame in ((PARTIAL, data.frame), (FULL, data.frame.assign(**{column: SUPPRESSED}))):
-            rows.append(
-                {"method": name, "precision": query_precision(data, _cells(data, frame, column), column, seed=seed)}
-            )
-    measure = partial(_measured, data, asked_queries, column, seed)
-    found, failures = measure_releases(data, methods, ks, measure)
-    return pd.DataFrame([*rows, *found]).astype({"k": "Int64"}), failures
 
 
 _PANELS = {"ncp": "NCP", "dm": "discernibility", "avg_re": "AvgRE of counts", "precision": "precision of queries"}
 
 
 def plot_tables(frame: pd.DataFrame) -> Figure:
-    """Return the plot of `compare_tables`: each measure over k, a line a method; dotted, where there is no k."""
+    """Return the plot of `tables_outcome`: each measure over k, a line a method; dotted, where there is no k."""
     names = [name for name in _PANELS if name in frame]
     figure, every = new_figure(4.2 * len(names), 4, len(names), squeeze=False, grid=True)
     for axes, name in zip(every[0], names, strict=True):
@@ -131,7 +72,7 @@ def plot_tables(frame: pd.DataFrame) -> Figure:
 
 
 def tables_sections(frame: pd.DataFrame, values: Mapping[str, Any]) -> list[Section]:
-    """Return the table of `compare_tables`, with what could not be reached (``not_reached`` of the JSON values)."""
+    """Return the table of `tables_outcome`, with what could not be reached (``not_reached`` of the JSON values)."""
     told = [f"{method}, k = {k}: not reached: {what}." for method, k, what in values["not_reached"]]
     note = " ".join(["NCP, DM: loss; AvgRE: relative error of random counts; risk: chance of a right link.", *told])
     shown = frame.assign(k=frame["k"].astype("Int64").astype(str).replace("<NA>", ""))
@@ -139,12 +80,41 @@ def tables_sections(frame: pd.DataFrame, values: Mapping[str, Any]) -> list[Sect
 
 
 def tables_outcome(data: Microdata, asked: ReleaseRuns) -> Outcome:
-    """Compare releases of a table, and return table and plot; see `compare_tables`."""
-    methods = column_names(asked.methods)
-    frame, failures = compare_tables(
-        data, methods, asked.ks, queries=asked.queries, column=asked.precision, seed=asked.seed
-    )
-    return RELEASES.outcome(frame, not_reached=[[method, k, error.what] for method, k, error in failures])
+    """Make a release for every method and k, and measure each.
+
+    Parameters
+    ----------
+    data : Microdata
+        The table; columns of which nothing is said count as left out.
+    asked : ReleaseRuns
+        Its counts are over two quasi-identifiers each, the same for every release. The precision is that of 10,000
+        queries above or below a number of a quasi-identifier; that of the column as it is (``partial``) and gone
+        (``full``) stands beside it.
+
+    Returns
+    -------
+    Outcome
+        Rows with ``method``, ``k``, ``ncp`` (0 to 1), ``dm``, ``c_avg``, ``avg_re``, ``risk`` (prosecutor's average),
+        ``suppressed`` rows, ``cpu_seconds``, and ``precision`` with a column; ``not_reached``: method, k and error.
+
+    Raises
+    ------
+    ConfigError
+        When no method reaches any k, a column is missing, or the table cannot be released as described.
+    """
+    data, column = drop_unnamed(data), asked.precision
+    check_before_release(data)
+    queries = random_queries(data, asked.queries, seed=asked.seed)
+    rows: list[dict[str, Any]] = []
+    if column is not None:
+        check_columns(data.frame, [column])
+        require(column in data.quasi_identifiers, f"column {column!r} is no quasi-identifier", "name it with --qi")
+        for name, frame in ((PARTIAL, data.frame), (FULL, data.frame.assign(**{column: SUPPRESSED}))):
+            rows.append({"method": name, "precision": _precision(data, frame, column, asked.seed)})
+    measure = partial(_measured, data, asked, queries)
+    found, failures = measure_releases(data, column_names(asked.methods), asked.ks, measure)
+    not_reached = [[method, k, error.what] for method, k, error in failures]
+    return RELEASES.outcome(pd.DataFrame([*rows, *found]).astype({"k": "Int64"}), not_reached=not_reached)
 
 
 RELEASES = Form(

@@ -5,8 +5,9 @@ The experiments of Tamersoy et al. 2012 (table I, figures 6 to 8, appendix A) on
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -41,70 +42,8 @@ def shape_of(data: Trajectories) -> dict[str, float]:
     }
 
 
-def compare_trajectories(
-    data: Trajectories,
-    ks: Sequence[int],
-    *,
-    weights: Sequence[float] = (0.5,),
-    methods: Sequence[str] = ("a-gs", "baseline"),
-    seed: int = 0,
-) -> pd.DataFrame:
-    """Release trajectories by every method, k and weight; every release is verified.
-
-    Parameters
-    ----------
-    data : Trajectories
-    ks : sequence of int
-        How often each published trajectory occurs.
-    weights : sequence of float
-        Of codes against ages, 0 to 1.
-    methods : sequence of str
-        ``a-gs`` and ``baseline``.
-    seed : int
-        Of the one random choice.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``method``, ``k``, ``weight``; ``ilm`` and ``alm`` (loss of codes and of ages, 0 to 1), their running estimates
-        as the paper reports them, ``avg_re`` of the counts of combinations that 1 % of the persons have, ``suppressed``
-        (share of pairs), ``cpu_seconds``.
-
-    Raises
-    ------
-    ConfigError, InputError
-        As `anonymize_trajectories`.
-    """
-    require(bool(ks and weights and methods), "nothing to compare", "name values of k, weights and methods")
-    records = []
-    for method in methods:
-        for k in ks:
-            for weight in weights:
-                start = time.process_time()
-                release = anonymize_trajectories(data, k, weight=weight, method=method, seed=seed)
-                seconds = time.process_time() - start
-                held = check_trajectories(release.published(), k, data)[0]
-                require(held, f"the release by {method} at k = {k} does not hold", "report this table's shape")
-                loss = loss_of(release)
-                records.append(
-                    {
-                        "method": method,
-                        "k": k,
-                        "weight": weight,
-                        "ilm": loss.ilm,
-                        "alm": loss.alm,
-                        "ilm_estimate": loss.ilm_estimate,
-                        "alm_estimate": loss.alm_estimate,
-                        "avg_re": average_relative_error(release)[0],
-                        "suppressed": loss.suppressed / max(loss.pairs, 1),
-                        "cpu_seconds": seconds,
-                    }
-                )
-    return pd.DataFrame(records)
-
-
 def plot_trajectories(frame: pd.DataFrame) -> Figure:
-    """Return the plot of `compare_trajectories`: losses and AvgRE over k, or over weights where there are several."""
+    """Return the plot of `trajectories_outcome`: losses and AvgRE over k, or over weights where there are several."""
     x, label = ("weight", "weight of codes") if frame["weight"].nunique() > 1 else ("k", "k")
     figure, (left, right) = new_figure(10, 4.2, 2, grid=True)
     for number, (key, own) in enumerate(frame.groupby(["method", "k"] if x == "weight" else ["method"], sort=False)):
@@ -121,7 +60,7 @@ def plot_trajectories(frame: pd.DataFrame) -> Figure:
 
 
 def trajectories_sections(frame: pd.DataFrame, shape: Mapping[str, float]) -> list[Section]:
-    """Return the tables of `compare_trajectories` and `shape_of`."""
+    """Return the tables of `trajectories_outcome`."""
     note = "ILM, ALM: loss of codes and of ages, exactly from what is published; estimates: as the algorithm adds up."
     return [
         frame_section("The table", pd.DataFrame([shape])),
@@ -130,10 +69,47 @@ def trajectories_sections(frame: pd.DataFrame, shape: Mapping[str, float]) -> li
 
 
 def trajectories_outcome(frame: pd.DataFrame, columns: DiagnosisColumns, asked: TrajectoryRuns) -> Outcome:
-    """Compare releases of a table of diagnoses, and return tables and plot; see `compare_trajectories`."""
+    """Release trajectories by every method, k and weight; every release is verified.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        A table of diagnoses.
+    columns : DiagnosisColumns
+    asked : TrajectoryRuns
+
+    Returns
+    -------
+    Outcome
+        Rows with ``method``, ``k``, ``weight``; ``ilm`` and ``alm`` (loss of codes and of ages, 0 to 1), their running
+        estimates as the paper reports them, ``avg_re`` of the counts of combinations that 1 % of the persons have,
+        ``suppressed`` (share of pairs), ``cpu_seconds``; ``shape``: see `shape_of`.
+
+    Raises
+    ------
+    ConfigError, InputError
+        As `anonymize_trajectories`.
+    """
     data, methods = read_diagnoses(frame, columns), column_names(asked.methods)
-    compared = compare_trajectories(data, asked.ks, weights=asked.weights, methods=methods, seed=asked.seed)
-    return LONGITUDINAL.outcome(compared, shape=shape_of(data))
+    require(bool(asked.ks and asked.weights and methods), "nothing to compare", "name values of k, weights and methods")
+    records = []
+    for method, k, weight in itertools.product(methods, asked.ks, asked.weights):
+        start = time.process_time()
+        release = anonymize_trajectories(data, k, weight=weight, method=method, seed=asked.seed)
+        seconds = time.process_time() - start
+        held = check_trajectories(release.published(), k, data)[0]
+        require(held, f"the release by {method} at k = {k} does not hold", "report this table's shape")
+        loss = loss_of(release)
+        records.append(
+            {
+                **{"method": method, "k": k, "weight": weight},
+                **{name: getattr(loss, name) for name in ("ilm", "alm", "ilm_estimate", "alm_estimate")},
+                "avg_re": average_relative_error(release)[0],
+                "suppressed": loss.suppressed / max(loss.pairs, 1),
+                "cpu_seconds": seconds,
+            }
+        )
+    return LONGITUDINAL.outcome(pd.DataFrame(records), shape=shape_of(data))
 
 
 LONGITUDINAL = Form(

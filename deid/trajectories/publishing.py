@@ -156,8 +156,8 @@ def release_diagnoses(frame: pd.DataFrame, asked: TrajectoryOptions) -> Publishe
     release = anonymize_trajectories(
         data, asked.k, weight=asked.weight, method=asked.method, diversity=asked.l, seed=asked.seed
     )
-    attached = (asked.attach, values_of_persons(frame, asked.person, asked.attach)) if asked.attach else None
-    published, level = publish_trajectories(release, asked.l, code=asked.code, age=asked.age, attached=attached)
+    cells = values_of_persons(frame, asked.person, asked.attach) if asked.attach else {}
+    published, level = _published(release, asked, cells)
     loss = loss_of(release)
     error, queries = average_relative_error(release)
     figures = {"persons": len(data), "level": level, "clusters": len(release.clusters), **asdict(loss)}
@@ -185,52 +185,25 @@ def _hierarchies(frame: pd.DataFrame, asked: DiagnosisColumns) -> tuple[Hierarch
     return tree, build_hierarchy("intervals", years, widths=_WIDTHS)
 
 
-def publish_trajectories(
-    release: TrajectoryRelease,
-    diversity: int = 1,
-    *,
-    code: str = "code",
-    age: str = "age",
-    attached: tuple[str, Mapping[str, str]] | None = None,
+def _published(
+    release: TrajectoryRelease, asked: TrajectoryOptions, cells: Mapping[str, str]
 ) -> tuple[pd.DataFrame, int]:
-    """Verify a release and write it as a table, a row a pair.
+    """Verify a release and return it as a table, a row a pair, and how often the rarest trajectory occurs.
 
-    Records are numbered in the order of what is published of them, so that their numbers tell nothing.
-
-    Parameters
-    ----------
-    release : Release
-    diversity : int
-        Least number of distinct sensitive values of equal trajectories.
-    code, age : str
-        Names of the columns.
-    attached : (str, mapping of str to str), optional
-        A further column: its name, and person -> cell.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``record``, ``code``, ``age`` and the attached one; a person of whom no pair is published has one row.
-    int
-        How often the rarest trajectory occurs.
-
-    Raises
-    ------
-    OutputError
-        When the verifier rejects the release: then nothing may be written.
+    Records are numbered in the order of what is published of them, so that their numbers tell nothing. A person of whom
+    no pair is published has one row. ``cells`` are those of the attached column, by person.
     """
     data = release.data
     published = release.published()
-    good, level, place = check_trajectories(published, release.k, data, diversity)
+    good, level, place = check_trajectories(published, release.k, data, asked.l)
     if not good:
         raise method_fault(f"the release does not hold: trajectory {(place or 0) + 1}")
-    column, cells = attached or ("", {})
     records = sorted(
         ([(data.codes.names[c], data.ages.names[a]) for c, a in pairs.tolist()], cells.get(who, ""))
         for who, pairs in zip(data.people, published, strict=True)
     )
     rows: list[dict[str, object]] = []
     for number, (pairs, cell) in enumerate(records, 1):
-        beside = {column: cell or None} if attached else {}
-        rows += [{"record": number, code: c, age: a, **beside} for c, a in pairs or [(None, None)]]
-    return pd.DataFrame(rows, columns=["record", code, age, *([column] if attached else [])]), level
+        beside = {asked.attach: cell or None} if asked.attach else {}
+        rows += [{"record": number, asked.code: c, asked.age: a, **beside} for c, a in pairs or [(None, None)]]
+    return pd.DataFrame(rows, columns=["record", asked.code, asked.age, *filter(None, [asked.attach])]), level

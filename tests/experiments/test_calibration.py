@@ -19,6 +19,7 @@ from deid.detection.recognizers import build_recognizer
 from deid.document import Document, Span
 from deid.evaluation.proportions import lower_bound
 from deid.experiments.calibration import Calibration, calibrate, words_needed
+from deid.experiments.gold import CalibrationOptions
 from deid.io import read
 
 SYNTHETIC = Path(__file__).parents[2] / "corpora" / "synthetic" / "dev.jsonl"
@@ -54,8 +55,8 @@ def gold(documents: int, words: int) -> list[Document]:
 
 
 def calibrated(documents: int = 100, words: int = 50, **options: object) -> Calibration:
-    wish = {"target": 0.85, "dials": (0, 1, 2, 3, 4), **options}
-    return calibrate(gold(documents, words), Turned(), **wish)  # type: ignore[arg-type]
+    wish = {"recall": 0.85, "dials": (0, 1, 2, 3, 4), **options}
+    return calibrate(gold(documents, words), Turned(), CalibrationOptions(source=Path(), **wish))  # type: ignore[arg-type]
 
 
 def test_the_smallest_dial_that_is_certain_is_chosen() -> None:
@@ -70,13 +71,13 @@ def test_the_smallest_dial_that_is_certain_is_chosen() -> None:
 
 
 def test_what_cannot_be_reached_gives_the_best() -> None:
-    result = calibrated(dials=(0, 1), target=0.99)
+    result = calibrated(dials=(0, 1), recall=0.99)
     assert not result.reached
     assert result.chosen.dial == 1
 
 
 def test_a_gold_that_is_too_small_is_named() -> None:
-    result = calibrated(documents=5, words=10, target=0.99, dials=(4,))
+    result = calibrated(documents=5, words=10, recall=0.99, dials=(4,))
     assert result.points[0].recall == 1.0
     assert result.too_small
     assert not result.reached
@@ -101,7 +102,8 @@ def test_words_that_are_missed_together_weigh_less() -> None:
             spread = [s for i, s in enumerate(document.spans) if (i + number) % 5]
             return list(together if self.value else spread)
 
-    spread, together = calibrate(gold(50, 40), Missing(), 0.5, dials=(0, 1)).points  # type: ignore[arg-type]
+    asked = CalibrationOptions(source=Path(), recall=0.5, dials=(0, 1))
+    spread, together = calibrate(gold(50, 40), Missing(), asked).points  # type: ignore[arg-type]
     assert spread.recall == pytest.approx(together.recall, abs=0.01)
     assert spread.effective > 10 * together.effective
     assert spread.bound > together.bound
@@ -128,7 +130,7 @@ def test_the_bound_is_below_the_share(share: float, words: int) -> None:
     assert 0 <= lower_bound(found, words, 0.95) <= found / words
 
 
-@pytest.mark.parametrize("options", [{"target": 1.0}, {"confidence": 0.0}, {"dials": ()}, {"dials": (float("nan"),)}])
+@pytest.mark.parametrize("options", [{"recall": 1.0}, {"confidence": 0.0}, {"dials": ()}, {"dials": (float("nan"),)}])
 def test_numbers_out_of_range(options: dict[str, object]) -> None:
     with pytest.raises(ConfigError):
         calibrated(**options)
@@ -136,7 +138,7 @@ def test_numbers_out_of_range(options: dict[str, object]) -> None:
 
 def test_gold_without_phi() -> None:
     with pytest.raises(ConfigError, match="annotation"):
-        calibrate([Document("d", "nothing")], Turned(), 0.9)  # type: ignore[arg-type]
+        calibrate([Document("d", "nothing")], Turned(), CalibrationOptions(source=Path()))  # type: ignore[arg-type]
 
 
 def test_settings_files(tmp_path: Path) -> None:

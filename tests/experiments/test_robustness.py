@@ -16,8 +16,10 @@ from deid.cli.main import app
 from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
 from deid.document import Document, Span
+from deid.experiments.gold import GoldOptions
 from deid.experiments.robustness import CONFUSIONS, PERTURBATIONS, measure_robustness, perturb
 
+GOLD = GoldOptions(source=Path())
 TEXT = "Mr. Smith was here on 03/14/2019.\nCall (617) 555-0143, he said. Seen by Dr. Ann Lee at noon.\n" * 12
 WORDS = ("Smith", "03/14/2019", "(617) 555-0143", "Ann Lee")
 
@@ -66,7 +68,7 @@ def test_offsets_are_monotone(text: str, name: str) -> None:
 
 
 def test_writing_that_only_looks_different_costs_nothing() -> None:
-    result = measure_robustness([note()], build_recognizer(RecognizerOptions(model="none")))
+    result = measure_robustness([note()], build_recognizer(RecognizerOptions(model="none")), GOLD)
     falls = {row.name: row.recall_fall for row in result.rows}
     assert result.rows[0].recall > 0.9
     for name in ("clean", "crlf", "no-break blanks", "zero-width", "look-alikes"):
@@ -76,9 +78,9 @@ def test_writing_that_only_looks_different_costs_nothing() -> None:
 
 def test_bad_wishes() -> None:
     with pytest.raises(ConfigError, match="unknown perturbation"):
-        measure_robustness([note()], build_recognizer(RecognizerOptions(model="none")), names=("upside down",))
+        measure_robustness([note()], build_recognizer(RecognizerOptions(model="none")), GOLD, ("upside down",))
     with pytest.raises(ConfigError, match="annotation"):
-        measure_robustness([Document("n", "nothing")], build_recognizer(RecognizerOptions(model="none")))
+        measure_robustness([Document("n", "nothing")], build_recognizer(RecognizerOptions(model="none")), GOLD)
 
 
 def test_the_command(tmp_path: Path) -> None:

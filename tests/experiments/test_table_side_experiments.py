@@ -16,10 +16,11 @@ from deid.base.errors import ConfigError
 from deid.base.plots import image
 from deid.cli.main import app
 from deid.disclosure.same_disease import recode_same_disease
+from deid.experiments.asking import ReleaseRuns, SafeHarborCuts, TrajectoryRuns
 from deid.experiments.codes import plot_codes, support_curves, suppression_sweep
-from deid.experiments.same_disease import compare_same_disease, plot_same_disease
-from deid.experiments.tables import FULL, PARTIAL, compare_tables, plot_tables
-from deid.experiments.trajectories import compare_trajectories, plot_trajectories, shape_of
+from deid.experiments.same_disease import plot_same_disease, same_disease_outcome
+from deid.experiments.tables import FULL, PARTIAL, plot_tables, tables_outcome
+from deid.experiments.trajectories import plot_trajectories, shape_of, trajectories_outcome
 from deid.table.microdata import Microdata
 from deid.trajectories.publishing import DiagnosisColumns, TrajectoryOptions, read_diagnoses, release_diagnoses
 from deid.transactions.reading import read_codes
@@ -37,7 +38,7 @@ def people(rows: list[tuple[str, str]]) -> Microdata:
 
 def test_tables_1_and_2_of_the_same_disease_paper() -> None:
     patients = people([*PEOPLE[:4], PEOPLE[6], PEOPLE[7]])
-    frame = compare_same_disease(patients, people(PEOPLE), dates=["birth"], zips=["zip"]).set_index("release")
+    frame = same_disease_outcome(patients, people(PEOPLE), SafeHarborCuts("birth", "zip")).rows.set_index("release")
     fine, coarse = frame.loc["limited data set"], frame.loc["Safe Harbor"]
     assert (coarse["classes"], coarse["R"], coarse["Q"]) == (2, pytest.approx(0.75), pytest.approx(0.25))
     assert (coarse["max_r"], coarse["max_q"]) == (pytest.approx(1), pytest.approx(1 / 3))
@@ -46,7 +47,7 @@ def test_tables_1_and_2_of_the_same_disease_paper() -> None:
     assert frame.loc["generalized", "R_cut"] <= 0.75
     assert b"<svg" in image(plot_same_disease(frame.reset_index()))
     with pytest.raises(ConfigError):
-        compare_same_disease(patients, people(PEOPLE))
+        same_disease_outcome(patients, people(PEOPLE), SafeHarborCuts())
 
 
 def test_cutting_stops_at_so_many_cells_and_counts_the_members_of_each() -> None:
@@ -68,8 +69,9 @@ def census() -> Microdata:
 
 
 def test_loss_grows_with_k_and_precision_lies_between_partial_and_full(census: Microdata) -> None:
-    frame, failures = compare_tables(census, ["mondrian", "bottom-up"], [2, 8, 500], column="age", queries=200)
-    assert [(method, k) for method, k, _ in failures] == [("mondrian", 500), ("bottom-up", 500)]
+    found = tables_outcome(census, ReleaseRuns("mondrian,bottom-up", (2, 8, 500), queries=200, precision="age"))
+    frame = found.rows
+    assert [(method, k) for method, k, _ in found.values["not_reached"]] == [("mondrian", 500), ("bottom-up", 500)]
     by = frame.set_index("method")
     assert by.loc[PARTIAL, "precision"] == 1
     for method in ("mondrian", "bottom-up"):
@@ -98,7 +100,8 @@ def test_trajectories_lose_what_the_release_says() -> None:
     files = {"code_hierarchy": str(TABLES / "trajectories" / "codes.csv")}
     data = read_diagnoses(frame, DiagnosisColumns(**files))
     assert shape_of(data) | {"persons": frame["person"].nunique(), "codes": 4} == shape_of(data)
-    compared = compare_trajectories(data, [2, 5], weights=[0.2, 0.8], methods=["a-gs"])
+    asked = TrajectoryRuns(ks=(2, 5), weights=(0.2, 0.8), methods="a-gs")
+    compared = trajectories_outcome(frame, DiagnosisColumns(**files), asked).rows
     for row in compared.to_dict("records"):
         own = release_diagnoses(frame, TrajectoryOptions(**files, k=row["k"], weight=row["weight"])).figures
         assert (own["ilm"], own["alm"], own["average_relative_error"]) == (row["ilm"], row["alm"], row["avg_re"])
