@@ -76,9 +76,8 @@ def together(text: str, spans: Packed, others: Packed) -> Iterator[tuple[list[Sp
     beside = others.columns()[0]
     apart = np.argsort(beside, kind="stable")
     beside = beside[apart]
-    free = (np.flatnonzero(starts[order[1:]] > reach[:-1]) + 1).tolist()
     first = done = 0
-    for stop in (*free, len(order)):
+    for stop in range(1, len(order) + 1):
         few = stop - first < _CHUNK
         if stop < len(order) and (few or not _PARTS.search(text, reach[stop - 1], starts[order[stop]])):
             continue

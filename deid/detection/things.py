@@ -475,4 +475,4 @@ def is_sex(scene: Scene, index: int) -> bool:
         return False
     if scene.word(index - 1) == ",":
         return scene.word(index + 1) == ","
-    return scene.kinds[index] == LOWER and scene.kinds[index + 1] == NUMBER
+    return scene.kinds[index] == LOWER and index + 1 < scene.count and scene.kinds[index + 1] == NUMBER
