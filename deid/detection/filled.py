@@ -249,7 +249,7 @@ class Filled:
                 own += (p for p in pieces if kind not in PEOPLE or scene is None or _could_name(scene, p))
         if scene is None:
             return sorted(own, key=by_position)
-        own = [_with_initial(text, one) for one in own]
+        own = _with_initials(text, own)
         own += _pairs(text, scene, [one for one in own if canonical(one.category) in PEOPLE], own)
         # who is named needs nobody's word for what they are
         vague = [one for one in own if canonical(one.category) in _TOLD]
@@ -304,10 +304,15 @@ def _runs_into(text: str, one: Span, span: Span) -> bool:
     )
 
 
-def _with_initial(text: str, one: Span) -> Span:
-    """Return a name with the initial of the next one, which a model leaves: *Iria L.*"""
-    found = _INITIAL.match(text, one.end) if canonical(one.category) in PEOPLE else None
-    return one if found is None else one.moved(one.start, found.end())
+def _with_initials(text: str, spans: Sequence[Span]) -> list[Span]:
+    """Return spans by position, names with the initial of the next one, which a model leaves: *Iria L.*"""
+    whole: list[Span] = []
+    for one in sorted(spans, key=by_position):
+        if whole and one.end <= whole[-1].end:
+            continue  # the rules have the initial apart
+        found = _INITIAL.match(text, one.end) if canonical(one.category) in PEOPLE else None
+        whole.append(one if found is None else one.moved(one.start, found.end()))
+    return whole
 
 
 @cache

@@ -78,7 +78,7 @@ def is_whole(place: str) -> bool:
                 return False
             if not inspected.has_table(_PROGRESS, schema=schema or None):
                 return True
-            note = sql.table(_PROGRESS, sql.column("target"), schema=schema or None)
+            note = sql.table(_PROGRESS, sql.column("target"), schema=schema)
             return connection.execute(sql.select(note).where(note.c.target == name)).first() is None
     finally:
         store.close()

@@ -14,7 +14,9 @@ from deid.base import resources
 from deid.cli.main import app
 from deid.pipeline.language_checkup import language_checkup
 from deid.reading import dictionaries, lexicon
-from deid.reading.vocabulary import languages
+from deid.reading.vocabulary import languages, load_vocabulary
+from deid.rules.catalogue import load_catalogue
+from deid.rules.fields import CUES
 
 
 @pytest.mark.parametrize("language", languages())
@@ -123,3 +125,14 @@ def test_a_file_that_several_checks_read_is_told_once(tmp_path: Path, monkeypatc
     broken = [finding for finding in language_checkup("xx") if finding.state == "broken"]
     assert len(broken) == 1
     assert "words.toml" in f"{broken[0].what} {broken[0].remedy}"
+
+
+@pytest.mark.parametrize("language", ["de", "es"])
+def test_what_a_language_lacks_is_named_one_by_one(language: str) -> None:
+    told = {found.subject: found.what.partition(" there; none for: ") for found in language_checkup(language)}
+    cues, words = {cue.name for cue in load_catalogue(language).cues}, load_vocabulary(language).words
+    lacking = {"cues": [n for n in CUES if n not in cues], "words": sorted(n for n, own in words.items() if not own)}
+    there = {"cues": len(cues), "words": sum(map(bool, words.values()))}
+    for subject, names in lacking.items():
+        count, _, listed = told[subject]
+        assert (int(count.split()[0]), listed.split(", ")) == (there[subject], names)

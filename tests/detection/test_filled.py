@@ -181,3 +181,66 @@ def test_who_is_named_is_hidden_and_not_what_they_are(note: str, hidden: str, sh
     told = " | ".join(note[s.start : s.end] for s in spans)
     assert hidden in told
     assert not shown or shown not in told
+
+
+@pytest.mark.parametrize(
+    ("note", "taken", "left"),
+    [
+        ("Vive en olmo 6 desde ayer.", {"STREET": "olmo 6"}, []),
+        ("vive en olmo 6 desde ayer.", {"STREET": "olmo 6"}, ["olmo 6"]),
+        ("Vive en calle olmo ya, Ana.", {"STREET": "calle olmo"}, ["calle olmo"]),
+        ("Vive en N-340 ya, Ana.", {"STREET": "N-340"}, ["N-340"]),
+        ("de 6 y 3 hoy, Ana.", {"STREET": "de 6 y 3"}, []),
+        ("Vive en de 123 45 ya, Ana.", {"STREET": "de 123 45"}, ["de 123 45"]),
+        ("Vive en de 123 4 ya, Ana.", {"STREET": "de 123 4"}, []),
+        ("Ficha: 118842   334455, Ana", {"MEDICALRECORD": "118842   334455"}, ["118842", "334455"]),
+        ("Ficha: 118842\t334455, Ana", {"MEDICALRECORD": "118842\t334455"}, ["118842", "334455"]),
+        ("Ficha: 118842 334455, Ana", {"MEDICALRECORD": "118842 334455"}, ["118842 334455"]),
+        ("Ficha: Tel. 118842   NHC 334455, A", {"MEDICALRECORD": "Tel. 118842   NHC 334455"}, ["118842", "334455"]),
+        ("Ana (Brahim) hoy", {"DOCTOR": "(Brahim"}, ["Brahim"]),
+        ("Ana (Brahim) hoy", {"DOCTOR": "(Brahim)"}, ["(Brahim)"]),
+    ],
+)
+def test_a_street_needs_a_word_or_figures_and_numbers_stand_in_their_columns(
+    note: str, taken: dict[str, str], left: list[str]
+) -> None:
+    assert filled(note, **taken) == left
+
+
+@pytest.mark.parametrize(
+    ("note", "taken", "left"),
+    [
+        ("Visto por Noelia G., de guardia.", "Noelia", ["Noelia G."]),  # though the rules have the initial apart
+        ("Visto por Noelia T. 37, de guardia.", "Noelia", ["Noelia", "T"]),
+        ("Visto por NOELIA G., de guardia.", "NOELIA", ["NOELIA", "G"]),
+        ("Vienen Quendri y Unax hoy.", "Quendri", ["Quendri", "Unax"]),
+        ("Vienen Unax y Quendri hoy.", "Quendri", ["Unax", "Quendri"]),
+        ("Vienen Quendri (7) y Unax hoy.", "Quendri", ["Quendri", "Unax"]),
+        ("Vienen Quendri + Unax hoy.", "Quendri", ["Quendri", "Unax"]),
+        ("Vienen Quendri y Unax: hoy.", "Quendri", ["Quendri"]),
+        ("Vienen Quendri y hoy.", "Quendri", ["Quendri"]),
+        ("Viene su madre, Quendri, hoy.", "Quendri", ["Quendri"]),
+        ("Viene su madre, la señora Quendri, hoy.", "Quendri", ["Quendri"]),
+        ("Viene Quendri (madre) hoy.", "Quendri", ["Quendri"]),
+        ("web www.osasuna.eus hoy", "osasuna", ["www.osasuna.eus"]),
+        ("Brahim viene.\nbrahim se va.", "Brahim", ["Brahim"]),
+    ],
+)
+def test_who_stands_beside_a_name_of_the_model_and_what_is_a_part_of_it(note: str, taken: str, left: list[str]) -> None:
+    assert filled(note, DOCTOR=taken) == left
+
+
+@pytest.mark.parametrize(
+    ("note", "taken", "left"),
+    [
+        ("Realizada el 3 de mayo de 2019 hoy.", {"DATE": "mayo de 2019"}, ["3 de mayo de 2019"]),
+        ("Realizada el 3 de mayo de 2019 hoy.", {"DATE": "3 de mayo"}, ["3 de mayo de 2019"]),
+        ("Realizada el 3 de mayo de 2019 hoy.", {"DATE": "el 3 de mayo de 2019"}, ["3 de mayo de 2019"]),
+        ("DNI 34.118.902 hoy.", {"MEDICALRECORD": "34.118"}, ["34.118", "902"]),
+        ("DNI 34.118.902 hoy.", {"STREET": "118.902"}, ["34", "118.902"]),
+    ],
+)
+def test_of_a_date_or_number_of_which_the_model_has_a_part_nothing_is_left(
+    note: str, taken: dict[str, str], left: list[str]
+) -> None:
+    assert filled(note, **taken) == left

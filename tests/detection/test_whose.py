@@ -10,7 +10,7 @@ from deid import Document, Span
 from deid.detection.edges import joined, pieces
 from deid.detection.numbers import plain_scene
 from deid.detection.overlaps import told_apart
-from deid.detection.whose import name_words, whose, words_of_name
+from deid.detection.whose import name_words, settle_categories, whose, words_of_name
 from deid.reading.lexicon import load_lexicon
 from deid.rules.rules import RuleRecognizer
 
@@ -182,3 +182,12 @@ def test_words_of_a_name_are_read_without_the_rest_of_a_text() -> None:
                 assert name_words(text, span) == words_of_name(scene, span), text[start:end]
     (word,) = name_words("x" * 70 + "-Orme", Span(71, 75, "PATIENT"))
     assert len(word) == 64 + len("Orme")
+
+
+def test_of_two_who_say_whose_a_name_is_a_model_without_scores_counts_least() -> None:
+    text = "Vann came. Vann left. Vann stayed."
+    starts = [0, text.index("Vann left"), text.index("Vann stayed")]
+    said = [("PATIENT", "model:x", None), ("DOCTOR", "model:y", 0.05), ("PATIENT", "rule:name.word", 0.6)]
+    spans = [Span(at, at + 4, c, source=by, score=sure) for at, (c, by, sure) in zip(starts, said, strict=True)]
+    settled = settle_categories(spans, lambda span: name_words(text, span))
+    assert [span.category for span in settled] == ["PATIENT", "DOCTOR", "DOCTOR"]

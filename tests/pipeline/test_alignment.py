@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deid.document import Document, Span, apply_edits
-from deid.pipeline.alignment import align_by_annotations, align_by_text
+from deid.pipeline.alignment import align_by_annotations, align_by_detection, align_by_text
 
 _WORDS = st.lists(st.sampled_from(["a", "b", "the", "Smith", "x1", ",", "\n"]), min_size=1, max_size=30)
 
@@ -110,3 +110,76 @@ def test_comparison_of_texts_without_anything_in_common() -> None:
 def test_what_begins_and_ends_alike_is_counted_once(old: str, new: str, stretch: tuple[int, int, int, int]) -> None:
     (found,) = align_by_text(old, new)
     assert (found.start, found.end, found.new_start, found.new_end) == stretch
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ("a1b", "a[X]b", [(1, 2)]),
+        ("ab", "a[X]b", None),  # there was nothing to replace
+        ("1", "[X]", [(0, 1)]),
+        ("", "[X]", None),
+        ("1b2", "[X]b[X]", [(0, 1), (2, 3)]),
+        ("1bb2", "[X]b[X]", [(0, 1), (2, 4)]),
+        ("b2", "[X]b[X]", None),
+        ("bb2", "[X]b[X]", [(0, 1), (2, 3)]),
+        ("1b", "[X]b[X]", None),
+        ("a1b2a", "a[X]b[X]a", [(1, 2), (3, 4)]),
+        ("a12a", "a[X][X]a", [(1, 2), (2, 3)]),
+        ("a1a", "a[X][X]a", None),
+        ("aba", "a[X]a", [(1, 2)]),
+        ("aa", "a[X]a", None),
+        ("a", "a[X]a", None),  # what it begins with is not what it ends with
+    ],
+)
+def test_each_annotation_stands_for_something_of_the_original(
+    old: str, new: str, found: list[tuple[int, int]] | None
+) -> None:
+    starts = [at for at in range(len(new)) if new.startswith("[X]", at)]
+    told = align_by_annotations(old, new, [Span(at, at + 3, "X") for at in starts])
+    assert (told and [(one.start, one.end) for one in told]) == found
+    assert told is None or [(one.new_start, one.new_end) for one in told] == [(at, at + 3) for at in starts]
+
+
+@pytest.mark.parametrize(
+    ("old", "spans", "new", "found"),
+    [
+        ("seen Ann here", [(5, 8)], "seen Zoe here", [(5, 8)]),
+        ("seen Ann here", [(5, 8)], "seen  here", [(5, 5)]),
+        ("seen Ann here", [(5, 8)], "seen here", None),
+        ("seen Ann here", [(5, 8)], "met Zoe here", None),
+        ("Ann, Bo", [(0, 3), (5, 7)], "Zoe, Al", [(0, 3), (5, 7)]),
+        ("Ann, Bo", [(0, 3), (5, 7)], "Zoe, Al, Vi", [(0, 7), (5, 11)]),  # either may have two words
+        ("Ann Bo here", [(0, 3), (4, 6)], "Zoe here", None),  # a blank stands between two
+        ("AnnBo", [(0, 3), (3, 5)], "ZoeAl", [(0, 5), (0, 5)]),
+        ("Ann", [(0, 3)], "", [(0, 0)]),
+        ("seen", [], "seen", []),
+        ("seen", [], "seen.", None),
+    ],
+)
+def test_what_a_recognizer_finds_tells_what_may_stand_in_its_place(
+    old: str, spans: list[tuple[int, int]], new: str, found: list[tuple[int, int]] | None
+) -> None:
+    told = align_by_detection(old, new, [Span(a, b, "X") for a, b in spans])
+    assert (told and [(one.new_start, one.new_end) for one in told]) == found
+    assert told is None or [(one.start, one.end, one.category) for one in told] == [(a, b, "X") for a, b in spans]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "stretches"),
+    [
+        ("Ann, Bo came", "Zoe, Al came", [(0, 7, 0, 7)]),  # what stands between them is no text that stayed
+        ("Ann and Bo came", "Zoe and Al came", [(0, 3, 0, 3), (8, 10, 8, 10)]),
+        ("Ann came", "came", [(0, 4, 0, 0)]),
+        ("came", "Ann came", [(0, 0, 0, 4)]),
+        ("came Ann", "came", [(4, 8, 4, 4)]),
+        ("", "", []),
+        ("Ann", "", [(0, 3, 0, 0)]),
+        ("a 1 b 2 c", "a 3 b 4 c", [(2, 3, 2, 3), (6, 7, 6, 7)]),
+        ("a 1-2 c", "a 3-4 c", [(2, 5, 2, 5)]),
+    ],
+)
+def test_comparison_tells_which_stretches_were_replaced(
+    old: str, new: str, stretches: list[tuple[int, int, int, int]]
+) -> None:
+    assert [(s.start, s.end, s.new_start, s.new_end) for s in align_by_text(old, new)] == stretches

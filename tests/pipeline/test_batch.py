@@ -20,7 +20,7 @@ from deid.io import FORMATS, Options, read, scan
 from deid.io.formats import ReadingOptions
 from deid.pipeline import Pipeline, Report, Settings, scrub_files, tag_files
 from deid.pipeline.edit_log import read_edit_log
-from deid.pipeline.files import tagged_options
+from deid.pipeline.files import fitted, tagged_options
 from deid.pipeline.known_people import People
 from deid.pipeline.naming import pseudonym_of_id
 from deid.pipeline.patients import Patients
@@ -411,3 +411,27 @@ def test_a_record_of_a_folder_of_files_that_fails_is_listed_with_its_file(tmp_pa
     (tmp_path / "list").write_text(failure.path + "\n")
     again = [d for d in select_files(source, tmp_path / "list").documents() if isinstance(d, Document)]
     assert [(d.id, d.text) for d in again] == [("1", TEXT * 2)]
+
+
+@pytest.mark.parametrize(
+    ("format", "options", "labels", "fields"),
+    [
+        ("text", Options(), [], ["a", "zero"]),
+        ("i2b2-2014", Options(), ["FECHAS", "PATIENT", "DATE"], ["a", "zero"]),
+        ("brat", Options(), ["FECHAS", "PATIENT", "DATE", "my-own"], ["a", "zero"]),
+        ("jsonl", Options(), ["FECHAS", "PATIENT", "DATE", "my-own"], ["a", "b", "zero"]),
+        ("jsonl", Options(spans_field=""), [], ["a", "b", "zero"]),
+        ("jsonl", Options(any_label=True), ["FECHAS", "PATIENT", "DATE", "my-own"], ["a", "b", "zero"]),
+    ],
+)
+def test_a_document_is_written_with_what_its_format_has_place_for(
+    format: str, options: Options, labels: list[str], fields: list[str]
+) -> None:
+    """A file of its own has no emptied fields; a row of a table has the fields of all rows."""
+    spans = tuple(Span(n, n + 1, label) for n, label in enumerate(("FECHAS", "PATIENT", "DATE", "my-own")))
+    fit = fitted(Document("n", "abcd", spans, {"a": "1", "b": None, "zero": 0}), FORMATS[format], options)
+    assert list(fit.metadata) == fields
+    assert [span.category for span in fit.spans] == labels
+    assert [span.id for span in fit.spans] == (
+        [f"P{n}" for n in range(len(labels))] if "2014" in format else [""] * len(labels)
+    )

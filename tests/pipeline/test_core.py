@@ -205,3 +205,33 @@ def test_a_bundle_of_several_patients_needs_no_table_of_people(tmp_path: Path) -
     # unless the user says whose it is
     said = pipeline("redact", patients=Patients(field_name="id", table={bundle.id: "p9"}))(bundle)
     assert (said.person_scopes, said.person_scope) == ((), "patient:p9")
+
+
+@pytest.mark.parametrize(
+    ("taken", "rest", "left"),
+    [("Foley", "a foley bag", 1), ("Fole", "a fole bag", 0), ("Foley ", "a foley, bag", 1), ("FOLEY", "folley", 0)],
+)
+def test_what_is_left_elsewhere_counts_from_five_letters_in_any_case(taken: str, rest: str, left: int) -> None:
+    text = f"Mr. {taken}has {rest}."
+    assert pipeline(gold=True)(Document("d", text, (Span(4, 4 + len(taken), "PATIENT"),))).residual == left
+
+
+def test_what_was_replaced_is_told_with_the_person_of_each_place() -> None:
+    made = pipeline(originals=True)(Document("d", TEXT))
+    assert [told[1:] for told in made.replacements()] == [
+        ("PATIENT", "Zebulon Quartermain", "[NAME]"), ("CITY", "Ulan Bator", "[LOCATION]"),
+        ("DATE", "1/2/2003", "[DATE]"), ("PATIENT", "Quartermain", "[NAME]"),
+    ]  # fmt: skip
+    assert {told[0] for told in made.replacements()} == {made.person_scope}
+    several = dataclasses.replace(made, person_scopes=("a", "b", "c", "d"))
+    assert [told[0] for told in several.replacements()] == ["a", "b", "c", "d"]
+    assert list(dataclasses.replace(made, originals=()).replacements()) == []
+
+
+def test_a_note_without_text_or_annotations_comes_out_as_it_is() -> None:
+    for made in (pipeline()(Document("d", "")), pipeline(gold=True)(Document("d", "seen", ()))):
+        assert (made.edits, made.spans, made.residual, made.places, made.telling) == ((), (), 0, (), ())
+    assert pipeline(gold=True)(Document("d", "seen", ())).document.text == "seen"
+    with pytest.raises(ConfigError, match="no annotations"):
+        pipeline(gold=True)("seen")
+    assert pipeline()("seen").document.text == "seen"

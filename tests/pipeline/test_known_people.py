@@ -187,3 +187,51 @@ def test_fields_that_hold_a_part_of_a_name_hold_a_patients_name() -> None:
     for wrong in ("shoe", "doc=NURSE", "who=id", "doc="):
         with pytest.raises(ConfigError, match="not known"):
             read_people(PeopleOptions(known_field=(wrong,)))
+
+
+@pytest.mark.parametrize(
+    ("name", "meaning"),
+    [
+        ("Patient ID", "id"), ("__MRN__", "MEDICALRECORD"), ("given-name", "given"), ("last name", "family"),
+        ("D.O.B.", None), ("dob", "DATE"), ("CITY", "CITY"), ("health plan", "HEALTHPLAN"), ("", None),
+    ],
+)  # fmt: skip
+def test_what_a_column_holds_is_told_by_its_name_in_any_writing(name: str, meaning: str | None) -> None:
+    assert column_meaning(name) == meaning
+
+
+@pytest.mark.parametrize(
+    ("cell", "read"),
+    [(7, "7"), (7.0, "7"), (7.5, "7.5"), (" 7 ", "7"), ("07", "07"), (None, ""), (float("nan"), ""), ("", "")],
+)
+def test_a_cell_is_read_as_a_table_shows_it(cell: object, read: str, tmp_path: Path) -> None:
+    line = json.dumps({"id": 1, "mrn": cell, "name": "Quill"})
+    found = read_known_people(table(tmp_path, f"{line}\n", "known.jsonl")).identifiers["1"]
+    assert {known.value for known in found if known.category == "MEDICALRECORD"} == ({read} if read else set())
+
+
+@pytest.mark.parametrize("cell", [True, False, [7], {"a": 7}])
+def test_a_cell_that_is_neither_text_nor_number_is_refused(cell: object, tmp_path: Path) -> None:
+    line = json.dumps({"id": 1, "mrn": cell})
+    with pytest.raises(ConfigError, match="row 1: a cell that is neither"):
+        read_known_people(table(tmp_path, f"{line}\n", "known.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("row", "name"),
+    [
+        ("Rose,Ann,Foley", "Foley, Rose Ann"), ("Rose,,Foley", "Foley, Rose"), (",Ann,Foley", "Foley, Ann"),
+        (",,Foley", "Foley"), ("Rose,,", "Rose"), ("Rose,Ann,", "Rose Ann"), (",,", None),
+    ],
+)  # fmt: skip
+def test_parts_of_a_name_are_one_name(row: str, name: str | None, tmp_path: Path) -> None:
+    people = read_known_people(table(tmp_path, f"id,given,middle,family,mrn\n1,{row},4\n"))
+    assert sets(people)["1"] - {Known("MEDICALRECORD", "4")} == ({Known("PATIENT", name)} if name else set())
+    assert people.names("1") == ((name,) if name else ())
+
+
+def test_of_several_columns_of_ids_the_first_is_the_patients_unless_the_user_says(tmp_path: Path) -> None:
+    path = table(tmp_path, "patient_id,id,name\n1,x,Quill\n")
+    assert list(read_known_people(path).identifiers) == ["1"]
+    assert list(read_known_people(path, {"id": "id"}).identifiers) == ["x"]
+    assert list(read_known_people(path, {"patient_id": "none"}).identifiers) == ["x"]

@@ -319,3 +319,73 @@ def test_sessions_have_different_ids() -> None:
     assert one != other
     assert re.fullmatch(r"[0-9a-f]{32}", one)
     assert deid.Session(id="mine", **RULES).id == "mine"
+
+
+def test_marks_are_numbered_through_and_none_is_what_a_text_says_already() -> None:
+    name = ("DOCTOR", "the", False, False)
+    assert masked("Ann saw Bo.", ("Ann", *name), ("Bo", *name)) == "[NAME-1] saw [NAME-2]."
+    assert masked("Ann, name 1, saw Bo.", ("Ann", *name), ("Bo", *name)) == "[NAME-2], name 1, saw [NAME-3]."
+    assert masked("Ann, name 12, saw Bo.", ("Ann", *name), ("Bo", *name)) == "[NAME-1], name 12, saw [NAME-2]."
+    assert masked("Ann, no. 1, saw Bo.", ("Ann", *name), ("Bo", *name)) == "[NAME-1], no. 1, saw [NAME-2]."
+    assert masked("Ann on 3 May.", ("Ann", *name), ("3 May", "DATE", "", False, False)) == "[NAME-1] on [DATE-1]."
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "out"),
+    [
+        ("Mary Jane Orme came", "Zoe Ada Rivas", "Zoe Ada Rivas came"),
+        ("Mary Orme came", "Rivas, Zoe", "Rivas, Zoe came"),
+        ("Orme came", "Zoe Rivas", "Zoe Rivas came"),
+    ],
+)
+def test_parts_of_a_name_stand_for_those_of_the_original_where_both_have_as_many(
+    text: str, written: str, out: str
+) -> None:
+    known, original = Substitutes(), text.removesuffix(" came")
+    assert known.replace(text, [Piece(0, len(original), "PATIENT", written, natural=True)]) == out
+    new, old = written.replace(",", "").split(), original.split()
+    for a, b in zip(new, old, strict=False):
+        assert known.restore(f"then {a} left") == (f"then {b} left" if len(new) == len(old) else f"then {a} left")
+    initial = known.restore(f"{new[0][0]}. {new[-1]} left")
+    both = len(new) == len(old) and "," not in written
+    assert initial.startswith(f"{old[0][0]}. {old[-1]}") is both
+
+
+@pytest.mark.parametrize(
+    ("kind", "written", "natural"),
+    [
+        ("IDNUM", "4711a", False),
+        ("IDNUM", "47115", True),
+        ("DATE", "May", False),
+        ("DATE", "May 2051", False),
+        ("CITY", "Ostrava", True),
+        ("CITY", "ostrava", True),
+        ("CITY", "pain", False),
+        ("CITY", "Friday", False),
+        ("CITY", "the Ostrava", True),
+        ("CITY", "", False),
+    ],
+)
+def test_what_may_stand_in_any_text_stands_for_nothing(kind: str, written: str, natural: bool) -> None:
+    out = masked("Quill came.", ("Quill", kind, written, True, False))
+    assert (out == f"{written} came.") is natural
+    assert natural or re.fullmatch(r"\[[A-Z]+-1\] came\.", out)
+
+
+@pytest.mark.parametrize(
+    ("text", "span", "expected"),
+    [
+        ("a 99-year visit", Span(2, 9, "AGE"), "99"),
+        ("a 100-year visit", Span(2, 10, "AGE"), "100-year"),
+        ("guide of 1899", Span(0, 13, "DATE"), "guide of 1899"),
+        ("guide of 2099", Span(0, 13, "DATE"), "2099"),
+        ("guide of 2021", Span(0, 13, "DATE", also=("AGE",)), "guide of 2021"),
+        ("Guide of 2021", Span(0, 13, "DATE"), "Guide of 2021"),
+        ("quorl of 2021", Span(0, 13, "DATE"), "quorl of 2021"),
+        ("guide of 2021", Span(9, 13, "DATE"), "2021"),
+        ("a 2021", Span(0, 6, "DATE"), "a 2021"),
+    ],
+)
+def test_which_words_beside_a_number_are_none_of_it(text: str, span: Span, expected: str) -> None:
+    (found,) = narrowed(text, [span], "en")
+    assert text[found.start : found.end] == expected

@@ -11,7 +11,7 @@ from commands import attempt
 
 from deid.base.errors import ConfigError
 from deid.document import Document
-from deid.pipeline.patients import Listed, Patients, read_patients
+from deid.pipeline.patients import Listed, Patients, Writings, patient_id, read_patients
 from deid.records.record import Record
 
 
@@ -130,3 +130,53 @@ def test_ids_with_dots_are_of_their_own_patients(tmp_path: Path) -> None:
 def test_a_line_without_document_or_patient_is_an_error(tmp_path: Path, line: str) -> None:
     with pytest.raises(ConfigError, match="without an id"):
         read_patients(table(tmp_path, f"document,patient\nb.txt,1\n{line}\n"))
+
+
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [
+        (7, "7"), (7.0, "7"), ("7", "7"), (" 7 ", "7"), ("7.0", "7"), ("", None), (" ", None), (None, None),
+        (True, None), (False, None), ([7], None), ((7,), None), ({"a": 7}, None), ("p-7", "p-7"),
+    ],
+)  # fmt: skip
+def test_an_id_of_a_patient_is_read_as_those_of_tables_are(value: object, read: str | None) -> None:
+    assert patient_id(value) == read
+    assert Patients(field_name="who").of(Document("n", "", metadata={"who": value})) == read
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "found"),
+    [
+        (r"pat(\d+)", "x/pat17", "17"), (r"pat\d+", "x/pat17", "pat17"), (r"pat(\d+)?", "x/pat", "pat"),
+        (r"pat(\d*)", "x/pat", None), (r"x", "x/pat17", None), (r"^pat", "x/pat17", "pat"),
+    ],
+)  # fmt: skip
+def test_the_first_group_of_a_pattern_is_the_id_else_all_of_it(pattern: str, name: str, found: str | None) -> None:
+    assert Patients(pattern=re.compile(pattern)).of(Document(name, "")) == found
+    assert Patients(text=re.compile(pattern)).of(Document("n", name.removeprefix("x/"))) == found
+
+
+def test_patients_are_counted_whose_ids_are_written_in_several_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = Writings()
+    written.met([(1, 10), (2, 20), (1, 10)])
+    assert len(written) == 0
+    written.met([(1, 11), (1, 12), (2, 20)])
+    assert len(written) == 1
+    monkeypatch.setattr("deid.pipeline.patients._REMEMBERED", 2)
+    few = Writings()
+    few.met([(1, 10), (2, 20)])
+    few.met([(1, 11)])
+    assert len(few) == 1  # as many as are remembered
+    few.met([(3, 30), (2, 21)])
+    assert len(few) == 2
+    few.met([(4, 40), (5, 50), (2, 22), (3, 31)])  # those of two others are forgotten
+    assert len(few) == 2
+
+
+def test_whether_anything_says_whose_a_note_is() -> None:
+    assert not Patients().named
+    for said in ({"table": {"a": "1"}}, {"field_name": "who"}, {"pattern": re.compile("x")}, {"text": re.compile("x")}):
+        assert Patients(**said).named  # type: ignore[arg-type]
+        Patients(**said).require_named()  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="whom a document is about"):
+        Patients().require_named("n")
