@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,34 +17,20 @@ from deid.pipeline.options import PipelineOptions
 from deid.streaming.options import FeedOptions, LineOptions, MessageOptions, RecordOptions, StreamOptions, WatchOptions
 
 if TYPE_CHECKING:
-    from deid.base.keys import Key
-    from deid.streaming.crew import Crew
+    from deid.streaming.crew import FeedRun
     from deid.streaming.proof import Proof
-    from deid.streaming.stopping import Stop
-    from deid.streaming.totals import Totals
     from deid.streaming.work import Shape
 
 
-@dataclass
-class _Feed:
-    """What a feed works with while it runs."""
-
-    key: Key
-    shape: Shape
-    totals: Totals
-    proof: Proof | None
-    stop: Stop
-    crew: Crew
-
-    def finish(self, told: Summary, status: int) -> int:
-        """Tell the summary, and return the exit status: as given, else by what was left out."""
-        totals = self.totals
-        notes, figures = totals.settled()
-        told.documents, told.left_out, told.categories = totals.records, totals.failed, Counter(totals.spans)
-        told.notes[:0] = [*self.crew.notes, *notes]
-        told.extra |= figures
-        told_proof(told, self.proof)
-        return status or (EXIT_LEFT_OUT if totals.failed or totals.unmet else 0)
+def _finished(told: Summary, run: FeedRun, status: int) -> int:
+    """Tell the summary, and return the exit status: as given, else by what was left out."""
+    totals = run.totals
+    notes, figures = totals.settled()
+    told.documents, told.left_out, told.categories = totals.records, totals.failed, Counter(totals.spans)
+    told.notes[:0] = [*run.crew.notes, *notes]
+    told.extra |= figures
+    told_proof(told, run.proof)
+    return status or (EXIT_LEFT_OUT if totals.failed or totals.unmet else 0)
 
 
 @command
@@ -78,15 +64,15 @@ def filter(
     shape = records.shape("plain", said, add_id=feed.journal is not None and not files)
     with feeding(told, said, work, feed, shape) as run:
         options = PipelineRecipe(run.key, said).fingerprint()
-        flow = Feed(source, output, feed.dead_letters, feed.journal, options, run.proof)
+        flow = Feed(source, output, feed.dead_letters, feed.journal, options)
         size = source.stat().st_size if files and source is not None else None
         with growing("filtering", size, lambda: run.totals.read, shown=files):
-            complete = filter_feed(flow, run.crew, shape, run.key, run.totals, run.stop)
+            complete = filter_feed(flow, run)
     if run.proof is not None:
         run.proof.finish(source, output, complete=complete)
     if not complete:
         told.notes.append(_stopped(feed.journal is not None, output))
-    return run.finish(told, 0 if complete else run.stop.status)
+    return _finished(told, run, 0 if complete else run.stop.status)
 
 
 @command
@@ -116,10 +102,7 @@ def watch(
     failed = 0
     with feeding(told, said, work, feed, shape) as run:
         run.crew.wait_ready()  # what cannot be loaded is told now, not when the first file comes
-        seen_files = watch_folders(
-            folders, run.crew, shape, run.key, run.totals, run.stop, poll=feed.poll, once=feed.once, proof=run.proof
-        )
-        for seen in seen_files:
+        for seen in watch_folders(folders, run, poll=feed.poll, once=feed.once):
             failed += seen.failed
             if seen.error is not None:
                 tell(f"failed: {seen.error}")
@@ -128,16 +111,15 @@ def watch(
     if run.proof is not None:
         run.proof.finish(None, None, complete=feed.once)
     told.extra = {"failed_files": failed}
-    return run.finish(told, EXIT_LEFT_OUT if failed else 0)
+    return _finished(told, run, EXIT_LEFT_OUT if failed else 0)
 
 
 @contextmanager
 def feeding(
     told: Summary, said: PipelineOptions, work: WorkOptions, feed: FeedOptions, shape: Shape
-) -> Iterator[_Feed]:
+) -> Iterator[FeedRun]:
     """Start workers, counters and manifests of a feed, and end them."""
-
-    from deid.streaming.crew import Crew
+    from deid.streaming.crew import Crew, FeedRun
     from deid.streaming.metrics import serve_metrics
     from deid.streaming.stopping import Stop
     from deid.streaming.totals import Totals
@@ -156,7 +138,7 @@ def feeding(
             tell(f"metrics: http://127.0.0.1:{chosen}/metrics")
         stack.enter_context(feed.watching(totals, tell))
         crew = stack.enter_context(Crew(recipe, replace(shape, drift=feed.drift is not None), work.processes))
-        yield _Feed(key, shape, totals, proof, stop, crew)
+        yield FeedRun(crew, shape, key, totals, stop, proof)
 
 
 def told_proof(told: Summary, proof: Proof | None) -> None:
@@ -240,5 +222,5 @@ def relay(
             tell("other machines reach this without TLS: notes can be read on the way (--tls-certificate)")
 
     with feeding(told, said, work, feed, shape) as run:
-        run_relay(plan, run.crew, run.key, run.totals, run.stop, ready, run.proof)
-    return run.finish(told, 0)
+        run_relay(plan, run, ready)
+    return _finished(told, run, 0)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
+from deid.base.keys import Key
 from deid.base.pool import Pool
+from deid.streaming.proof import Proof
+from deid.streaming.stopping import Stop
+from deid.streaming.totals import Totals
 from deid.streaming.work import Recipe, Reply, Request, Shape, Work
 
 
@@ -28,3 +33,20 @@ class Crew(Pool[Request, Reply]):
 
     def __init__(self, recipe: Recipe, shape: Shape, jobs: int = 1) -> None:
         super().__init__(partial(Work, recipe, shape), jobs, silent=True)
+
+
+@dataclass(frozen=True, slots=True)
+class FeedRun:
+    """What a feed works with while it runs."""
+
+    crew: Crew
+    """Entered, with the same shape."""
+    shape: Shape
+    key: Key
+    """Of dead letters, journals and pseudonyms."""
+    totals: Totals
+    """Counted up; set to a journal's counts when a run goes on."""
+    stop: Stop
+    """Entered; ends the run after what was read."""
+    proof: Proof | None = None
+    """Writes manifests."""

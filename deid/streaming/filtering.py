@@ -14,7 +14,7 @@ import stat
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,9 @@ from deid.base.keys import Key
 from deid.base.pool import IN_HAND, Died, Done
 from deid.io.csv_table import CSV
 from deid.streaming.beginning import NAMES, begins_as, table_refused
-from deid.streaming.crew import Crew
+from deid.streaming.crew import FeedRun
 from deid.streaming.journal import Commit, Journal
 from deid.streaming.letters import DeadLetter, RecordTimeout, WorkerDied, record_mac
-from deid.streaming.proof import Proof
 from deid.streaming.reading import HEAD_BYTES, Reader, Stretch, singles
 from deid.streaming.stopping import Stop
 from deid.streaming.totals import Totals
@@ -56,8 +55,6 @@ class Feed:
     journal: Path | None = None
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """What decides about the output, beside the shape: a run with other options does not go on with the journal."""
-    proof: Proof | None = field(default=None, repr=False)
-    """Writes manifests."""
     name: str = "the input"
     """What it is called to the user; no path, which may hold PHI."""
 
@@ -69,7 +66,7 @@ class Feed:
             raise ConfigError("two of the files are the same one", "input, output, dead letters and journal need four")
 
 
-def filter_feed(feed: Feed, crew: Crew, shape: Shape, key: Key, totals: Totals, stop: Stop) -> bool:
+def filter_feed(feed: Feed, run: FeedRun) -> bool:
     """Filter one input into one output.
 
     Parameters
@@ -77,16 +74,9 @@ def filter_feed(feed: Feed, crew: Crew, shape: Shape, key: Key, totals: Totals, 
     feed : Feed
         A named output is a new file, which is there when the whole input is done and not before; devices and pipes are
         written to as they are.
-    crew : Crew
-        Entered, with the same shape.
-    shape : Shape
-        With `Shape.others`, the input's first bytes decide, and `Totals.note` is told when it is JSON.
-    key : Key
-        Key of dead letters and journal.
-    totals : Totals
-        Counted up; set to the journal's counts when a run goes on.
-    stop : Stop
-        Ends the run after what was read: a journal's run can go on, an output file without a journal vanishes.
+    run : FeedRun
+        With `Shape.others`, the input's first bytes decide, and `Totals.note` is told when it is JSON. When stopped, a
+        journal's run can go on, an output file without a journal vanishes.
 
     Returns
     -------
@@ -105,17 +95,18 @@ def filter_feed(feed: Feed, crew: Crew, shape: Shape, key: Key, totals: Totals, 
         When nobody reads the output any more.
     """
     feed.check()
+    shape, totals = run.shape, run.totals
     if shape.others and feed.source is not None and feed.source.suffix.lower() in CSV.suffixes:
         raise table_refused()
-    crew.wait_ready()  # what cannot be loaded is told before anything is read, of a feed without records too
+    run.crew.wait_ready()  # what cannot be loaded is told before anything is read, of a feed without records too
     with ExitStack() as stack:
         descriptor, place, status = _opened(feed.source)
         if feed.source is not None:
             stack.callback(os.close, descriptor)
-        reader = Reader(descriptor, shape, key, place=place)
-        if feed.proof is not None and place is None:
-            reader.tap = feed.proof.read
-        settled = _settled(reader, shape, stop)
+        reader = Reader(descriptor, shape, run.key, place=place)
+        if run.proof is not None and place is None:
+            reader.tap = run.proof.read
+        settled = _settled(reader, shape, run.stop)
         if settled is None:
             return False
         if settled in shape.others and totals.note is not None:
@@ -128,16 +119,16 @@ def filter_feed(feed: Feed, crew: Crew, shape: Shape, key: Key, totals: Totals, 
             reader.people = FeedPeople()
             if feed.source is not None and place is not None:
                 reader.people.add_beside(feed.source, settled.max_record)
-        run = _Run(crew, settled, key, totals, stop, feed.proof)
+        work = _Work(replace(run, shape=settled))
         if feed.journal is None:
-            run.letters = stack.enter_context(append_private(feed.letters)) if feed.letters else None
+            work.letters = stack.enter_context(append_private(feed.letters)) if feed.letters else None
             stack.enter_context(suppress(_Abandoned))
-            run.output, taken_back = stack.enter_context(new_output(feed.target))
-            run.go(reader)
+            work.output, taken_back = stack.enter_context(new_output(feed.target))
+            work.go(reader)
             if reader.stopped and taken_back:
                 raise _Abandoned
         else:
-            _go_on(feed, run, reader, status, stack)
+            _go_on(feed, work, reader, status, stack)
     return not reader.stopped
 
 
@@ -145,9 +136,7 @@ def _settled(reader: Reader, shape: Shape, stop: Stop) -> Shape | None:
     """Return the shape that the input's first bytes speak for; None when a stop came before they did."""
     if not shape.others:
         return shape
-    poll = select.poll()
-    for descriptor in (reader.descriptor, stop.descriptor):
-        poll.register(descriptor, select.POLLIN)
+    poll = _input_or_stop(reader, stop)
     while True:
         head = reader.beginning(_BEGINNING)
         content = begins_as(head, final=reader.ended or len(head) == _BEGINNING or reader.place is not None)
@@ -159,39 +148,46 @@ def _settled(reader: Reader, shape: Shape, stop: Stop) -> Shape | None:
         reader.pull()
 
 
-def _go_on(feed: Feed, run: _Run, reader: Reader, status: os.stat_result, stack: ExitStack) -> None:
+def _input_or_stop(reader: Reader, stop: Stop) -> select.poll:
+    poll = select.poll()
+    for descriptor in (reader.descriptor, stop.descriptor):
+        poll.register(descriptor, select.POLLIN)
+    return poll
+
+
+def _go_on(feed: Feed, work: _Work, reader: Reader, status: os.stat_result, stack: ExitStack) -> None:
     """Filter with a journal, from its beginning or from where it ends."""
-    if (reader.place is None or not is_file(feed.target)) and run.shape.content != "json":
+    if (reader.place is None or not is_file(feed.target)) and work.shape.content != "json":
         raise ConfigError(
             "a journal for a pipe needs records with ids, by which those that came twice can be told",
             "use --from ndjson, or name IN and --output",
         )
-    journal = stack.enter_context(_journal(feed, run.shape, run.key, reader.descriptor, status))
-    run.resume(journal)
+    journal = stack.enter_context(_journal(feed, work.shape, work.key, reader.descriptor, status))
+    work.resume(journal)
     last = journal.last
     if last.complete and is_file(feed.target) and feed.target.exists() and not part_of(feed.target).exists():
         return  # all was done, the last step included
     if feed.letters is not None:
-        run.letters = stack.enter_context(append_private(feed.letters, last.letters if journal.resumed else None))
-    _move_to(reader, last, run.key, run.stop)
-    with resumable_output(feed.target, last.output) as run.output:
-        run.go(reader)
-        run.commit(reader, complete=not reader.stopped)
+        work.letters = stack.enter_context(append_private(feed.letters, last.letters if journal.resumed else None))
+    _move_to(reader, last, work.key, work.stop)
+    with resumable_output(feed.target, last.output) as work.output:
+        work.go(reader)
+        work.commit(reader, complete=not reader.stopped)
         if not reader.stopped and is_file(feed.target):
             part_of(feed.target).replace(feed.target)
             sync_folder(feed.target.parent)
 
 
-class _Run:
+class _Work:
     """One run over one input."""
 
-    def __init__(self, crew: Crew, shape: Shape, key: Key, totals: Totals, stop: Stop, proof: Proof | None) -> None:
-        self.crew = crew
-        self.proof = proof
-        self.shape = shape
-        self.key = key
-        self.totals = totals
-        self.stop = stop
+    def __init__(self, run: FeedRun) -> None:
+        self.crew = run.crew
+        self.proof = run.proof
+        self.shape = run.shape
+        self.key = run.key
+        self.totals = run.totals
+        self.stop = run.stop
         self.output = FeedSink(-1)
         self.letters: FeedSink | None = None
         self.journal: Journal | None = None
@@ -409,9 +405,7 @@ def _move_to(reader: Reader, last: Commit, key: Key, stop: Stop) -> None:
         os.lseek(reader.descriptor, last.input, os.SEEK_SET)
         reader.offset = last.input
         return
-    poll = select.poll()
-    for descriptor in (reader.descriptor, stop.descriptor):
-        poll.register(descriptor, select.POLLIN)
+    poll = _input_or_stop(reader, stop)
     left = last.input
     while left and stop.signal is None:
         poll.poll()

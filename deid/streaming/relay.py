@@ -24,7 +24,7 @@ from deid.base.async_pool import AsyncPool, WorkerLost
 from deid.base.errors import ConfigError, DetectionError, OutputError, told_as
 from deid.base.keys import Key
 from deid.base.network import Address
-from deid.streaming.crew import Crew
+from deid.streaming.crew import FeedRun
 from deid.streaming.journal import Commit, Journal
 from deid.streaming.keeping import Keeper, Kept, Segments
 from deid.streaming.letters import (
@@ -37,8 +37,7 @@ from deid.streaming.letters import (
     record_mac,
 )
 from deid.streaming.mllp import VT, Frame, Frames, MessageHeader, framed, outcome_of
-from deid.streaming.proof import Proof, daily
-from deid.streaming.stopping import Stop
+from deid.streaming.proof import daily
 from deid.streaming.totals import Totals
 from deid.streaming.work import Reply, Request
 from deid.streaming.writing import alone, append_private
@@ -346,32 +345,16 @@ class _Server:
         return letter.error
 
 
-def run_relay(
-    relay: Relay,
-    crew: Crew,
-    key: Key,
-    totals: Totals,
-    stop: Stop,
-    ready: Callable[[Address], object],
-    proof: Proof | None = None,
-) -> None:
+def run_relay(relay: Relay, given: FeedRun, ready: Callable[[Address], object]) -> None:
     """Relay messages until a stop is requested.
 
     Parameters
     ----------
     relay : Relay
-    crew : Crew
-        Workers, entered.
-    key : Key
-        Of the journal's checks and of the hashes of messages.
-    totals : Totals
-        Counted up.
-    stop : Stop
-        Entered.
+    given : FeedRun
+        Manifests are written when it begins, when a day ends (UTC), and when it does.
     ready : callable
         Called with the address when messages can come.
-    proof : Proof, optional
-        Writes manifests: when it begins, when a day ends (UTC), and when it does.
 
     Raises
     ------
@@ -383,13 +366,15 @@ def run_relay(
         When workers cannot load what they need.
     """
 
+    totals, proof = given.totals, given.proof
+
     async def run() -> None:
         loop = asyncio.get_running_loop()
         with ExitStack() as stack:
             if relay.folder is not None:
                 _make_folder(relay.folder)
                 stack.enter_context(alone(relay.folder))
-            journal = _journal(relay, key)
+            journal = _journal(relay, given.key)
             segments, committed = None, None
             if journal is not None:
                 stack.callback(journal.close)
@@ -403,12 +388,12 @@ def run_relay(
             if proof is not None:
                 proof.open()
             keeper = Keeper(totals, segments, journal, letters, proof)
-            workers = AsyncPool(crew)
+            workers = AsyncPool(given.crew)
             stack.callback(workers.close)
-            server = _Server(relay, key, totals, keeper, workers)
+            server = _Server(relay, given.key, totals, keeper, workers)
             stopped = asyncio.Event()
-            loop.add_reader(stop.descriptor, stopped.set)
-            stack.callback(loop.remove_reader, stop.descriptor)
+            loop.add_reader(given.stop.descriptor, stopped.set)
+            stack.callback(loop.remove_reader, given.stop.descriptor)
             listening = await _listening(relay, server)
             stack.callback(listening.close)
             keeping = asyncio.create_task(keeper.run())
@@ -431,7 +416,7 @@ def run_relay(
                 await workers.broken
             keeper.finish()
 
-    crew.wait_ready()  # what cannot be loaded is told before anybody may send
+    given.crew.wait_ready()  # what cannot be loaded is told before anybody may send
     asyncio.run(run())
     if proof is not None:
         proof.finish(None, None, complete=True)

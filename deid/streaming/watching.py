@@ -22,12 +22,10 @@ from deid.base.files import refused_as
 from deid.base.keys import Key
 from deid.base.safe_names import safe_name
 from deid.io.folder import shown_suffix
-from deid.streaming.crew import Crew
+from deid.streaming.crew import FeedRun
 from deid.streaming.filtering import Feed, filter_feed
-from deid.streaming.proof import Proof
 from deid.streaming.stopping import Stop
-from deid.streaming.totals import Totals
-from deid.streaming.work import Shape, changed
+from deid.streaming.work import changed
 from deid.streaming.writing import alone, opened, sync_folder
 
 DONE, FAILED = "done", "failed"
@@ -117,37 +115,18 @@ class _Inbox:
         return [self.folder / name for _, name in sorted(ready)]
 
 
-def watch(
-    folders: Folders,
-    crew: Crew,
-    shape: Shape,
-    key: Key,
-    totals: Totals,
-    stop: Stop,
-    *,
-    poll: float = 1.0,
-    once: bool = False,
-    proof: Proof | None = None,
-) -> Iterator[Seen]:
+def watch(folders: Folders, run: FeedRun, *, poll: float = 1.0, once: bool = False) -> Iterator[Seen]:
     """Filter the files of an inbox as they come.
 
     Parameters
     ----------
     folders : Folders
-    crew : Crew
-        Entered, with the same shape.
-    shape : Shape
-    key : Key
-    totals : Totals
-        Counted up.
-    stop : Stop
-        Ends the watch; a file that is being worked on stays in the inbox.
+    run : FeedRun
+        When stopped, a file that is being worked on stays in the inbox.
     poll : float
         Seconds between looks at the inbox.
     once : bool
         Return when the files are done that are complete now.
-    proof : Proof, optional
-        Takes in what is written.
 
     Yields
     ------
@@ -161,38 +140,36 @@ def watch(
         used.
     """
     folders.check()
-    with _lock(folders.inbox, key), alone(folders.outbox):
+    with _lock(folders.inbox, run.key), alone(folders.outbox):
         for leftover in folders.outbox.glob(f"{_PART}*"):
             leftover.unlink(missing_ok=True)
         inbox = _Inbox(folders.inbox, folders.settle)
         inbox.complete(time.monotonic())
         if once and folders.settle:
-            _sleep(folders.settle, stop)
-        while stop.signal is None:
+            _sleep(folders.settle, run.stop)
+        while run.stop.signal is None:
             for path in inbox.complete(time.monotonic()):
                 hint = "inbox, done and failed must lie on one disk, and the outbox must be writable"
                 with refused_as(OutputError, "a file cannot be moved", hint, safe_name(path.name)):
-                    seen = _one(path, folders, crew, shape, key, totals, stop, proof)
+                    seen = _one(path, folders, run)
                 if seen is None:
                     return
                 yield seen
             if once:
                 return
-            _sleep(poll, stop)
+            _sleep(poll, run.stop)
 
 
-def _one(
-    path: Path, folders: Folders, crew: Crew, shape: Shape, key: Key, totals: Totals, stop: Stop, proof: Proof | None
-) -> Seen | None:
+def _one(path: Path, folders: Folders, run: FeedRun) -> Seen | None:
     """Filter one file; None when the watch is to end before it is done."""
     name = safe_name(path.name)
     letters = folders.outbox / f"{_PART}letters"
     result = folders.outbox / f"{_PART}result"
-    failed_before = totals.failed
+    failed_before = run.totals.failed
     try:
         try:
             before = _state(path)
-            if not filter_feed(Feed(path, result, letters, proof=proof, name=name), crew, shape, key, totals, stop):
+            if not filter_feed(Feed(path, result, letters, name=name), run):
                 return None
             if _state(path) != before:  # what came behind the end that was read would be moved away unread
                 raise changed()
@@ -200,13 +177,13 @@ def _one(
             if path.exists():  # else whoever put it there took it away again
                 _move(path, folders.inbox / FAILED)
             return Seen(name, True, error.at(name))
-        failed = totals.failed > failed_before
-        if proof is not None:
-            proof.read_file(path)
+        failed = run.totals.failed > failed_before
+        if run.proof is not None:
+            run.proof.read_file(path)
         if not failed or result.stat().st_size:
-            target = _place(result, folders.outbox, _result_name(path, key, keep=folders.keep_names))
-            if proof is not None:
-                proof.wrote_file(target.name, result)
+            target = _place(result, folders.outbox, _result_name(path, run.key, keep=folders.keep_names))
+            if run.proof is not None:
+                run.proof.wrote_file(target.name, result)
             _publish(result, target)
         moved = _move(path, folders.inbox / (FAILED if failed else DONE))
         if failed:

@@ -14,7 +14,7 @@ from recipes import WordRecipe
 
 from deid.base.errors import DeidError
 from deid.streaming import journal
-from deid.streaming.crew import Crew
+from deid.streaming.crew import Crew, FeedRun
 from deid.streaming.filtering import Feed, filter_feed
 from deid.streaming.framing import Framing, Prefixed, delimited, whole
 from deid.streaming.stopping import Stop
@@ -50,7 +50,7 @@ def main() -> int:
     totals = Totals()
     try:
         with Stop() as stop, Crew(recipe, shape, options.jobs) as crew:
-            complete = filter_feed(feed, crew, shape, recipe.key, totals, stop)
+            complete = filter_feed(feed, FeedRun(crew, shape, recipe.key, totals, stop))
             status = 0 if complete else stop.status
     except DeidError as error:
         sys.stderr.write(f"error: {error}\n")

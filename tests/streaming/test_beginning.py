@@ -15,7 +15,7 @@ from recipes import KEY, WordRecipe
 
 from deid.base.errors import ConfigError, InputError
 from deid.streaming.beginning import begins_as_json
-from deid.streaming.crew import Crew
+from deid.streaming.crew import Crew, FeedRun
 from deid.streaming.filtering import Feed, filter_feed
 from deid.streaming.framing import delimited, whole
 from deid.streaming.stopping import Stop
@@ -109,7 +109,7 @@ def filtered(crew: Crew, tmp_path: Path, data: bytes, *, pipe: bool) -> tuple[by
     else:
         source.write_bytes(data)
     with Stop() as stop:
-        assert filter_feed(Feed(source, target), crew, OPEN, KEY, totals, stop)
+        assert filter_feed(Feed(source, target), FeedRun(crew, OPEN, KEY, totals, stop))
     if writer is not None:
         writer.wait(60)
         source.unlink()
@@ -146,7 +146,7 @@ def test_each_file_of_an_inbox_is_looked_at(tmp_path: Path) -> None:
     totals = Totals(note=said.append)
     folders = Folders(tmp_path / "in", tmp_path / "out", keep_names=True, settle=0)
     with Stop() as stop, Crew(WordRecipe(), shape) as started:
-        seen = list(watch(folders, started, shape, KEY, totals, stop, once=True))
+        seen = list(watch(folders, FeedRun(started, shape, KEY, totals, stop), once=True))
     assert [one.failed for one in seen] == [False, False, True, False]
     assert "many lines" in str(seen[2].error)
     assert (len(said), totals.records) == (2, 4)
@@ -161,7 +161,7 @@ def test_a_run_that_goes_on_keeps_its_format(crew: Crew, tmp_path: Path) -> None
 
     def run(shape: Shape) -> bool:
         with Stop() as stop:
-            return filter_feed(Feed(source, target, journal=journal), crew, shape, KEY, Totals(), stop)
+            return filter_feed(Feed(source, target, journal=journal), FeedRun(crew, shape, KEY, Totals(), stop))
 
     assert run(OPEN)
     assert run(JSON)  # the format that was found, said explicitly

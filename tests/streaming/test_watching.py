@@ -15,7 +15,7 @@ from recipes import KEY, WordRecipe
 from deid.base.errors import ConfigError
 from deid.base.keys import Key
 from deid.streaming import watching
-from deid.streaming.crew import Crew
+from deid.streaming.crew import Crew, FeedRun
 from deid.streaming.framing import delimited, whole
 from deid.streaming.stopping import Stop
 from deid.streaming.totals import Totals
@@ -40,7 +40,7 @@ def folders(tmp_path: Path) -> Folders:
 
 def once(folders: Folders, crew: Crew, shape: Shape = SHAPE) -> list[Seen]:
     with Stop() as stop:
-        return list(watch(folders, crew, shape, KEY, Totals(), stop, once=True))
+        return list(watch(folders, FeedRun(crew, shape, KEY, Totals(), stop), once=True))
 
 
 def names(folder: Path) -> list[str]:
@@ -174,7 +174,7 @@ def test_what_comes_into_a_file_while_it_is_read_is_not_taken_for_done(
 
 def test_one_watcher_an_inbox_and_an_outbox(folders: Folders, crew: Crew) -> None:
     with Stop() as stop:
-        first = watch(folders, crew, SHAPE, KEY, Totals(), stop, once=True)
+        first = watch(folders, FeedRun(crew, SHAPE, KEY, Totals(), stop), once=True)
         (folders.inbox / "a.txt").write_text("x")
         next(first)
         with pytest.raises(ConfigError, match="another process watches this inbox"):
@@ -196,12 +196,12 @@ def test_an_inbox_goes_on_with_its_key_alone(folders: Folders, crew: Crew, other
     once(folders, crew)
     (folders.inbox / "a.txt").write_text(f"Seen {NAME}.")
     with Stop() as stop, pytest.raises(ConfigError, match="another key"):
-        next(watch(folders, crew, SHAPE, other, Totals(), stop, once=True))
+        next(watch(folders, FeedRun(crew, SHAPE, other, Totals(), stop), once=True))
     assert names(folders.outbox) == []
     assert names(folders.inbox) == ["a.txt"]
     (folders.inbox / ".deid-watch.lock").unlink()  # what the hint says
     with Stop() as stop:
-        assert not next(watch(folders, crew, SHAPE, other, Totals(), stop, once=True)).failed
+        assert not next(watch(folders, FeedRun(crew, SHAPE, other, Totals(), stop), once=True)).failed
 
 
 @pytest.mark.parametrize("outbox", ["in", "in/out", "."])
@@ -228,7 +228,7 @@ def test_it_waits_for_files_until_it_is_told_to_end(folders: Folders) -> None:
         thread = threading.Thread(target=later)
         thread.start()
         totals = Totals()
-        seen = list(watch(folders, crew, shape, KEY, totals, stop, poll=0.1))
+        seen = list(watch(folders, FeedRun(crew, shape, KEY, totals, stop), poll=0.1))
         thread.join()
     assert [s.failed for s in seen] == [True]
     assert (totals.records, totals.failed) == (1, 1)
