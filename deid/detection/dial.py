@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.files import write_bytes
 from deid.base.resources import resource_folder
 from deid.labeling.tagger import Tagger, available_models
@@ -67,8 +67,7 @@ def parse_dial(text: str) -> Dial:
         value = float(text)
     except ValueError:
         return read_dial(Path(text))
-    if not math.isfinite(value):
-        raise ConfigError("the dial is no finite number", "0 is as trained, 0.5 to 2 finds more")
+    require(math.isfinite(value), "the dial is no finite number", "0 is as trained, 0.5 to 2 finds more")
     return Dial(value)
 
 

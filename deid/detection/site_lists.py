@@ -22,7 +22,7 @@ from pathlib import Path
 
 import regex
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.document import Span
 from deid.phi import LABEL_SETS, canonical, find_label, group
 from deid.reading.dictionaries import fold
@@ -260,13 +260,11 @@ def _read(path: Path, *, deny: bool) -> Iterator[Term]:
             continue
         terms += 1
         yield _term(bare, category, deny, place)
-    if not terms:
-        raise ConfigError("the list holds no term", "one term a line, or leave the option out", str(path))
+    require(terms, "the list holds no term", "one term a line, or leave the option out", str(path))
 
 
 def _category(name: str, deny: bool, place: tuple[str, str]) -> str:
-    if not deny:
-        raise ConfigError("a category in a list of allowed terms", "allowed terms have none", *place)
+    require(deny, "a category in a list of allowed terms", "allowed terms have none", *place)
     label = find_label(name.strip())
     if label is None:
         known = ", ".join(sorted(LABEL_SETS["i2b2-2014"].names()))

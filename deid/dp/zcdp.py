@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from deid.base.errors import ConfigError, require
+from deid.base.errors import require
 from deid.dp.epsilon import NANO, to_nano
 
 _ORDERS = 1 + np.geomspace(1e-3, 1e7, 4001)
@@ -64,8 +64,7 @@ def rho_of(epsilon: float, delta: float) -> float:
     for _ in range(100):
         middle = (low + high) / 2
         low, high = (middle, high) if _log_delta(middle, float(epsilon)) <= wanted else (low, middle)
-    if low <= 0:
-        raise ConfigError("epsilon is too small for this delta", "give more epsilon")
+    require(low > 0, "epsilon is too small for this delta", "give more epsilon")
     return low * (1 - _SLACK)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError, require
 from deid.document import Document, Span, check_spans
 from deid.evaluation import ScoringSettings, evaluate
 from deid.features import FeatureSet
@@ -184,8 +184,7 @@ class SpanTagger(BaseEstimator):
 
 
 def _documents(X: Sequence[str | Document]) -> list[Document]:
-    if isinstance(X, str | Document):
-        raise InputError("X is one text or document", "put it into a list")
+    require(not isinstance(X, str | Document), "X is one text or document", "put it into a list", kind=InputError)
     documents = []
     for index, sample in enumerate(X, 1):
         if isinstance(sample, Document):

@@ -78,14 +78,18 @@ def plan_of(table: SqlTable, options: Options) -> RowPlan:
         When a column is named that the table does not have (the hint names the nearest), or none is of the text or of
         the rows' ids.
     """
+    plan = _plan_of_standard(table, options, OMOP) if options.omop else _plan_said(table, options)
+    kept = {_column(table, name, "--keep") for name in sorted(options.kept - {"id", "filename"})}
+    kept |= {plan.key} if "id" in options.kept else set()
+    return replace(plan, kinds={**plan.kinds, **dict.fromkeys(kept, KEEP)})
+
+
+def _plan_said(table: SqlTable, options: Options) -> RowPlan:
     there = table.columns
-    if options.omop:
-        return _plan_of_standard(table, options, OMOP)
+    key, text = options.id_field or find_id(there), options.text_field or find_text(there)
     said = (
-        ("--id", options.id_field or find_id(there), ROW_ID),
-        ("--text", options.text_field or find_text(there), TEXT),
-        ("--patient", options.patient, PATIENT),
-        ("--date", options.date, "DATE"),
+        *(("--id", key, ROW_ID), ("--text", text, TEXT)),
+        *(("--patient", options.patient, PATIENT), ("--date", options.date, "DATE")),
     )
     kinds = dict.fromkeys(there, BLOCKED)
     for flag, name, kind in said:
@@ -93,11 +97,7 @@ def plan_of(table: SqlTable, options: Options) -> RowPlan:
             kinds[_column(table, name, flag)] = kind
         elif kind in (ROW_ID, TEXT):
             raise ConfigError(f"no column of {table.name} is called as usual", f"name it with {flag}")
-    kinds |= {_column(table, name, "--keep"): KEEP for name in sorted(options.kept - {"id", "filename"})}
-    key = options.id_field or find_id(there)
-    if "id" in options.kept:
-        kinds[key] = KEEP
-    return RowPlan(key, kinds, options.text_field or find_text(there), options.date or "")
+    return RowPlan(key, kinds, text, options.date or "")
 
 
 def _plan_of_standard(table: SqlTable, options: Options, standard: str) -> RowPlan:
@@ -118,9 +118,6 @@ def _plan_of_standard(table: SqlTable, options: Options, standard: str) -> RowPl
         if not facts[what]:
             wanted = said.facts[head][what]
             raise ConfigError(f"{table.name} has no column {wanted}, which {head} has", nearest(wanted, names))
-    kinds |= {_column(table, name, "--keep"): KEEP for name in sorted(options.kept - {"id", "filename"})}
-    if "id" in options.kept:
-        kinds[facts["key"]] = KEEP
     return RowPlan(facts["key"], kinds, facts["text"], facts["date"])
 
 

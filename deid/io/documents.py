@@ -50,12 +50,6 @@ _BOOK = "xl/workbook.xml"
 _MAIN = {"docx": "word/document.xml", "odt": "content.xml"}
 
 
-def _of_zip(data: bytes, options: Options) -> Document:
-    members = read_members(data, options.max_document)
-    kind = _kind(data, members)
-    return document(_packed(kind, data, members, options))
-
-
 def _kind(data: bytes, members: Sequence[Member]) -> str:
     """Return which kind of office document a package is; raise where none that can be read."""
     names = {member.name for member in members}
@@ -68,7 +62,9 @@ def _kind(data: bytes, members: Sequence[Member]) -> str:
     raise AssertionError
 
 
-def _packed(kind: str, data: bytes, members: Sequence[Member], options: Options) -> Record:
+def _packed(data: bytes, options: Options) -> Record:
+    members = read_members(data, options.max_document)
+    kind = _kind(data, members)
     table = load_table(kind, options.places)
     parts = {}
     for member in members:
@@ -97,7 +93,7 @@ def read(data: bytes, options: Options) -> Document:
         When it is of no kind that can be read in place, damaged or beyond bounds.
     """
     if data.startswith(_ZIP):
-        return _of_zip(data, options)
+        return document(_packed(data, options))
     if data.startswith(_OLE):
         encrypted = "EncryptedPackage".encode("utf-16-le") in data
         what = "it is encrypted" if encrypted else "it is a document of an old kind (doc, xls, ppt, msg)"

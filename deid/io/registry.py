@@ -25,26 +25,11 @@ from deid.io.records import FHIR, HL7V2
 from deid.io.text import TEXT
 from deid.io.writing import WriteOutcome, Writer, make_writer, write_all
 
-FORMATS: dict[str, Format] = {
-    "hl7v2": HL7V2,
-    "ccda": CCDA,
-    "fhir": FHIR,
-    "documents": DOCUMENTS,
-    "i2b2-2006": I2B2_2006,
-    "meddocan": MEDDOCAN,
-    "i2b2-2014": I2B2_2014,
-    "labelstudio": LABELSTUDIO,
-    "prodigy": PRODIGY,
-    "doccano": DOCCANO,
-    "jsonl": JSONL,
-    "csv": CSV,
-    "parquet": PARQUET,
-    "docbin": DOCBIN,
-    "hide": HIDE,
-    "physionet": PHYSIONET,
-    "brat": BRAT,
-    "text": TEXT,
-}
+_SHIPPED: tuple[Format, ...] = (
+    *(HL7V2, CCDA, FHIR, DOCUMENTS, I2B2_2006, MEDDOCAN, I2B2_2014, LABELSTUDIO, PRODIGY, DOCCANO, JSONL),
+    *(CSV, PARQUET, DOCBIN, HIDE, PHYSIONET, BRAT, TEXT),
+)
+FORMATS = {format.name: format for format in _SHIPPED}
 """The formats by name, in the order in which sniffing tries them; the plainest of each suffix comes last."""
 
 

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import ConfigError, told_of
+from deid.base.errors import ConfigError, require, told_of
 from deid.base.files import read_toml
 from deid.base.nearest import nearest
 from deid.base.options import options_of, read_options
@@ -169,8 +169,7 @@ def _table(said: object, folder: Path, where: str, name: str) -> JointTable:
     _check_keys(said, {"path", "patient", "columns", "sql_table"}, where, at)
     assert isinstance(said, dict)
     for needed in ("path", "patient"):
-        if not isinstance(said.get(needed), str):
-            raise ConfigError(f"{needed} is missing", f'write {needed} = "..."', where, at)
+        require(isinstance(said.get(needed), str), f"{needed} is missing", f'write {needed} = "..."', where, at)
     columns, categories = {}, {}
     listed = said.get("columns", {})
     _check_keys(listed, set(listed) if isinstance(listed, dict) else set(), where, at)
@@ -200,8 +199,7 @@ def _notes(said: object, folder: Path, where: str) -> NotesPlan:
         said, {"path", "patients", "patient_field", "patient_pattern", "patient_text", "format"}, where, "notes"
     )
     assert isinstance(said, dict)
-    if not isinstance(said.get("path"), str):
-        raise ConfigError("path is missing", 'write path = "notes"', where, "notes")
+    require(isinstance(said.get("path"), str), "path is missing", 'write path = "notes"', where, "notes")
     people = {name: said[name] for name in said if name not in ("path", "format")}
     try:
         patients = read_people(read_options(PeopleOptions, people, folder), as_given=True).patients

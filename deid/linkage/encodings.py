@@ -370,8 +370,7 @@ def _in_blocks(a: NDArray[np.uint8], b: NDArray[np.uint8], tables: int) -> Itera
         first, last = (np.searchsorted(keys[1][order], keys[0], side) for side in ("left", "right"))
         ends = np.cumsum(last - first)
         compared += int(ends[-1]) if len(ends) else 0
-        if compared > PAIR_BUDGET // 10:
-            raise ConfigError("the blocks hold too many pairs", "encode more fields, or fewer tables")
+        require(compared <= PAIR_BUDGET // 10, "the blocks hold too many pairs", "encode more fields, or fewer tables")
         cuts = np.searchsorted(ends, np.arange(0, ends[-1] if len(ends) else 0, 1 << 17), "left")
         for start, end in zip(cuts, [*cuts[1:], len(ends)], strict=True):
             counts = (last - first)[start:end]
@@ -420,7 +419,6 @@ def read_encoded(frame: pd.DataFrame, where: str) -> tuple[str, list[str], NDArr
             raw = base64.b64decode(str(text), validate=True)
         except binascii.Error:
             raw = b""
-        if len(raw) != size:
-            raise InputError(f"row {row + 1} holds no filter of {8 * size} bits", hint, where)
+        require(len(raw) == size, f"row {row + 1} holds no filter of {8 * size} bits", hint, where, kind=InputError)
         filters[row] = np.frombuffer(raw, np.uint8)
     return named[0], ids, filters

@@ -171,8 +171,7 @@ def _checked(rows: _Rows, meanings: Mapping[str, str]) -> Iterator[dict[str, str
                 parts[meaning] = f"{parts[meaning]} {text}" if meaning in parts else text
             elif text:
                 rest.append((meaning, text))
-        if not own:
-            raise ConfigError("the patient's id is missing", "every row needs one", "", where)
+        require(own, "the patient's id is missing", "every row needs one", "", where)
         yield {ID: own, "PATIENT": _joined(parts)}
         yield from ({ID: own, meaning: text} for meaning, text in rest)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import regex
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.resources import resource_folder
 from deid.phi import LABEL_SETS
 from deid.reading.dictionaries import fold, load_catalogues
@@ -111,8 +111,7 @@ def _load(language: str, folders: tuple[Path, ...]) -> Vocabulary:
     for path, content in load_catalogues("patterns", language, folders):
         where = "/".join(path.parts[-3:])
         labels = content.get("labels", labels)
-        if labels not in LABEL_SETS:
-            raise ConfigError("unknown label set", f"known: {', '.join(LABEL_SETS)}", where)
+        require(labels in LABEL_SETS, "unknown label set", f"known: {', '.join(LABEL_SETS)}", where)
         for name, values in content.get("words", {}).items():
             if name not in _WORDS or not isinstance(values, list) or not all(isinstance(v, str) for v in values):
                 raise ConfigError("a list in [words] that nothing asks for, or no list of words", _known(_WORDS), where)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import ConfigError, told_of
+from deid.base.errors import ConfigError, require, told_of
 from deid.base.files import read_toml
 from deid.base.resources import resource_folder
 from deid.phi import CATEGORIES
@@ -344,8 +344,7 @@ def load_table(name: str, site: Path | None = None) -> Table:
         two lines of a file contradict each other; says which line.
     """
     folder = resource_folder("dictionaries") / "records"
-    if name not in standards():
-        raise ConfigError("there is no table for such records", f"there are: {', '.join(standards())}")
+    require(name in standards(), "there is no table for such records", f"there are: {', '.join(standards())}")
     shipped = _read(folder / f"{name}.toml", None)
     return shipped if site is None else _read(site, shipped)
 

@@ -52,8 +52,7 @@ class Knowledge:
 
     def __post_init__(self) -> None:
         unknown = len(self.protected - self.contexts.keys())
-        if unknown:
-            raise ConfigError(f"{unknown} protected entities have no context", "list the terms of every entity")
+        require(not unknown, f"{unknown} protected entities have no context", "list the terms of every entity")
         holders: dict[str, int] = {}
         for number, terms in enumerate(self.contexts.values()):
             for term in terms:

@@ -31,7 +31,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.files import read_text, read_toml
 from deid.base.resources import resource_folder
 from deid.base.safe_names import safe_name
@@ -64,8 +64,7 @@ def load_ontologies(names: Iterable[str | Path] = SHIPPED) -> tuple[Ontology, ..
         When one cannot be loaded, or two have the same name.
     """
     loaded = tuple(load_ontology(name) for name in names)
-    if not loaded:
-        raise ConfigError("no ontology", "name at least one, such as diseases")
+    require(loaded, "no ontology", "name at least one, such as diseases")
     if len({ontology.name for ontology in loaded}) < len(loaded):
         raise ConfigError("two ontologies have the same name", "rename one of the files")
     return loaded

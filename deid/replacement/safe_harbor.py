@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.files import read_rows
 from deid.document import Document, Span
 from deid.reading.centuries import full_year
@@ -196,8 +196,7 @@ def _read_counts(path: Path) -> dict[str, int]:
         if not re.fullmatch(r"[0-9]{3}", prefix) or not re.fullmatch(r"[0-9]{1,9}", people) or prefix in population:
             raise ConfigError("not a count of people in a ZIP3 area", hint, str(path), f"line {line}")
         population[prefix] = int(people)
-    if not population:
-        raise ConfigError("the file of ZIP3 counts is empty", hint, str(path))
+    require(population, "the file of ZIP3 counts is empty", hint, str(path))
     return population
 
 

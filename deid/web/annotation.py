@@ -57,18 +57,8 @@ _CHANGES: dict[str, Callable[[dict[str, Any]], Change]] = {
 
 def mark_values(mark: Mark) -> dict[str, Any]:
     """Return what the page is told of a mark."""
-    return {
-        "id": mark.id,
-        "start": mark.start,
-        "end": mark.end,
-        "category": mark.category,
-        "state": mark.state,
-        "probability": mark.probability,
-        "by": mark.by,
-        "when": mark.when,
-        "note": mark.note,
-        "replacement": dict(mark.span[1]).get(REPLACEMENT),
-    }
+    told = ("id", "start", "end", "category", "state", "probability", "by", "when", "note")
+    return {**{name: getattr(mark, name) for name in told}, "replacement": dict(mark.span[1]).get(REPLACEMENT)}
 
 
 def annotation_app(
