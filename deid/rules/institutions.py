@@ -169,7 +169,7 @@ def _proper(scene: Scene, index: int) -> bool:
 def _name_before(scene: Scene, head: int) -> int:
     """Return the first word of the proper name that leads to a head."""
     start, words = head, 0
-    while start > 0 and words < _MAX_NAME_WORDS and scene.same_line(start):
+    while words < _MAX_NAME_WORDS and scene.same_line(start):
         at = start - 1
         classes = scene.classes[at]
         if _proper(scene, at) and not classes & _NO_PART:
@@ -329,7 +329,7 @@ def _work_places(scene: Scene) -> list[Span]:
     for index in sorted(scene.cues_before["work_at"]):
         start = index + (scene.says(index, "definite") or scene.says(index, "indefinite"))
         end = start
-        while end < scene.count and end - start < 6 and (end == start or scene.same_line(end)):
+        while end - start < 6 and (end == start or scene.same_line(end)):
             if (scene.capital(end) and scene.is_word(end) and not scene.has(end, _NO_WORK_PLACE)) or (
                 end > start
                 and (

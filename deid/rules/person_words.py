@@ -326,7 +326,7 @@ def credential_follows(scene: Scene, index: int) -> bool:
 
 def _lone_initial(scene: Scene, index: int) -> Run | None:
     """The initial of *Last, F*, which no letters follow."""
-    goes_on = scene.is_word(index + 1) and (scene.same_line(index + 1) or scene.starts[index + 1] == scene.ends[index])
+    goes_on = scene.is_word(index + 1) and scene.same_line(index + 1)
     if not is_initial(scene, index) or goes_on or credential_follows(scene, index - 1):
         return None
     if scene.says(index, "sex") and scene.word(index + 1) == ",":
@@ -339,10 +339,12 @@ def read_last_first(scene: Scene, index: int, relaxed: bool = False) -> Run | No
     last = read_run(scene, index, relaxed)
     if last is None or len(last.names) > 3 or last.end >= scene.count or scene.word(last.end) != ",":
         return None
-    if not (scene.same_line(last.end) or scene.starts[last.end] == scene.ends[last.end - 1]):
-        return None
     start = last.end + 1
-    if not scene.same_line(start) or scene.kinds[start] in (SIGN, NUMBER) or scene.says(start, "number_label"):
+    if (
+        not (scene.same_line(last.end) and scene.same_line(start))
+        or scene.kinds[start] in (SIGN, NUMBER)
+        or scene.says(start, "number_label")
+    ):
         return None
     first = read_run(scene, start, relaxed) or _lone_initial(scene, start)
     if first is None or len(first.names) > 2 or (scene.kinds[start] == MIXED and not relaxed):

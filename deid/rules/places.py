@@ -188,7 +188,7 @@ def _before_codes(scene: Scene) -> list[Span]:
         if match is None or scene.case_uninformative(index - 1):
             continue
         start = index
-        while start > 0 and index - start < 3 and view.kinds[start - 1] in (TITLE, MIXED) and scene.same_line(start):
+        while index - start < 3 and view.kinds[start - 1] in (TITLE, MIXED) and scene.same_line(start):
             start -= 1
         if start < index and not scene.classes[start] & GENERIC:
             spans.append(scene.span(start, index, "CITY", "place.postcode", _W["before_postcode"]))

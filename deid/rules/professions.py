@@ -94,11 +94,7 @@ def _behind(scene: Scene, lexicon: Lexicon, index: int, score: float, known_only
     """Read the occupation behind a cue: *retired high school math teacher*."""
     found: list[Span] = []
     start = index
-    while (
-        start < scene.count
-        and start - index < _MOST_QUALIFIERS
-        and (scene.has(start, OCCUPATION_QUALIFIER) or scene.word(start) == "-")
-    ):
+    while start - index < _MOST_QUALIFIERS and (scene.has(start, OCCUPATION_QUALIFIER) or scene.word(start) == "-"):
         start += 1
     if start >= scene.count or (start > index and scene.breaks[start] > 1):
         return found
@@ -158,12 +154,7 @@ def _ending(scene: Scene, lexicon: Lexicon, index: int) -> list[Span]:
     while start - index < 2 and scene.has(start, OCCUPATION_QUALIFIER):
         start += 1
     end = start
-    while (
-        end < scene.count
-        and end - start < _MOST_ENDING
-        and _qualifies(scene, end)
-        and (end == start or scene.same_line(end))
-    ):
+    while end - start < _MOST_ENDING and _qualifies(scene, end) and (end == start or scene.same_line(end)):
         end += 1
     if 1 < end - start < _MOST_ENDING and not scene.has(end - 1, NO_OCCUPATION | ROLE):
         last = scene.word(end - 1)
@@ -182,7 +173,7 @@ def _of_relative(scene: Scene, index: int) -> list[Span]:
     while start - index < _MOST_QUALIFIERS and scene.has(start, OCCUPATION_QUALIFIER):
         start += 1
     end = start
-    while end - start < _MOST_ENDING and end < scene.count and _qualifies(scene, end) and not scene.has(end, ROLE):
+    while end - start < _MOST_ENDING and _qualifies(scene, end) and not scene.has(end, ROLE):
         end += 1
     if scene.has(end, _OF_STAFF) and scene.same_line(end):
         found.append(scene.span(start, end + 1, "PROFESSION", "profession.of_relative", _W["is_a"]))

@@ -281,7 +281,7 @@ def _ages_behind_names(scene: Scene, spans: Sequence[Span]) -> list[Span]:
             continue
         at = view.at(span.end)
         listed = at < count and words[at] in (",", "(")
-        if not listed and at < count and words[at] in copulas:
+        if at < count and words[at] in copulas:
             at += 1
         number = at + listed
         if number >= count or kinds[number] != NUMBER or view.breaks[number] or view.breaks[at]:

@@ -484,3 +484,12 @@ def test_notes_and_tables_write_a_patients_id_in_one_way(tmp_path: Path, how: st
     plan.write_text("persons_as_given = true\n" + plan.read_text())
     release_jointly(read_plan(plan), tmp_path / "out", KEY)
     assert (tmp_path / "out" / "notes.csv").is_file()
+
+
+def test_the_manifest_of_a_release_says_what_was_asked_and_what_became_of_each_column(tmp_path: Path) -> None:
+    plan = read_plan(write_case(tmp_path, PLAN.replace("k = 2", "k = 2\nl = 2")))
+    told = release_jointly(plan, tmp_path / "out", KEY).as_dict(plan)
+    assert told["asked"] == {"k": 2, "l": 2, "distance": "equal"}
+    assert told["tables"]["patients"]["left_out"] == ["email"]
+    assert told["tables"]["patients"]["roles"]["sex"] == "quasi-identifier"
+    assert told["persons"] == len(NAMES)

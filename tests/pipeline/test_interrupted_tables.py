@@ -249,3 +249,24 @@ def test_a_database_that_goes_away_ends_the_run_and_the_next_goes_on(
     assert result.exit_code == 0, result.output
     assert "72 documents, 0 failed" in result.output
     assert len(lite.read()) == 200
+
+
+@pytest.mark.parametrize(("most_rows", "characters", "written"), [(4, 1 << 22, 3), (256, 200, 4), (256, 1 << 22, 1)])
+def test_a_batch_ends_with_so_many_rows_or_characters(
+    most_rows: int, characters: int, written: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is under way is bounded, however long texts are."""
+    batches_written: list[int] = []
+    write = TableOutput._write
+
+    def counted(self: TableOutput, connection: sql.Connection) -> dict[int, str]:
+        batches_written.append(len(self._handled))
+        return write(self, connection)
+
+    monkeypatch.setattr(TableOutput, "_write", counted)
+    monkeypatch.setattr(table_output, "_ROWS", most_rows)
+    monkeypatch.setattr(table_output, "_CHARACTERS", characters)
+    places = Places(tmp_path, None)
+    places.fill(rows(10))
+    assert scrubbed(places, "scrubbed").documents == 10
+    assert (len(batches_written), sum(batches_written)) == (written, 10), batches_written
