@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from deid.base.errors import FormatError
 from deid.records.markup import mark_of
-from deid.records.office import MOST_PLACES, REMOVED, Attribute, PackageReader, Paragraph, ParagraphRun, Tag
+from deid.records.office import MOST_PLACES, REMOVED, Attribute, PackageReader, Paragraph, ParagraphRun, Tag, end_with
 from deid.records.record import BLOCKED, TEXT, Change, Place, Record, assemble
 from deid.records.tables import KEEP, Table
 from deid.records.xml_positions import XmlCodec, codec_of
@@ -127,10 +127,10 @@ class HtmlReader(PackageReader):
             elif called in self.elements and called not in self.inline:
                 self._break()
                 if called in ("td", "th") and cells:
-                    self._behind(cells[-1], "\t")
+                    end_with(self.places, cells[-1], "\t")
                 elif called in ("tr", "table"):
                     if cells:
-                        self._behind(cells.pop(), "\n")
+                        end_with(self.places, cells.pop(), "\n")
                     if called == "tr" and not tag[1]:
                         cells.append(len(self.places))
             at = read = stop

@@ -271,7 +271,6 @@ def read(data: bytes, table: Table, pages: Table, attached: Callable[[bytes], Re
     message = _Message(data.decode("latin-1"), attached, frozenset(table.facts["contents"].split()))
     message.cut(0, len(message.data), 0)
     pieces: list[str] = []
-    places: list[Place] = []
     at = size = 0
     moved: list[tuple[int, int]] = []
     bodies: list[tuple[_Body, int]] = []
@@ -291,7 +290,7 @@ def read(data: bytes, table: Table, pages: Table, attached: Callable[[bytes], Re
     headers = _Headers(message.data, table, here)
     for one in message.fields:
         headers.add(*one)
-    places = [*headers.places, *places]
+    places = list(headers.places)
     for name, begin, end in message.blocked:
         if message.data[begin:end].strip():
             stretch = here(begin), here(begin) + end - begin

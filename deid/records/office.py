@@ -296,9 +296,9 @@ class PackageReader:
             if name_ in self.paragraphs and open_:
                 self._flush(open_.pop())
             elif name_ in self.cells:
-                self._behind(frame.first, "\t")
+                end_with(self.places, frame.first, "\t")
             elif name_ in self.rows:
-                self._behind(frame.first, "\n")
+                end_with(self.places, frame.first, "\n")
 
     def _raise(self, tag: Tag, frames: Sequence[OpenElement]) -> None:
         """Take note that what follows is raised, as exponents and marks of notes are, or what has this style."""
@@ -319,13 +319,6 @@ class PackageReader:
 
     def _block(self, path: str, start: int, end: int, *, examined: bool = True) -> None:
         self.places.append(Place(f"{self.name}/{path}", start, end, BLOCKED, examined=examined))
-
-    def _behind(self, first: int, sign: str) -> None:
-        """Let the last place of a cell or a row end as one does."""
-        for number in range(len(self.places) - 1, first - 1, -1):
-            if self.places[number].kind == TEXT:
-                self.places[number] = self.places[number].varied(behind=sign)
-                return
 
     # tags
 
@@ -576,6 +569,14 @@ class PackageReader:
                     behind=behind if joins else "\n", joins=joins,
                 )
             )  # fmt: skip
+
+
+def end_with(places: list[Place], first: int, sign: str) -> None:
+    """Let the last place of a cell or a row, which began at a place, end as one does."""
+    for number in range(len(places) - 1, first - 1, -1):
+        if places[number].kind == TEXT:
+            places[number] = places[number].varied(behind=sign)
+            return
 
 
 def _encode_instant(lead: int, else_: str, raw: str, place: Place, changes: Sequence[Change]) -> str:

@@ -18,7 +18,7 @@ from itertools import pairwise
 from deid.base.errors import FormatError
 from deid.phi import CATEGORIES
 from deid.records.markup import mark_of
-from deid.records.office import FIELD, MOST_PLACES, SHAPED
+from deid.records.office import FIELD, MOST_PLACES, SHAPED, end_with
 from deid.records.record import BLOCKED, TEXT, Change, Place, Record, assemble, splice
 from deid.records.sweeping import known_of
 from deid.records.tables import KEEP, Table
@@ -358,10 +358,7 @@ class _Reader:
         del frame.runs[:]
         if word in ("cell", "nestcell", "row", "nestrow"):
             sign = "\t" if "cell" in word else "\n"
-            for number in range(len(self.places) - 1, self.row - 1, -1):
-                if self.places[number].kind == TEXT:
-                    self.places[number] = self.places[number].varied(behind=sign)
-                    break
+            end_with(self.places, self.row, sign)
             if sign == "\n":
                 self.row = len(self.places)
 

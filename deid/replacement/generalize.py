@@ -14,7 +14,7 @@ from deid.base.errors import ConfigError, require, told_as
 from deid.base.files import read_rows
 from deid.document import Document, Span
 from deid.reading.dictionaries import fold_phrase
-from deid.replacement.operators import label_for
+from deid.replacement.operators import label_for, of_each
 from deid.replacement.scope import Operator, Scope
 from deid.table.hierarchy import read_hierarchy
 
@@ -39,15 +39,7 @@ def generalize(*, hierarchy: Path, level: int = 1) -> Operator:
     if not 0 <= level <= tree.height:
         raise ConfigError(f"the hierarchy has no level {level}", f"its levels are 0 to {tree.height}", str(hierarchy))
     known = {fold_phrase(value): tree.generalize(value, level) for value in tree}
-
-    def operate(document: Document, spans: Sequence[Span], scope: Scope) -> list[str]:
-        texts = [document.text[s.start : s.end] for s in spans]
-        return [
-            known.get(fold_phrase(text)) or label_for(span.category, text)
-            for span, text in zip(spans, texts, strict=True)
-        ]
-
-    return operate
+    return of_each(lambda category, text: known.get(fold_phrase(text)) or label_for(category, text))
 
 
 def published_value(*, values: Path = Path()) -> Operator:

@@ -163,13 +163,18 @@ def word_for(category: str, original: str) -> str:
     return "PHI" if original.strip().casefold() == word.casefold() else word
 
 
-def keep() -> Operator:
-    """Return the operator that leaves spans as they are."""
+def of_each(written: Callable[[str, str], str]) -> Operator:
+    """Return the operator that writes what a function makes of each span alone: of its category and its text."""
 
     def operate(document: Document, spans: Sequence[Span], scope: Scope) -> list[str]:
-        return [document.text[s.start : s.end] for s in spans]
+        return [written(s.category, document.text[s.start : s.end]) for s in spans]
 
     return operate
+
+
+def keep() -> Operator:
+    """Return the operator that leaves spans as they are."""
+    return of_each(lambda _, text: text)
 
 
 def redact(*, style: str = "label", width: int = _FIXED_WIDTH) -> Operator:
@@ -189,22 +194,12 @@ def redact(*, style: str = "label", width: int = _FIXED_WIDTH) -> Operator:
     """
     require(style in ("label", "mask", "removed"), "redact has no such style", "its styles are label, mask and removed")
     require(1 <= width <= 100, "the width of redact must be 1 to 100", f"leave it out for {_FIXED_WIDTH}")
-
-    def operate(document: Document, spans: Sequence[Span], scope: Scope) -> list[str]:
-        if style == "label":
-            return [label_for(s.category, document.text[s.start : s.end]) for s in spans]
-        return ["*" * width if style == "mask" else ""] * len(spans)
-
-    return operate
+    return of_each(label_for if style == "label" else lambda *_: "*" * width if style == "mask" else "")
 
 
 def tag() -> Operator:
     """Return the operator that writes the category: ``[PATIENT]``."""
-
-    def operate(document: Document, spans: Sequence[Span], scope: Scope) -> list[str]:
-        return [_bracketed(s.category, document.text[s.start : s.end]) for s in spans]
-
-    return operate
+    return of_each(_bracketed)
 
 
 def mask(*, character: str = "*") -> Operator:
@@ -220,11 +215,7 @@ def mask(*, character: str = "*") -> Operator:
     """
     if len(character) != 1 or not character.isprintable() or character.isalnum() or character.isspace():
         raise ConfigError("mask needs one character that is no letter, digit or blank", "such as * or #")
-
-    def operate(document: Document, spans: Sequence[Span], scope: Scope) -> list[str]:
-        return [_cover(document.text[s.start : s.end], character) for s in spans]
-
-    return operate
+    return of_each(lambda _, text: _cover(text, character))
 
 
 def _cover(text: str, character: str) -> str:

@@ -15,15 +15,16 @@ import json
 import re
 import tomllib
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from deid.base.cache import cached
 from deid.base.files import read_text
 from deid.base.resources import resource_folder
 from deid.reading.identity import name_key
 
+T = TypeVar("T")
 _REMEMBERED = 1 << 13
 
 
@@ -327,10 +328,15 @@ def words() -> Words:
 @functools.cache
 def group_index(groups: tuple[str, ...]) -> Mapping[str, tuple[str, int]]:
     """Return key of a phrase -> the first of ``groups`` that holds it, and where."""
-    found: dict[str, tuple[str, int]] = {}
-    for name in groups:
-        for i, phrase in enumerate(words().groups[name]):
-            found.setdefault(phrase_key(phrase), (name, i))
+    return _index((name, words().groups[name]) for name in groups)
+
+
+def _index(groups: Iterable[tuple[T, Iterable[str]]]) -> dict[str, tuple[T, int]]:
+    """Return key of a phrase -> the first of the groups that holds it, by what it is called, and where."""
+    found: dict[str, tuple[T, int]] = {}
+    for group, phrases in groups:
+        for i, phrase in enumerate(phrases):
+            found.setdefault(phrase_key(phrase), (group, i))
     return found
 
 
@@ -340,21 +346,13 @@ def regions(language: str) -> tuple[tuple[tuple[str, ...], ...], Mapping[str, tu
     those of `Words`.
     """
     lists = tuple(map(tuple, read_words("words.toml")["regions"].get(language, ())))
-    index: dict[str, tuple[int, int]] = {}
-    for g, group in enumerate(lists):
-        for i, name in enumerate(group):
-            index.setdefault(phrase_key(name), (g, i))
-    return lists, index
+    return lists, _index(enumerate(lists))
 
 
 @functools.cache
 def term_index() -> Mapping[str, tuple[tuple[str, ...], int]]:
     """Return key of a term about sex or kin -> its group and place there."""
-    found: dict[str, tuple[tuple[str, ...], int]] = {}
-    for group in words().terms.values():
-        for i, term in enumerate(group):
-            found.setdefault(phrase_key(term), (group, i))
-    return found
+    return _index((group, group) for group in words().terms.values())
 
 
 PROFESSIONS_FROM: dict[str, int] = {}
@@ -392,8 +390,4 @@ def profession_index(language: str) -> Mapping[str, tuple[int, int]]:
     """Return key of a profession -> its group and place: of its language alone if it is German, French or Dutch."""
     groups = professions()
     own = professions_of(language) if language in home_cities() else range(len(groups))
-    index: dict[str, tuple[int, int]] = {}
-    for g in own:
-        for i, name in enumerate(groups[g]):
-            index.setdefault(phrase_key(name), (g, i))
-    return index
+    return _index((g, groups[g]) for g in own)

@@ -404,7 +404,7 @@ class Vault(AbstractContextManager["Vault"]):
             changed = _overwrite(connection, batch, changed, new)
             connection.execute(rows.AUDIT.delete())
             for line in lines:
-                changed = rows.copy_line(connection, new, changed, line)
+                changed = rows.write_line(connection, new, changed, line)
             changed = rows.append(connection, new, changed, "rotate", who, why)
             changed.save(connection, new)
         self._sealer = new

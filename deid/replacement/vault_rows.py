@@ -262,10 +262,11 @@ def append(
     if not who.strip() or not why.strip():
         raise ConfigError("every step in the audit trail needs who and why", "say who asks, and for what purpose")
     line = AuditLine(state.audit_lines + 1, now(), action, who.strip(), login(), why.strip(), surrogate, found)
-    return _write_line(connection, sealer, state, line)
+    return write_line(connection, sealer, state, line)
 
 
-def _write_line(connection: sql.Connection, sealer: Sealer, state: VaultState, line: AuditLine) -> VaultState:
+def write_line(connection: sql.Connection, sealer: Sealer, state: VaultState, line: AuditLine) -> VaultState:
+    """Write a line behind ``state``; return the state that includes it."""
     number = str(line.line).encode()
     sealed = sealer.seal("audit", {name: getattr(line, name) for name in AuditLine.__slots__}, number)
     link = sealer.check("link", state.audit_end, number, sealed)
@@ -301,8 +302,3 @@ def actions_behind(connection: sql.Connection, sealer: Sealer, line: int) -> set
     found = connection.execute(sql.select(AUDIT).where(AUDIT.c.line > line))
     opened = (sealer.unseal("audit", bytes(row.sealed), str(row.line).encode()) for row in found)
     return {str(values["action"]) for values in opened if values is not None}
-
-
-def copy_line(connection: sql.Connection, sealer: Sealer, state: VaultState, line: AuditLine) -> VaultState:
-    """Write a line of another chain, as it is, behind ``state``, for re-keying; return the state that includes it."""
-    return _write_line(connection, sealer, state, line)
