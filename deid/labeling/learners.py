@@ -22,12 +22,14 @@ class Learnt:
     """The weights as CRFsuite's model file, where they fit into one."""
 
 
-def _stochastic_crf(data: TrainingData, report: Report, start: Weights | None) -> Learnt:
+def _stochastic(data: TrainingData, report: Report, start: Weights | None) -> Learnt:
     from deid.labeling.crfsuite_file import pack_crfsuite, parse_crfsuite
+    from deid.labeling.memm import MemmDecoder
     from deid.labeling.sgd import train_sgd
 
     file = pack_crfsuite(train_sgd(data, report, start))
-    return Learnt(Decoder(parse_crfsuite(file), data.features), file)
+    decoder = MemmDecoder if data.options.algorithm == "memm" else Decoder
+    return Learnt(decoder(parse_crfsuite(file), data.features), file)
 
 
 def _crfsuite(data: TrainingData, report: Report, start: Weights | None) -> Learnt:
@@ -38,25 +40,11 @@ def _crfsuite(data: TrainingData, report: Report, start: Weights | None) -> Lear
     return Learnt(Decoder(parse_crfsuite(file), data.features), file)
 
 
-def _memm(data: TrainingData, report: Report, start: Weights | None) -> Learnt:
-    from deid.labeling.crfsuite_file import pack_crfsuite, parse_crfsuite
-    from deid.labeling.memm import MemmDecoder
-    from deid.labeling.sgd import train_sgd
+def _independent(data: TrainingData, report: Report, start: Weights | None) -> Learnt:
+    from deid.labeling.independent import train_naive_bayes, train_svm
 
-    file = pack_crfsuite(train_sgd(data, report))
-    return Learnt(MemmDecoder(parse_crfsuite(file), data.features), file)
-
-
-def _naive_bayes(data: TrainingData, report: Report, start: Weights | None) -> Learnt:
-    from deid.labeling.independent import train_naive_bayes
-
-    return Learnt(Decoder(train_naive_bayes(data), data.features))
-
-
-def _svm(data: TrainingData, report: Report, start: Weights | None) -> Learnt:
-    from deid.labeling.independent import train_svm
-
-    return Learnt(Decoder(train_svm(data), data.features))
+    train = train_svm if data.options.algorithm == "svm" else train_naive_bayes
+    return Learnt(Decoder(train(data), data.features))
 
 
 def _tree(data: TrainingData, report: Report, start: Weights | None) -> Learnt:
@@ -66,12 +54,12 @@ def _tree(data: TrainingData, report: Report, start: Weights | None) -> Learnt:
 
 
 LEARNERS: dict[str, tuple[str, Callable[[TrainingData, Report, Weights | None], Learnt]]] = {
-    "sgd": ("CRF, stochastic gradient", _stochastic_crf),
+    "sgd": ("CRF, stochastic gradient", _stochastic),
     "lbfgs": ("CRF, L-BFGS (CRFsuite)", _crfsuite),
-    "memm": ("maximum entropy Markov model", _memm),
-    "maxent": ("maximum entropy", _stochastic_crf),
-    "svm": ("linear support vector machine", _svm),
+    "memm": ("maximum entropy Markov model", _stochastic),
+    "maxent": ("maximum entropy", _stochastic),
+    "svm": ("linear support vector machine", _independent),
     "tree": ("decision tree", _tree),
-    "naive-bayes": ("Naive Bayes", _naive_bayes),
+    "naive-bayes": ("Naive Bayes", _independent),
 }
 """Name -> what it is called in tables, and the learner. Only ``sgd`` uses the weights to start from."""

@@ -70,38 +70,36 @@ def _else(m: float, u: float = 0.97) -> Level:
     return Level(OTHER, "ELSE", m, u)
 
 
-_GIVEN = FieldComparison(
+def _initial(column: str, m: float, u: float) -> Level:
+    short = f"(length({column}{{l}}) = 1 or length({column}{{r}}) = 1)"
+    return Level("initial", f"{short} and left({column}{{l}}, 1) = left({column}{{r}}, 1)", m, u)
+
+
+def _of(field: str, *levels: Level, missing: str = "") -> FieldComparison:
+    """Return the comparison of a field that is the column of its own name."""
+    return FieldComparison(field, (field,), levels, missing)
+
+
+_GIVEN = _of(
     "given",
-    ("given",),
-    (
-        Level(
-            "initial",
-            "(length(given{l}) = 1 or length(given{r}) = 1) and left(given{l}, 1) = left(given{r}, 1)",
-            0.08,
-            0.01,
-        ),
-        Level("equal", _equal("given"), 0.72, 0.005, "given"),
-        Level("short form", "list_has_any(forms{l}, forms{r})", 0.1, 0.002),
-        Level("similar", f"({_similar('given', SIMILAR['given'])} or {_ONE_SLIP.format('given')})", 0.06, 0.01),
-        Level("middle name", "(given{l} = middle_name{r} or given{r} = middle_name{l})", 0.01, 0.004),
-        _else(0.03),
-    ),
-    "(given{l} = surname{r} and given{r} = surname{l})",
+    _initial("given", 0.08, 0.01),
+    Level("equal", _equal("given"), 0.72, 0.005, "given"),
+    Level("short form", "list_has_any(forms{l}, forms{r})", 0.1, 0.002),
+    Level("similar", f"({_similar('given', SIMILAR['given'])} or {_ONE_SLIP.format('given')})", 0.06, 0.01),
+    Level("middle name", "(given{l} = middle_name{r} or given{r} = middle_name{l})", 0.01, 0.004),
+    _else(0.03),
+    missing="(given{l} = surname{r} and given{r} = surname{l})",
 )
-_FAMILY = FieldComparison(
+_EXCHANGED = "(family{l} = first_name{r} and family{r} = first_name{l})"
+_FAMILY = _of(
     "family",
-    ("family",),
-    (
-        Level("equal", _equal("family"), 0.88, 0.003, "family"),
-        Level(
-            "exchanged with the given name", "(family{l} = first_name{r} and family{r} = first_name{l})", 0.005, 0.00001
-        ),
-        Level("one of several", "list_has_any(families{l}, families{r})", 0.02, 0.001),
-        Level("similar", f"({_similar('family', SIMILAR['family'])} or {_ONE_SLIP.format('family')})", 0.05, 0.002),
-        Level("sounds alike", "sound{l} = sound{r}", 0.005, 0.001),
-        Level("different, of women", "gender{l} = 'F' and gender{r} = 'F'", 0.03, 0.25),
-        _else(0.01),
-    ),
+    Level("equal", _equal("family"), 0.88, 0.003, "family"),
+    Level("exchanged with the given name", _EXCHANGED, 0.005, 0.00001),
+    Level("one of several", "list_has_any(families{l}, families{r})", 0.02, 0.001),
+    Level("similar", f"({_similar('family', SIMILAR['family'])} or {_ONE_SLIP.format('family')})", 0.05, 0.002),
+    Level("sounds alike", "sound{l} = sound{r}", 0.005, 0.001),
+    Level("different, of women", "gender{l} = 'F' and gender{r} = 'F'", 0.03, 0.25),
+    _else(0.01),
 )
 _BIRTH = FieldComparison(
     "birth",
@@ -132,47 +130,27 @@ _BIRTH = FieldComparison(
         _else(0.01),
     ),
 )
-_SEX = FieldComparison("sex", ("sex",), (Level("equal", _equal("sex"), 0.99, 0.5), _else(0.01, 0.5)))
-_MIDDLE = FieldComparison(
-    "middle",
-    ("middle",),
-    (
-        Level("equal", _equal("middle"), 0.5, 0.04, "middle"),
-        Level(
-            "initial",
-            "(length(middle{l}) = 1 or length(middle{r}) = 1) and left(middle{l}, 1) = left(middle{r}, 1)",
-            0.4,
-            0.06,
-        ),
-        _else(0.1),
-    ),
+_SEX = _of("sex", Level("equal", _equal("sex"), 0.99, 0.5), _else(0.01, 0.5))
+_MIDDLE = _of(
+    "middle", Level("equal", _equal("middle"), 0.5, 0.04, "middle"), _initial("middle", 0.4, 0.06), _else(0.1)
 )
-_PHONE = FieldComparison(
+_PHONE = _of(
     "phone",
-    ("phone",),
-    (
-        Level("equal", _equal("phone"), 0.8, 0.00005),
-        Level("one digit", _ONE_SLIP.format("phone"), 0.03, 0.0001),
-        _else(0.17),
-    ),
+    Level("equal", _equal("phone"), 0.8, 0.00005),
+    Level("one digit", _ONE_SLIP.format("phone"), 0.03, 0.0001),
+    _else(0.17),
 )
-_EMAIL = FieldComparison(
+_EMAIL = _of(
     "email",
-    ("email",),
-    (
-        Level("equal", _equal("email"), 0.75, 0.00001),
-        Level("similar", _similar("email", 0.92), 0.05, 0.0005),
-        _else(0.2),
-    ),
+    Level("equal", _equal("email"), 0.75, 0.00001),
+    Level("similar", _similar("email", 0.92), 0.05, 0.0005),
+    _else(0.2),
 )
-_ADDRESS = FieldComparison(
+_ADDRESS = _of(
     "address",
-    ("address",),
-    (
-        Level("equal", _equal("address"), 0.65, 0.0003, "address"),
-        Level("similar", _similar("address", 0.92), 0.1, 0.001),
-        _else(0.25),
-    ),
+    Level("equal", _equal("address"), 0.65, 0.0003, "address"),
+    Level("similar", _similar("address", 0.92), 0.1, 0.001),
+    _else(0.25),
 )
 _ZIP = (
     Level("equal", _equal("zip"), 0.75, 0.02, "zip"),
@@ -191,31 +169,23 @@ _PLACES = {
     ),
 }  # fmt: skip
 _TEXTS: Mapping[str, Callable[[str], FieldComparison]] = {
-    "number": lambda c: FieldComparison(
+    "number": lambda c: _of(
         c,
-        (c,),
-        (
-            Level("equal", _equal(c), 0.92, 0.00001),
-            Level("one digit, or two exchanged", _ONE_SLIP.format(c), 0.04, 0.0001),
-            _else(0.04),
-        ),
-        f"(contains({c}{{l}}, ':') and split_part({c}{{l}}, ':', 1) <> split_part({c}{{r}}, ':', 1))",
+        Level("equal", _equal(c), 0.92, 0.00001),
+        Level("one digit, or two exchanged", _ONE_SLIP.format(c), 0.04, 0.0001),
+        _else(0.04),
+        missing=f"(contains({c}{{l}}, ':') and split_part({c}{{l}}, ':', 1) <> split_part({c}{{r}}, ':', 1))",
     ),
-    "account": lambda c: FieldComparison(
-        c,
-        (c,),
-        (Level("equal", _equal(c), 0.9, 0.0001), Level("one digit", _ONE_SLIP.format(c), 0.04, 0.0001), _else(0.06)),
+    "account": lambda c: _of(
+        c, Level("equal", _equal(c), 0.9, 0.0001), Level("one digit", _ONE_SLIP.format(c), 0.04, 0.0001), _else(0.06)
     ),
-    "same": lambda c: FieldComparison(c, (c,), (Level("equal", _equal(c), 0.9, 0.05, c), _else(0.1))),
-    "similar": lambda c: FieldComparison(
+    "same": lambda c: _of(c, Level("equal", _equal(c), 0.9, 0.05, c), _else(0.1)),
+    "similar": lambda c: _of(
         c,
-        (c,),
-        (
-            Level("equal", _equal(c), 0.75, 0.02, c),
-            Level("similar", _similar(c, 0.92), 0.1, 0.02),
-            Level("somewhat similar", _similar(c, 0.8), 0.05, 0.05),
-            _else(0.1),
-        ),
+        Level("equal", _equal(c), 0.75, 0.02, c),
+        Level("similar", _similar(c, 0.92), 0.1, 0.02),
+        Level("somewhat similar", _similar(c, 0.8), 0.05, 0.05),
+        _else(0.1),
     ),
 }
 
@@ -277,7 +247,7 @@ class Distance:
             )
             for cut, part in zip(self.cuts, parts, strict=True)
         ]  # fmt: skip
-        return FieldComparison(field, (field,), (Level("equal", _equal(field), 0.7, 0.005, field), *cuts, _else(0.1)))
+        return _of(field, Level("equal", _equal(field), 0.7, 0.005, field), *cuts, _else(0.1))
 
 
 def comparisons_of(

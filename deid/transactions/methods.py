@@ -160,20 +160,23 @@ def _shown(found: Found) -> Transactions:
     return found.published
 
 
-def _check_km(source: MethodInput, found: Found, asked: Asked) -> list[ReleaseFinding]:
-    return [
-        ReleaseFinding("k^m-anonymity", f"k = {asked.k}, m = {asked.m}", verify_km(_shown(found), asked.k, asked.m))
-    ]
+def _judged(
+    model: str, asked: str, judge: Callable[[Found, Asked], TransactionVerdict]
+) -> Callable[[MethodInput, Found, Asked], list[ReleaseFinding]]:
+    """Return the check by one verifier that looks at nothing but the release."""
+    return lambda _, found, levels: [ReleaseFinding(model, asked.format(levels), judge(found, levels))]
 
 
-def _check_full(source: MethodInput, found: Found, asked: Asked) -> list[ReleaseFinding]:
-    return [
-        ReleaseFinding("support of every full set of codes", f"{asked.k}", verify_full_sets(_shown(found), asked.k))
-    ]
-
-
-def _check_complete(source: MethodInput, found: Found, asked: Asked) -> list[ReleaseFinding]:
-    return [ReleaseFinding("complete k-anonymity", f"k = {asked.k}", verify_complete(_shown(found), asked.k))]
+_KM = "k = {0.k}, m = {0.m}"
+_check_km = _judged("k^m-anonymity", _KM, lambda f, a: verify_km(_shown(f), a.k, a.m))
+_check_both = _judged("(k, k^m)-anonymity", _KM, lambda f, a: verify_both(f.cells, _shown(f), a.k, a.m))
+_check_full = _judged("support of every full set of codes", "{0.k}", lambda f, a: verify_full_sets(_shown(f), a.k))
+_check_complete = _judged("complete k-anonymity", "k = {0.k}", lambda f, a: verify_complete(_shown(f), a.k))
+_check_coherence = _judged(
+    "(h,k,p)-coherence",
+    "h = {0.confidence:g}, k = {0.k}, p = {0.m}",
+    lambda f, a: verify_coherence(_shown(f), a.sensitive, max_prob=a.confidence, k=a.k, p=a.m),
+)
 
 
 def _check_policies(
@@ -197,12 +200,6 @@ def _without_policy(source: MethodInput, found: Found, asked: Asked) -> list[Rel
     return _check_policies(source, found, asked, [frozenset(source.data.labels)])
 
 
-def _check_coherence(source: MethodInput, found: Found, asked: Asked) -> list[ReleaseFinding]:
-    verdict = verify_coherence(_shown(found), asked.sensitive, max_prob=asked.confidence, k=asked.k, p=asked.m)
-    wanted = f"h = {asked.confidence:g}, k = {asked.k}, p = {asked.m}"
-    return [ReleaseFinding("(h,k,p)-coherence", wanted, verdict)]
-
-
 def _check_rules(source: MethodInput, found: Found, asked: Asked) -> list[ReleaseFinding]:
     verdict = verify_rules(_shown(found), asked.rules, asked.k, asked.confidence)
     return [ReleaseFinding(f"{len(asked.rules)} PS-rules", f"k = {asked.k}, confidence {asked.confidence:g}", verdict)]
@@ -218,11 +215,6 @@ def _check_chunks(source: MethodInput, found: Found, asked: Asked) -> list[Relea
     assert found.chunks is not None
     verdict = verify_disassociated(found.chunks, asked.k, asked.m)
     return [ReleaseFinding("k^m-anonymity of chunks", f"k = {asked.k}, m = {asked.m}", verdict)]
-
-
-def _check_both(source: MethodInput, found: Found, asked: Asked) -> list[ReleaseFinding]:
-    verdict = verify_both(found.cells, _shown(found), asked.k, asked.m)
-    return [ReleaseFinding("(k, k^m)-anonymity", f"k = {asked.k}, m = {asked.m}", verdict)]
 
 
 def _suppressed(found: tuple[Transactions, Any], name: str) -> Found:
