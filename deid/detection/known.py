@@ -241,7 +241,8 @@ def _sought(category: str, value: str) -> _Sought:
     number = sum(map(str.isdigit, characters)) >= 3 and " " not in value.strip("()+ ")
     date = read_date(value) if category == "DATE" else None
     told = any(map(str.isdigit, characters)) or any(sign in value for sign in "@./")
-    return _Sought(coarse, date, characters, number or coarse in ("ID", "CONTACT"), told)
+    # an address of e-mail is written in one way
+    return _Sought(coarse, date, characters, "@" not in value and (number or coarse in ("ID", "CONTACT")), told)
 
 
 def _may_hold(plain: str, value: str) -> bool:

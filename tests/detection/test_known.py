@@ -249,3 +249,52 @@ def test_a_known_date_is_found_however_it_is_written(language: str, written: str
     assert [text[s.start : s.end] for s in known.find(Document("d", text))] == [written]
     other = text.replace("12", "13").replace("29", "28")
     assert known.find(Document("d", other)) == []
+
+
+@pytest.mark.parametrize(
+    ("category", "value", "text", "expected"),
+    [
+        ("PATIENT", "Thornbury, Robert Q", "Thornbery Tornbury Thornberry-X", ["Thornbery", "Tornbury"]),
+        ("PATIENT", "Thornbury, Robert Q", "Q. Thornbury; X. Thornbury", ["Q. Thornbury", "Thornbury"]),
+        ("PATIENT", "Thornbury, Robert Q", "r. Thornbury; Thornbury, r", ["Thornbury", "Thornbury"]),
+        ("PATIENT", "Thornbury, Robert Q", "Thornbury  R; Thornbury   R", ["Thornbury  R", "Thornbury"]),
+        ("PATIENT", "Thornbury, Robert Q", "Bob, Rob, Bobby, bob, Bo", ["Bob", "Rob", "Bobby"]),
+        ("PATIENT", "Thornbury, Robert Q", "rthornbury@x.example", []),
+        ("PATIENT", "Rose, Ann", "rose rose. Rose fell. A Rose", ["Rose", "A Rose"]),
+        ("PATIENT", "Rose, Ann", "Ann rose early", ["Ann", "rose"]),
+        ("PATIENT", "Rose, Ann", "Ann and then also rose", ["Ann"]),
+        ("PATIENT", "Lee, J", "Lee Leo Lea lee", ["Lee"]),
+        ("PATIENT", "Roberts", "Robertz Roverts Robertson", ["Robertz", "Roverts"]),
+        ("PATIENT", "Vance", "Vanse Vane Vances", ["Vanse"]),
+        ("PATIENT", "Smith-Jones, Ann", "Smith-Ann Jones-Smith Smith-Orme", ["Smith-Ann", "Jones-Smith"]),
+        ("USERNAME", "rthorn", "rthorn RTHORN rthorns rthorn2", ["rthorn", "RTHORN"]),
+        ("MEDICALRECORD", "00123456", "0123456 000123456 1 2 3 4 5 6 x123456", ["0123456", "1 2 3 4 5 6"]),
+        ("MEDICALRECORD", "123", "123 1234 0123", []),
+        ("MEDICALRECORD", "1234", "01234 12.34 12--34 12---34", ["12.34", "12--34"]),
+        ("MEDICALRECORD", "AB1234", "ab1234 AB-1234 AB 12 34", ["ab1234", "AB-1234", "AB 12 34"]),
+        ("MEDICALRECORD", "123456", "ending in 3456", []),
+        ("PHONE", "617-555-0143", "617  555  0143 617   555   0143", ["617  555  0143"]),
+        ("PHONE", "555-0143", "555 0143 5550143 1-555-0143", ["555 0143", "5550143", "555-0143"]),
+        ("EMAIL", "ann@orme.example", "ann@orme.example ANN@ORME.EXAMPLE xann@orme.example", ["ann@orme.example",
+                                                                                            "ANN@ORME.EXAMPLE"]),
+        ("URL", "orme.example/a", "see orme.example/a", ["orme.example/a"]),
+        ("STREET", "12 Grun Road", "12  grun  road 12, Grun Road 12 Grun Roads", ["12  grun  road", "12, Grun Road"]),
+        ("STREET", "Grun Road", "Grun Road 7b 1 Grun Road, 44", ["Grun Road 7b", "1 Grun Road, 44"]),
+        ("CITY", "New Haven", "new haven New-Haven New  - Haven", ["new haven", "New-Haven"]),
+        ("HOSPITAL", "Mercy", "mercy Mercy Mercys", ["mercy", "Mercy"]),
+        ("AGE", "61", "61-year-old, 61 mg, 161 years, 6.61 years", ["61"]),
+        ("AGE", "sixty", "sixty sixtyish", ["sixty"]),
+        ("DATE", "1960-03-04", "4/3/60 4/3 3.4.1960 13/4/60", ["4/3/60", "3.4.1960"]),
+        ("DATE", "1960-03-04", "x3/4/60 3/4/60x -3/4/60 3/4/60-1 3/4/60.", ["3/4/60"]),
+        ("DATE", "1960-03-04", "03041960 1960/3/4 3/4/61", ["03041960", "1960/3/4"]),
+        ("DATE", "03/04/1960", "March 4, 1960", ["March 4, 1960"]),
+        ("DATE", "1960-03-04T10:00", "March 4, 1960", ["March 4, 1960"]),
+        ("DATE", "19600304", "March 4, 1960", ["March 4, 1960"]),
+        ("DATE", "1960-13-04", "1960-13-04", ["1960-13-04"]),
+    ],
+)  # fmt: skip
+def test_each_known_value_is_found_in_its_forms_and_in_no_other(
+    category: str, value: str, text: str, expected: list[str]
+) -> None:
+    spans = KnownRecognizer({"n": (Known(category, value),)}).find(Document("n", text))
+    assert [text[s.start : s.end] for s in spans if s.category == category] == expected
