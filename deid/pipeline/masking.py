@@ -325,16 +325,14 @@ def _protected(
     more = []
     for start, end, _ in wrong:
         hit = [piece for at, to, _, piece in expected if at < end and start < to]
-        fresh = [piece for piece in hit if piece.start not in forced]
-        forced.update(piece.start for piece in fresh)
-        if not fresh and (start, end) in found:
+        forced.update(piece.start for piece in hit)
+        if not hit and (start, end) in found:
             # where it stands in the original: as far behind the piece before it as here
             before = [(to, piece.end) for _, to, _, piece in expected if to <= start]
             after = [(at, piece.start) for at, _, _, piece in expected if at >= end]
             new, old = before[-1] if before else (0, 0)
             limit = after[0][1] - (after[0][0] - end) if after else old + end - new
-            if not hit:
-                more.append(Piece(old + start - new, limit, _OTHER, "", natural=False))
+            more.append(Piece(old + start - new, limit, _OTHER, "", natural=False))
     return sorted([*pieces, *more], key=lambda piece: piece.start)
 
 

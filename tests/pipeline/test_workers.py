@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -184,6 +185,19 @@ class Sleeping:
     def __call__(self, document: Document) -> str:
         time.sleep(float(document.text))
         return document.id
+
+
+@pytest.mark.parametrize("seconds", ["0", "5", "bad"])
+def test_who_was_to_hear_an_alarm_hears_it_again_behind_a_document(seconds: str) -> None:
+    heard: list[int] = []
+    before = signal.signal(signal.SIGALRM, lambda number, _: heard.append(number))
+    try:
+        with contextlib.suppress(DetectionError, ValueError):
+            Timed(Sleeping(), 0.05)(Document("a", seconds))
+        signal.raise_signal(signal.SIGALRM)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert heard == [signal.SIGALRM]
 
 
 def test_among_documents_in_step_the_one_that_takes_too_long_is_the_only_one_that_fails() -> None:
