@@ -8,7 +8,7 @@ original ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -240,7 +240,7 @@ def perturb(data: Microdata, asked: PerturbOptions, key: Key) -> Perturbed:
     for name, (step, values) in steps.items():
         if step != "microaggregate":
             seed = int.from_bytes(own.mac(step, name)[:8], "big")
-            after[name] = _STEPS[step](data, name, values, asked, seed)
+            after[name] = _perturbed(data, name, step, values, asked, seed)
     averaged = [name for name, (step, _) in steps.items() if step == "microaggregate"]
     after |= _averaged(data, averaged, asked.k)
     changed = data.frame.assign(**after)
@@ -292,34 +292,22 @@ def _cells(data: Microdata, name: str, codes: IndexArray) -> pd.Series:
     return data.frame[name].iloc[row[codes]].set_axis(data.frame.index)
 
 
-def _swapped(data: Microdata, name: str, values: tuple[float, ...], asked: PerturbOptions, seed: int) -> pd.Series:
-    codes = swap_values(data.codes(name).codes.astype(np.intp), values[0], window=asked.window, seed=seed)
-    return _cells(data, name, codes)
-
-
-def _noisy(data: Microdata, name: str, values: tuple[float, ...], asked: PerturbOptions, seed: int) -> pd.Series:
-    return _written(data, name, add_noise(_numbers(data, name), values[0], seed=seed))
-
-
-def _rounded(data: Microdata, name: str, values: tuple[float, ...], asked: PerturbOptions, seed: int) -> pd.Series:
-    base = values[0]
-    found = round_values(_numbers(data, name), base, random=asked.by_chance, seed=seed)
-    return _written(data, name, found, len(plain_number(base).partition(".")[2]))
-
-
-def _randomized(data: Microdata, name: str, values: tuple[float, ...], asked: PerturbOptions, seed: int) -> pd.Series:
-    gamma, least = values
-    require(gamma >= 1, f"an amplification of {gamma:g}", "1 is full randomization; for example 5")
-    require(float(least).is_integer(), f"blocks of {least:g} values", "give a whole number")
-    return _cells(data, name, randomize_small_domains(data, name, gamma, int(least), seed=seed).codes)
-
-
-_STEPS: dict[str, Callable[[Microdata, str, tuple[float, ...], PerturbOptions, int], pd.Series]] = {
-    "swap": _swapped,
-    "noise": _noisy,
-    "round": _rounded,
-    "randomize": _randomized,
-}
+def _perturbed(
+    data: Microdata, name: str, step: str, values: tuple[float, ...], asked: PerturbOptions, seed: int
+) -> pd.Series:
+    """Return a column as a step other than microaggregation changes it."""
+    first = values[0]
+    if step == "swap":
+        swapped = swap_values(data.codes(name).codes.astype(np.intp), first, window=asked.window, seed=seed)
+        return _cells(data, name, swapped)
+    if step == "noise":
+        return _written(data, name, add_noise(_numbers(data, name), first, seed=seed))
+    if step == "round":
+        found = round_values(_numbers(data, name), first, random=asked.by_chance, seed=seed)
+        return _written(data, name, found, len(plain_number(first).partition(".")[2]))
+    require(first >= 1, f"an amplification of {first:g}", "1 is full randomization; for example 5")
+    require(float(values[1]).is_integer(), f"blocks of {values[1]:g} values", "give a whole number")
+    return _cells(data, name, randomize_small_domains(data, name, first, int(values[1]), seed=seed).codes)
 
 
 def _averaged(data: Microdata, names: list[str], k: int | None) -> dict[str, pd.Series]:

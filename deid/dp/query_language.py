@@ -298,6 +298,12 @@ class _Parser:
             left = Arithmetic(sign, left, operand(), at)
         return left
 
+    def listed(self, parse: Callable[[], T]) -> list[T]:
+        found = [parse()]
+        while self.take(","):
+            found.append(parse())
+        return found
+
     def count_term(self) -> None:
         self.terms += 1
         if self.terms > _MAX_TERMS:
@@ -323,11 +329,8 @@ class _Parser:
         found: Condition
         if self.take("IN"):
             self.need("(")
-            among = [self.literal()]
-            while self.take(","):
-                among.append(self.literal())
+            found = InList(left, tuple(self.listed(self.literal)))
             self.need(")")
-            found = InList(left, tuple(among))
         elif self.take("BETWEEN"):
             low = self.value()
             self.need("AND")
@@ -336,12 +339,9 @@ class _Parser:
             self.fail("a comparison such as = or IN")
         return Not(found) if negated else found
 
-    def negation(self) -> Condition:
-        return self.deeper(self.negated)
-
     def negated(self) -> Condition:
         if self.take("NOT"):
-            return Not(self.negation())
+            return Not(self.deeper(self.negated))
         if self.peek("("):  # of a condition, or of a value
             start, terms, furthest, first = self.place, self.terms, 0, None
             try:
@@ -361,19 +361,18 @@ class _Parser:
                 raise
         return self.comparison()
 
-    def conjunction(self) -> Condition:
-        left = self.negation()
-        while self.take("AND"):
+    def joined(self, word: str, operand: Callable[[], Condition]) -> Condition:
+        left = operand()
+        while self.take(word):
             self.count_term()
-            left = Both("AND", left, self.negation())
+            left = Both(word, left, operand())
         return left
 
+    def conjunction(self) -> Condition:
+        return self.joined("AND", lambda: self.deeper(self.negated))
+
     def condition(self) -> Condition:
-        left = self.conjunction()
-        while self.take("OR"):
-            self.count_term()
-            left = Both("OR", left, self.conjunction())
-        return left
+        return self.joined("OR", self.conjunction)
 
     def bounds(self) -> tuple[float | None, float | None]:
         if not self.take(","):
@@ -385,9 +384,7 @@ class _Parser:
     def shares(self) -> tuple[float, ...]:
         self.need(",")
         self.need("(")
-        found = [self.number()]
-        while self.take(","):
-            found.append(self.number())
+        found = self.listed(self.number)
         self.need(")")
         return tuple(found)
 
@@ -430,9 +427,7 @@ class _Parser:
 
     def query(self) -> Query:
         self.need("SELECT")
-        asked = [self.aggregate()]
-        while self.take(","):
-            asked.append(self.aggregate())
+        asked = self.listed(self.aggregate)
         interval = sampling = False
         if self.take("WITH"):
             sampling = self.take("SAMPLING") is not None
@@ -449,9 +444,7 @@ class _Parser:
         group: list[ColumnRef] = []
         if self.take("GROUP"):
             self.need("BY")
-            group.append(self.column())
-            while self.take(","):
-                group.append(self.column())
+            group = self.listed(self.column)
         first, *others = (replace(own, interval=interval, sampling=sampling) for own in asked)
         return replace(first, where=where, per_person=how, group_by=tuple(group), others=tuple(others))
 

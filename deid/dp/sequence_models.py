@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -281,6 +281,12 @@ class ChainModel:
         """How many symbols there are, without the end."""
         return self.chain.symbols - self.ends
 
+    def _bootstrapped(self, of: Callable[[Sequence[FloatArray]], float], level: float) -> PrefixCount:
+        """Return a count of the tables with the interval that their replicates give."""
+        count = of(self.chain.tables)
+        errors = [abs(of(tables) - count) for tables in self.chain.replicates]
+        return _interval(count, count, float(np.quantile(errors, level)))
+
     def _prefix(self, tables: Sequence[FloatArray], prefix: Sequence[int]) -> float:
         if len(prefix) == 0:
             return float(tables[0].sum())
@@ -301,9 +307,7 @@ class ChainModel:
 
     def prefix(self, prefix: Sequence[int], level: float, *, predict: bool = False) -> PrefixCount:
         """Return the count of a prefix of codes; ``predict`` changes nothing: a chain predicts all longer ones."""
-        count = self._prefix(self.chain.tables, prefix)
-        errors = [abs(self._prefix(tables, prefix) - count) for tables in self.chain.replicates]
-        return _interval(count, count, float(np.quantile(errors, level)))
+        return self._bootstrapped(lambda tables: self._prefix(tables, prefix), level)
 
     def prefixes(self, length: int, level: float, *, predict: bool = False) -> PrefixCounts:
         """Return `prefix` for all prefixes of a length, in the order of their symbols; see `TreeModel.prefixes`."""
@@ -318,12 +322,10 @@ class ChainModel:
 
     def total(self, weights: FloatArray, level: float) -> PrefixCount:
         """Return a weighted sum over all prefixes of a length; ``weights`` has the shape of their `distribution`."""
-        count = float((self.distribution(weights.ndim) * weights).sum())
-        errors = [
-            abs(float((self._distribution(tables, weights.ndim) * weights).sum()) - count)
-            for tables in self.chain.replicates
-        ]
-        return _interval(count, count, float(np.quantile(errors, level)))
+        _checked(self.levels, weights.ndim, self.height)
+        return self._bootstrapped(
+            lambda tables: float((self._distribution(tables, weights.ndim) * weights).sum()), level
+        )
 
     def _matching(self, tables: Sequence[FloatArray], pattern: PatternAutomaton, length: int) -> float:
         first = tables[0].sum(axis=1) if tables[0].ndim == 2 else tables[0]
@@ -341,9 +343,7 @@ class ChainModel:
     def matching(self, pattern: PatternAutomaton, length: int, level: float) -> PrefixCount:
         """Return how many sequences a pattern accepts within their first periods; see `TreeModel.matching`."""
         check_length(length, self.height)
-        count = self._matching(self.chain.tables, pattern, length)
-        errors = [abs(self._matching(tables, pattern, length) - count) for tables in self.chain.replicates]
-        return _interval(count, count, float(np.quantile(errors, level)))
+        return self._bootstrapped(lambda tables: self._matching(tables, pattern, length), level)
 
 
 SequenceModel = TreeModel | ChainModel

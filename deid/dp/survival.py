@@ -22,7 +22,7 @@ import numpy as np
 from deid.base.arrays import FloatArray, IntArray
 from deid.base.errors import ConfigError, require
 from deid.base.late import pd
-from deid.dp.intervals import check_level, standard_half_width
+from deid.dp.intervals import standard_half_width
 from deid.dp.models import TableModel
 from deid.dp.release import CubeRelease
 
@@ -88,7 +88,7 @@ def survival(
             f"the cells of {time!r} have no order", "declare a range, edges, or values with ordered = true"
         )
     axes = tuple(sorted((names.index(time), names.index(event))))
-    asked = check_level(float(release.metadata["level"]) if level is None else level)
+    asked = release.level(level)
     known = np.arange(len(events)) != events.missing
     deaths = np.isin(np.arange(len(events)), events.select(happened))
     censored = known & ~deaths

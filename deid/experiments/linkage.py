@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -21,34 +21,25 @@ from deid.linkage.measures import MEASURES, score_clusters
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Clusterings = Iterator[tuple[float | None, Sequence[str]]]
+METHODS = ("record-number", "exact", "model")
+"""Ways of linking."""
 
 
-def _record_numbers(frame: pd.DataFrame, thresholds: Sequence[float], threads: int) -> Clusterings:
-    named = (frame["authority"] + " " + frame["record_number"]).fillna(frame["mention"])
-    yield None, named.tolist()
-
-
-def _exact(frame: pd.DataFrame, thresholds: Sequence[float], threads: int) -> Clusterings:
-    yield None, link_table(frame.drop(columns="mention"), LinkOptions(method="exact")).person
-
-
-def _model(frame: pd.DataFrame, thresholds: Sequence[float], threads: int) -> Clusterings:
-    model = None
-    for threshold in thresholds:
-        linked = link_table(
-            frame.drop(columns="mention"), LinkOptions(threshold=threshold), model=model, threads=threads
-        )
-        model = linked.model
-        yield threshold, linked.person
-
-
-METHODS: Mapping[str, Callable[[pd.DataFrame, Sequence[float], int], Clusterings]] = {
-    "record-number": _record_numbers,
-    "exact": _exact,
-    "model": _model,
-}
-"""Ways of linking; the model is learnt at the first threshold and used at the others."""
+def _clusterings(
+    method: str, frame: pd.DataFrame, thresholds: Sequence[float], threads: int
+) -> Iterator[tuple[float | None, Sequence[str]]]:
+    """Yield thresholds and persons; a model is learnt at the first threshold and used at the others."""
+    told = frame.drop(columns="mention")
+    if method == "record-number":
+        yield None, (frame["authority"] + " " + frame["record_number"]).fillna(frame["mention"]).tolist()
+    elif method == "exact":
+        yield None, link_table(told, LinkOptions(method="exact")).person
+    else:
+        model = None
+        for threshold in thresholds:
+            linked = link_table(told, LinkOptions(threshold=threshold), model=model, threads=threads)
+            model = linked.model
+            yield threshold, linked.person
 
 
 def linkage_outcome(asked: LinkageRuns, *, threads: int = 1) -> Outcome:
@@ -71,7 +62,7 @@ def linkage_outcome(asked: LinkageRuns, *, threads: int = 1) -> Outcome:
             truth = frame.pop("person")
             for method in methods:
                 began = time.process_time()
-                for threshold, found in METHODS[method](frame, asked.thresholds, threads):
+                for threshold, found in _clusterings(method, frame, asked.thresholds, threads):
                     seconds = time.process_time() - began
                     scores = score_clusters(truth, found, resamples=asked.resamples, seed=run)
                     place = {"method": method, "threshold": threshold, "size": size, "seed": run}

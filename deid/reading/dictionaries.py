@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from deid.base.cache import cached
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.files import read_text, read_toml
 from deid.base.plain_letters import without_accents
 from deid.base.resources import resource_folder
@@ -124,12 +124,10 @@ def _read_toml(path: Path) -> dict[str, Any]:
 @functools.lru_cache(maxsize=512)
 def _read_source(path: Path) -> Mapping[str, str]:
     """Read and check ``source.toml``, once."""
-    if not path.is_file():
-        raise _fail(path, "missing", "say where the list comes from: origin, licence, date")
+    require(path.is_file(), "missing", "say where the list comes from: origin, licence, date", _shown(path))
     source = _read_toml(path)
     for key in ("origin", "licence", "date"):
-        if key not in source:
-            raise _fail(path, f"no {key}", "origin, licence and date are required")
+        require(key in source, f"no {key}", "origin, licence and date are required", _shown(path))
     if isinstance(source["date"], datetime.date):
         source["date"] = source["date"].isoformat()
     for key, value in source.items():
@@ -230,8 +228,7 @@ def _load(folder: Path, name: str) -> Dictionary:
 def _read(folder: Path, name: str) -> Dictionary:
     source = _read_source(folder / "source.toml")
     items = _read_items(folder / "items.txt")
-    if not items:
-        raise _fail(folder / "items.txt", "the list is empty", "add items or remove the folder")
+    require(items, "the list is empty", "add items or remove the folder", _shown(folder / "items.txt"))
     exceptions = folder / "exceptions.txt"
     return Dictionary(name, items, _read_items(exceptions) if exceptions.is_file() else (), source)
 

@@ -71,14 +71,6 @@ def tokenize(text: str, scheme: str = "default") -> Tokens:
     return Tokens(strings, starts, ends, spaces)
 
 
-def _default(text: str, _: str) -> list[str]:
-    return _DEFAULT.findall(text)
-
-
-def _hide(text: str, _: str) -> list[str]:
-    return _HIDE.findall(text)
-
-
 @functools.cache
 def _spacy_tokenizer(language: str) -> Callable[[str], object]:
     import spacy
@@ -102,5 +94,9 @@ def _spacy(text: str, language: str) -> list[str]:
     return strings
 
 
-TOKENIZERS: dict[str, Callable[[str, str], list[str]]] = {"default": _default, "hide": _hide, "spacy": _spacy}
+TOKENIZERS: dict[str, Callable[[str, str], list[str]]] = {
+    "default": lambda text, _: _DEFAULT.findall(text),
+    "hide": lambda text, _: _HIDE.findall(text),
+    "spacy": _spacy,
+}
 """Tokenizers by name: from a text (and a language code) to the tokens that cover it."""

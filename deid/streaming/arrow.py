@@ -91,8 +91,7 @@ class _Batches(ABC):
         require(REJECTED not in self.names, f"there is a column {REJECTED} already", "rename it")
         require(self.columns.id, "there is no column for the id", "name it: id, or --id-field")
         for name in filter(None, self._named()):
-            if name not in self.names:
-                raise ConfigError(f"there is no column {name!r}", nearest(name, self.names, "the table has"))
+            require(name in self.names, f"there is no column {name!r}", nearest(name, self.names))
 
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return what comes of a record batch: as many rows, in the same order."""

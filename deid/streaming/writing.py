@@ -7,6 +7,7 @@ import select
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeGuard
 
@@ -18,6 +19,7 @@ _PART = ".deid-feed-"
 _PLACE = "name a place where you may write"
 
 
+@dataclass(eq=False)
 class FeedSink:
     """An open file descriptor that is written to.
 
@@ -34,14 +36,11 @@ class FeedSink:
         Its file, for messages.
     """
 
-    def __init__(
-        self, descriptor: int, position: int = 0, what: str = "the output", hint: str = "", where: str = ""
-    ) -> None:
-        self.descriptor = descriptor
-        self.position = position
-        self.what = what
-        self.hint = hint
-        self.where = where
+    descriptor: int
+    position: int = 0
+    what: str = "the output"
+    hint: str = ""
+    where: str = ""
 
     def write(self, data: bytes) -> None:
         """Write all of it.
