@@ -141,10 +141,8 @@ class Scene:
         return word in self.told and word in self.words[name]
 
     def of_class(self, classes: int) -> list[int]:
-        """Return the words that have one of some classes."""
+        """Return the words that have one of some classes, which are of `LEADING`."""
         held = self.classes
-        if classes & ~LEADING:
-            return [index for index in range(self.count) if held[index] & classes]
         return [index for index in self._leading if held[index] & classes]
 
     def of_phrase(self, classes: int) -> list[int]:
