@@ -66,13 +66,13 @@ PyObject *py_elsewhere(PyObject *unused, PyObject *args)
 {
     (void)unused;
     PyObject *folded, *starts, *ends, *places;
-    Py_buffer taken, first = {0}, last = {0};
+    Py_buffer taken;
     if (!PyArg_ParseTuple(args, "O!OOy*O!", &PyList_Type, &folded, &starts, &ends, &taken, &PyList_Type, &places))
         return NULL;
     const Py_ssize_t count = PyList_GET_SIZE(folded);
     PyObject *outside = PySet_New(NULL), *letters = PySet_New(NULL), *found = PyList_New(0), *result = NULL;
-    int failed = !outside || !letters || !found || offsets_of(starts, count, &first) || offsets_of(ends, count, &last);
-    const int64_t *start = first.buf, *end = last.buf;
+    int64_t *start = offsets_of(starts, count), *end = start ? offsets_of(ends, count) : NULL;
+    int failed = !outside || !letters || !found || !end;
     if (!failed && !in_order(start, end, count, taken.len)) {
         PyErr_SetString(PyExc_ValueError, "words in order, inside of the text, are wanted");
         failed = 1;
@@ -126,11 +126,11 @@ PyObject *py_elsewhere(PyObject *unused, PyObject *args)
     if (!failed)
         result = PyTuple_Pack(2, found, letters);
     free(bound);
+    free(start);
+    free(end);
     Py_XDECREF(outside);
     Py_XDECREF(letters);
     Py_XDECREF(found);
     PyBuffer_Release(&taken);
-    PyBuffer_Release(&first);
-    PyBuffer_Release(&last);
     return result;
 }

@@ -446,13 +446,21 @@ Py_ssize_t token_end(const Alphabet *alphabet, int scheme, const uint32_t *text,
     return end;
 }
 
-int offsets_of(PyObject *array, Py_ssize_t count, Py_buffer *buffer)
+int64_t *offsets_of(PyObject *list, Py_ssize_t count)
 {
-    if (PyObject_GetBuffer(array, buffer, PyBUF_ND | PyBUF_FORMAT))
-        return -1;
-    if (buffer->format && strcmp(buffer->format, "q") == 0 && buffer->len == count * (Py_ssize_t)sizeof(int64_t))
-        return 0;
-    PyBuffer_Release(buffer);
-    PyErr_SetString(PyExc_ValueError, "offsets and words are of one length");
-    return -1;
+    if (!PyList_Check(list) || PyList_GET_SIZE(list) != count) {
+        PyErr_SetString(PyExc_ValueError, "offsets and words are of one length");
+        return NULL;
+    }
+    int64_t *offset = malloc((size_t)(count + 1) * sizeof *offset);
+    if (!offset)
+        PyErr_NoMemory();
+    for (Py_ssize_t i = 0; offset && i < count; i++) {
+        offset[i] = PyLong_AsLongLong(PyList_GET_ITEM(list, i));
+        if (offset[i] == -1 && PyErr_Occurred()) {
+            free(offset);
+            return NULL;
+        }
+    }
+    return offset;
 }

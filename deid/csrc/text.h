@@ -148,7 +148,7 @@ int remember(Remembered *remembered, const Numbered *numbered, size_t size);
 /* Make room for `count` entries of `size` bytes; -1 with MemoryError. */
 int grow(void *pointer, Py_ssize_t *room, Py_ssize_t count, size_t size);
 
-/* Get the buffer of an array ("q") of `count` offsets; -1 with an exception when it is something else. */
-int offsets_of(PyObject *array, Py_ssize_t count, Py_buffer *buffer);
+/* Return the `count` offsets of a list, to be freed; NULL with an exception when it is something else. */
+int64_t *offsets_of(PyObject *list, Py_ssize_t count);
 
 #endif

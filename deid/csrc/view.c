@@ -10,7 +10,7 @@
 
 /* Kinds of words, as in deid.reading.view. */
 enum { SIGN, NUMBER, LOWER, TITLE, UPPER, MIXED };
-enum { LONG_LINE = 58, ABBREVIATION = 5, MARKS = 5, MOST_WORDS = 60000, MOST_BREAKS = 255 };
+enum { LONG_LINE = 58, ABBREVIATION = 5, LISTS = 4, MARKS = 5, MOST_WORDS = 60000, MOST_BREAKS = 255, OFFSETS = 16384 };
 
 typedef struct {
     PyObject *string, *folded;
@@ -25,6 +25,7 @@ typedef struct {
     Word *word;
     Py_ssize_t word_room;
     int64_t era; /* of the numbers of words */
+    PyObject **offset; /* the first OFFSETS numbers: texts share them, so that they stay near and need not be made */
 } Viewer;
 
 static int64_t last_era;
@@ -172,6 +173,11 @@ static Py_ssize_t read_words(Viewer *self, const uint32_t *t, Py_ssize_t size, P
     return count;
 }
 
+static PyObject *offset_of(const Viewer *self, Py_ssize_t at)
+{
+    return at < OFFSETS ? Py_NewRef(self->offset[at]) : PyLong_FromSsize_t(at);
+}
+
 static PyObject *viewer_view(PyObject *object, PyObject *text)
 {
     Viewer *self = (Viewer *)object;
@@ -182,7 +188,7 @@ static PyObject *viewer_view(PyObject *object, PyObject *text)
     const Py_ssize_t size = PyUnicode_GET_LENGTH(text);
     uint32_t *t = PyUnicode_AsUCS4Copy(text);
     Place *place = NULL;
-    PyObject *result = NULL, *lists[2] = {NULL}, *marks[MARKS + 2] = {NULL}, *numbers = NULL, *ids = NULL;
+    PyObject *result = NULL, *lists[LISTS] = {NULL}, *marks[MARKS] = {NULL}, *numbers = NULL, *ids = NULL;
     const Word **words = NULL;
     if (self->names.count > MOST_WORDS)
         forget(self);
@@ -195,24 +201,22 @@ static PyObject *viewer_view(PyObject *object, PyObject *text)
     int ok = words != NULL;
     if (!ok)
         PyErr_NoMemory();
-    for (int i = 0; ok && i < 2; i++)
+    for (int i = 0; ok && i < LISTS; i++)
         ok = (lists[i] = PyList_New(count)) != NULL;
-    for (int i = 0; ok && i < MARKS + 2; i++)
-        ok = (marks[i] = PyBytes_FromStringAndSize(NULL, i < MARKS ? count : count * (Py_ssize_t)sizeof(int64_t))) != NULL;
+    for (int i = 0; ok && i < MARKS; i++)
+        ok = (marks[i] = PyBytes_FromStringAndSize(NULL, count)) != NULL;
     if (!ok || !(numbers = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(int32_t))))
         goto done;
     int32_t *number = (int32_t *)PyBytes_AS_STRING(numbers);
     uint8_t *kinds = (uint8_t *)PyBytes_AS_STRING(marks[0]), *breaks = (uint8_t *)PyBytes_AS_STRING(marks[1]),
             *wrapped = (uint8_t *)PyBytes_AS_STRING(marks[2]), *abbreviating = (uint8_t *)PyBytes_AS_STRING(marks[4]);
-    int64_t *start = (int64_t *)PyBytes_AS_STRING(marks[MARKS]), *end = (int64_t *)PyBytes_AS_STRING(marks[MARKS + 1]);
     Py_ssize_t line = 0;
     for (Py_ssize_t i = 0; i < count; i++) {
         words[i] = self->word + place[i].word;
         number[i] = place[i].word;
-        start[i] = place[i].start;
-        end[i] = place[i].end;
         kinds[i] = words[i]->kind;
-        abbreviating[i] = kinds[i] == SIGN && i && start[i] == end[i - 1] && end[i - 1] - start[i - 1] <= ABBREVIATION &&
+        abbreviating[i] = kinds[i] == SIGN && i && place[i].start == place[i - 1].end &&
+                          place[i - 1].end - place[i - 1].start <= ABBREVIATION &&
                           PyUnicode_GET_LENGTH(words[i]->folded) == 1 && PyUnicode_READ_CHAR(words[i]->folded, 0) == '.';
         if (i)
             mark_gap(t, (Py_ssize_t)place[i - 1].end, place + i, &line, breaks + i, wrapped + i);
@@ -220,18 +224,23 @@ static PyObject *viewer_view(PyObject *object, PyObject *text)
             breaks[0] = 2, wrapped[0] = 0;
         PyList_SET_ITEM(lists[0], i, Py_NewRef(words[i]->string));
         PyList_SET_ITEM(lists[1], i, Py_NewRef(words[i]->folded));
+        PyObject *start = offset_of(self, place[i].start), *end = offset_of(self, place[i].end);
+        PyList_SET_ITEM(lists[2], i, start);
+        PyList_SET_ITEM(lists[3], i, end);
+        if (!start || !end)
+            goto done;
     }
     mark_uppercase_lines(words, breaks, count, (uint8_t *)PyBytes_AS_STRING(marks[3]));
     ids = Py_BuildValue("(LO)", (long long)self->era, numbers);
     if (ids)
-        result = PyTuple_Pack(10, lists[0], marks[MARKS], marks[MARKS + 1], lists[1], marks[0], marks[1], marks[2], marks[3],
+        result = PyTuple_Pack(10, lists[0], lists[2], lists[3], lists[1], marks[0], marks[1], marks[2], marks[3],
                               marks[4], ids);
 done:
     Py_XDECREF(numbers);
     Py_XDECREF(ids);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < LISTS; i++)
         Py_XDECREF(lists[i]);
-    for (int i = 0; i < MARKS + 2; i++)
+    for (int i = 0; i < MARKS; i++)
         Py_XDECREF(marks[i]);
     free(words);
     free(place);
@@ -250,6 +259,11 @@ static int viewer_init(PyObject *object, PyObject *args, PyObject *named)
         PyErr_SetString(PyExc_RuntimeError, "made already");
         return -1;
     }
+    if (!(self->offset = PyMem_Calloc(OFFSETS, sizeof *self->offset)))
+        return PyErr_NoMemory(), -1;
+    for (int i = 0; i < OFFSETS; i++)
+        if (!(self->offset[i] = PyLong_FromLong(i)))
+            return -1;
     self->alphabet.describe = Py_NewRef(page);
     self->describe = Py_NewRef(describe);
     self->era = ++last_era;
@@ -264,6 +278,9 @@ static void viewer_dealloc(PyObject *object)
     names_free(&self->names);
     free(self->word);
     alphabet_free(&self->alphabet);
+    for (int i = 0; self->offset && i < OFFSETS; i++)
+        Py_XDECREF(self->offset[i]);
+    PyMem_Free(self->offset);
     Py_CLEAR(self->describe);
     PyObject_Free(object);
     Py_DECREF(type);
@@ -271,8 +288,8 @@ static void viewer_dealloc(PyObject *object)
 
 static PyMethodDef methods[] = {
     {"view", viewer_view, METH_O,
-     "view(text) -> (strings, starts, ends, folded, kinds, breaks, wrapped, uppercase_line, abbreviating, ids): two lists, "
-     "bytes (the offsets are of 64 bits), and the numbers of the words with their era"},
+     "view(text) -> (strings, starts, ends, folded, kinds, breaks, wrapped, uppercase_line, abbreviating, ids): four lists, "
+     "bytes, and the numbers of the words with their era"},
     {NULL, NULL, 0, NULL}};
 
 static PyType_Slot slots[] = {{Py_tp_doc, "Splits texts into words; see deid.reading.view."},

@@ -267,9 +267,8 @@ class Filled:
         numbers = Numbers(scene)
         again = find_again(scene, [span.named(canonical(span.category)) for span in spans], _FILLS)
         parts = (part for span in again if score_of(span) >= _FILLS for part in self.rules.parts(numbers, span))
-        more = [part.named(self.labels.of(part.category)) for part in parts]
         own = list(spans)
-        for part in more:
+        for part in self.labels.on(list(parts)):
             if not any(map(part.overlaps, own)):
                 own.append(part)
         return sorted(own, key=by_position)
@@ -386,10 +385,15 @@ class Labels:
     label_set: str
 
     @cached_property
-    def _to(self) -> Mapping[str, str | None]:
+    def _to(self) -> Mapping[str, str]:
         own = LABEL_SETS[self.label_set]
-        return {c: None if c in own else label for c, label in map_labels(RULE_LABELS, self.label_set).to.items()}
+        to = map_labels(RULE_LABELS, self.label_set).to
+        return {c: label for c, label in to.items() if label is not None and c not in own}
 
     def of(self, category: str) -> str:
         """Return the label of a category."""
-        return self._to.get(category) or category
+        return self._to.get(category, category)
+
+    def on(self, spans: Sequence[Span]) -> Sequence[Span]:
+        """Return spans with the labels of their categories."""
+        return [span.named(self.of(span.category)) for span in spans] if self._to else spans

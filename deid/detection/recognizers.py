@@ -194,14 +194,12 @@ class LazyRecognizer:
         if record is None:
             return self._find(document)
         found, effect = self._of_records._find(document.with_text(document.text[: record.free]))
-        label_of = self._labels.of
-        own = [span.named(label_of(span.category)) for span in record.spans()]
-        return [*record.inside(found), *own], effect
+        return [*record.inside(found), *self._labels.on(record.spans())], effect
 
     def _find(self, document: Document) -> tuple[list[Span], Effect]:
         normal = normalize(document.text)
         seen = document.with_text(normal.text)
-        spans = [s.named(self._labels.of(s.category)) for s in self._finder.find_normal(seen)]
+        spans = list(self._labels.on(self._finder.find_normal(seen)))
         effect = NO_EFFECT
         if self.site:
             spans, effect, _ = self.site.apply(seen.text, spans, self._labels.of)

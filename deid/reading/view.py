@@ -6,7 +6,6 @@ do. A possessive *'s* is a word of its own.
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Final
@@ -45,8 +44,8 @@ class View:
 
     text: str = field(repr=False)
     strings: list[str] = field(repr=False)
-    starts: array[int] = field(repr=False)
-    ends: array[int] = field(repr=False)
+    starts: list[int] = field(repr=False)
+    ends: list[int] = field(repr=False)
     folded: list[str] = field(repr=False)
     """The words in the form of `deid.reading.dictionaries.fold`."""
     kinds: bytes = field(repr=False)
@@ -105,10 +104,10 @@ def words_of(text: str) -> list[str]:
 def view_of(text: str) -> View:
     """Return the words of a text with plain line ends (`deid.reading.line_ends`): white space is left out."""
     if _viewer is not None:
-        words, first, last, *rest = _viewer.view(text)
-        return View(text, words, array("q", first), array("q", last), *rest)
+        return View(text, *_viewer.view(text))
     strings: list[str] = []
-    starts, ends = array("q"), array("q")
+    starts: list[int] = []
+    ends: list[int] = []
     for match in _WORD.finditer(text):
         strings.append(match[0])
         start, end = match.span()
@@ -141,7 +140,7 @@ def _kind(word: str) -> int:
     return MIXED
 
 
-def _breaks(text: str, starts: array[int], ends: array[int]) -> list[int]:
+def _breaks(text: str, starts: list[int], ends: list[int]) -> list[int]:
     """Count the line ends before each word."""
     breaks = [0] * len(starts)
     last = 0
@@ -155,7 +154,7 @@ def _breaks(text: str, starts: array[int], ends: array[int]) -> list[int]:
     return breaks
 
 
-def _wrapped(text: str, starts: array[int], ends: array[int], breaks: list[int]) -> list[bool]:
+def _wrapped(text: str, starts: list[int], ends: list[int], breaks: list[int]) -> list[bool]:
     """Mark the first word of each line that continues a long one without indent."""
     wrapped = [False] * len(starts)
     line = 0  # where the present line begins
@@ -173,7 +172,7 @@ def _wrapped(text: str, starts: array[int], ends: array[int], breaks: list[int])
     return wrapped
 
 
-def _abbreviating(folded: list[str], starts: array[int], ends: array[int]) -> list[bool]:
+def _abbreviating(folded: list[str], starts: list[int], ends: list[int]) -> list[bool]:
     """Mark the full stops right behind short words."""
     marked = [False] * len(folded)
     for index in range(1, len(folded)):

@@ -48,8 +48,8 @@ class Scene:
         self.text: str = view.text
         self.strings: list[str] = view.strings
         self.folded: list[str] = view.folded
-        self.starts: list[int] = view.starts.tolist()
-        self.ends: list[int] = view.ends.tolist()
+        self.starts: list[int] = view.starts
+        self.ends: list[int] = view.ends
         self.kinds: bytes = view.kinds
         self.breaks: bytes = view.breaks
         self.wrapped: bytes = view.wrapped
