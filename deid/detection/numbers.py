@@ -87,11 +87,26 @@ _A: Final = 0x61
 _Z: Final = 0x7A
 _SMALL: Final = 0x20
 """What makes a letter small."""
+_DAY: Final = r"(?:3[01]|[12][0-9]|0?[1-9])"
+_MONTH: Final = r"(?:1[0-2]|0?[1-9])"
+_YEAR: Final = "(?:[0-9]{4}|[0-9]{2})"
+_TO: Final = r" ?[-/\u2013] ?"
+_DAYS: Final = rf"{_DAY}\.?{_TO}{_DAY}([-/.]){_MONTH}"
 _STRETCH: Final = re.compile(
-    r"([0-9]{1,2}([./])[0-9]{1,2}\2(?:[0-9]{4}|[0-9]{2})) ?[-/\u2013] ?([0-9]{1,2}\2[0-9]{1,2}\2(?:[0-9]{4}|[0-9]{2}))"
+    rf"{_DAYS}\1{_YEAR}"
+    rf"|{_MONTH}/{_DAY}(?:(?:(?:, ?|{_TO}| ?& ?| [a-z]{{2,7}} ){_DAY}){{1,8}}/[0-9]{{4}}"
+    rf"|{_TO}(?:1[3-9]|[23][0-9])/[0-9]{{2}})"
+    rf"|[0-9]{{4}}([-/.]){_MONTH}\2{_DAY}(?:/|--|[-\u2013])(?:(?:[0-9]{{4}}\2)?{_MONTH}\2)?{_DAY}"
 )
-"""From a day to another one."""
-_TWO_DAYS: Final = len("1.1.25-3.1.25")
+"""From a day to another one, which say their month or year once: *17-23/11/2024*, *11/17-23/2024*, *2024-11-17/23*."""
+_RULED_STRETCH: Final = re.compile(rf"{_DAYS}\.?")
+"""The same without a year, which needs a rule that looks at what stands around: *17-23/11*."""
+_TWO_DAYS: Final = re.compile(
+    rf"([0-9]{{1,2}}([-./])[0-9]{{1,2}}(?:\2{_YEAR}|\.)?)(?:{_TO}| [a-z]{{1,4}} )"
+    rf"([0-9]{{1,2}}\2[0-9]{{1,2}}(?:\2({_YEAR})|\.)?)"
+)
+"""Two days, each with its month: *5/5/25-13/5/25*, *05.05. - 13.05.2025*; without a year by a rule: *17/11-23/11*."""
+_SHORTEST_STRETCH: Final = len("1-3/1")
 _PADDED: Final = re.compile(r"(?:[0-3]?[0-9]\.0[1-9]|0[1-9]\.1[0-2])\.[ :,)]")
 """A day of two figures each."""
 _LOOSE_PHONE: Final = re.compile(
@@ -207,7 +222,10 @@ class Numbers:
         first = None if own is None or not figures or whole[start] not in _FIRST else own.match(whole, start)
         if first is not None and first.end() == end and (not dated or checks.date(text)):
             return (span,)
-        if dated and end - start >= _TWO_DAYS and (days := _two_days(span, whole)):
+        stretched = dated and figures and end - start >= _SHORTEST_STRETCH
+        if stretched and (_STRETCH.fullmatch(text) or (ruled and _RULED_STRETCH.fullmatch(text))):
+            return (span,)
+        if stretched and (days := _two_days(span, whole, ruled)):
             return days
         place = start, end
         numbers = self._made[place] if place in self._made else self._made.setdefault(place, _is_numbers(scene, span))
@@ -272,12 +290,14 @@ def _has_letter(text: str, start: int, end: int) -> bool:
     return False
 
 
-def _two_days(span: Span, text: str) -> tuple[Span, ...]:
-    """Return the first and the last day of a stretch, where a span is one: *05.05.25-13.05.25*, *05.05.25/13.05.25*."""
-    days = _STRETCH.fullmatch(text, span.start, span.end)
-    if days is None or not (checks.date(days[1]) and checks.date(days[3])):
+def _two_days(span: Span, text: str, ruled: bool) -> tuple[Span, ...]:
+    """Return the first and the last day of a stretch, where a span is one and both say their month."""
+    found = _TWO_DAYS.fullmatch(text, span.start, span.end)
+    if found is None or not (found[4] or ruled):
         return ()
-    return span.moved(*days.span(1)), span.moved(*days.span(3))
+    days = found[1], found[3]
+    possible = all(checks.date(day) or checks.month_day(day) for day in days)
+    return (span.moved(*found.span(1)), span.moved(*found.span(3))) if possible else ()
 
 
 def _written(scene: Scene, span: Span, kind: str, level: int) -> bool:

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 
 ROMAN_MONTHS = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
 """Months as they stand between day and year where months are Roman numbers: ``14. III. 2019``."""
-_NUMBERS = re.compile(r"(?<!\d)(\d{1,2})\s?[-/.]\s?(\d{1,2})\s?[-/.]\s?\d{2,4}(?!\d)")
+_NUMBERS = re.compile(r"(?<![\d/])(\d{1,2})\s?[-/.]\s?(\d{1,2})\s?[-/.]\s?\d{2,4}(?!\d)")
+_DAY_AND_MONTH = re.compile(r"(?<![\d./-])(1[3-9]|2\d|3[01])/(?:1[0-2]|0?[1-9])(?![\d./])")
+"""Without a year: *28/11*."""
 
 
 def days_first(texts: Iterable[str], usual: bool = False) -> bool:
@@ -28,6 +30,7 @@ def days_first(texts: Iterable[str], usual: bool = False) -> bool:
     """
     votes = 0
     for text in texts:
+        votes += _DAY_AND_MONTH.search(text) is not None
         for match in _NUMBERS.finditer(text):
             a, b = int(match[1]), int(match[2])
             votes += (a > 12 >= b) - (b > 12 >= a)

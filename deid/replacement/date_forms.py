@@ -104,7 +104,18 @@ def _of_word(key: str, old: str, start: int, language: str) -> Token | None:
 _TIME, _ORDINAL = expression("clock"), expression("ordinal")
 _HL7 = re.compile(r"(?<!\d)(\d{4})(\d{2})(\d{2})((?:\d{2}){0,3}(?:\.\d+)?(?:[+-]\d{4})?)(?!\d)")
 _YMD = re.compile(r"(?<!\d)(\d{4})(\s?[-/.]\s?)(\d{1,2})(\2)(\d{1,2})(?!\d)")
-_DMY = re.compile(r"(?<!\d)(\d{1,2})(\s?[-/.]\s?|\s)(\d{1,2})(\s?[-/.]\s?|\s)(\d{4}|['’]?\d{2})(?![\d]|[-/]\d)")
+_DMY = re.compile(
+    r"(?<!\d)(\d{1,2})(\s?[-/.]\s?|\s)(\d{1,2})(\s?[-/.]\s?|\s)(\d{4}|['’]?\d{2})"
+    r"(?!\d|[-/](?!\d{1,2}([/.])\d{1,2}\6(?:\d{4}|\d{2})(?!\d))\d)"
+)
+_DAY_BEFORE = re.compile(
+    r"(?<![\d/.-])\d{1,2}(?=-\d{1,2}([/.])\d{1,2}(?:\1\d{2,4})?(?!\d)|\.?/\d{1,2}(?:\.\d{1,2}\.|-\d{1,2}-\d{4}))"
+)
+"""The first of two days whose month the second says: *17-23.11.2024*, *17/18.11.*"""
+_DAY_BEFORE_YEAR = re.compile(
+    r"(?:(?<=/\d[-–&])|(?<=/\d\d[-–&])|(?<=/\d [-–&] )|(?<=/\d\d [-–&] ))\d{1,2}(?=/\d{4}(?!\d))"
+)
+"""The last of the days of a month that stands before them: *4/3-7/2024*."""
 _COMPACT = re.compile(r"(?<!\d)(\d{2})()(\d{2})()(\d{4}|\d{2})(?!\d)")
 _YM = re.compile(r"(?<!\d)(\d{4})([-/.])(\d{1,2})(?!\d)")
 _MY = re.compile(r"(?<!\d)(\d{1,2})(\s?[-/.]\s?)(\d{4})(?!\d)")
@@ -508,6 +519,8 @@ _NUMERIC: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], Token | No
     ("clock", _TIME, _clock),
     ("always", _YMD, _full),
     ("week", _WEEK, _week),
+    ("no month", _DAY_BEFORE, _day),
+    ("no month", _DAY_BEFORE_YEAR, _day),
     ("no month", _DMY, _same_separator),
     ("no month", _COMPACT, _full),
     ("no month", _YM, _month_year),

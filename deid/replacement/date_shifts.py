@@ -32,12 +32,14 @@ _TRIES = 40
 _MANY = 300
 """Distinct dates from which on no offset will keep all originals away, so that looking for one is vain."""
 _LONG = 5
+_MOST_BETWEEN = 12
+"""Characters between the days of a stretch: *2/3 through 5/6/2019*, *5.6. bis zum 9.7.2019*."""
 # what belongs together, over the tokens' kinds; commas and words between them do not count. Bounds on days and months
 # that are listed keep the time linear
 _UNITS = re.compile(
     "(?P<ymd>YM[DO])|(?P<mdy>M[DO][YQ])|(?P<dmy>[DO]M[YQ])|(?P<mrange>M[DO][DO]+[YQ]?)|(?P<drange>[DO][DO]{1,31}M[YQ]?)"
     "|(?P<nny>[DO][DO][YQ])|(?P<md>M[DO])|(?P<dm>[DO]M)|(?P<ym>YM)|(?P<mmy>MM{1,31}[YQ])|(?P<my>M[YQ])|(?P<sy>S[YQ]+|YS)|(?P<hy>H[YQ])"
-    "|(?P<listed>[DO]{1,31}[FP])|(?P<behind>P[DO]{1,31}(?![DOFP]))|(?P<oo>^OO$)|(?P<one>.)"
+    "|(?P<listed>[DO]{1,31}[FP])|(?P<behind>[FP][DO]{1,31}[YQ]?(?![DOFP]))|(?P<oo>^OO$)|(?P<one>.)"
 )
 
 
@@ -76,6 +78,12 @@ class _Context:
         self.language = language
         self.step = 0
         """Further steps for names of months, weekdays, seasons and holidays that stand alone."""
+
+    def beside(self, near: datetime.date) -> _Context:
+        """Return the same with another day that dates without a year are near to."""
+        return _Context(
+            self.offset, self.day_first, near, self.reference, self.cap_age, self.keep_weekdays, self.language
+        )
 
 
 def offset_of(scope: Scope, *, preserve_weekday: bool = False, attempt: int = 0, keyed: Keyed | None = None) -> int:
@@ -293,35 +301,46 @@ def _week(token: Token, context: _Context) -> str:
 
 
 def _days_of_a_month(tokens: Sequence[Token], text: str, context: _Context) -> _Written:
-    """Shift ``19. bis 27.08.2025`` and ``8/19-27``: days whose month a date in numbers behind or before them says; one
-    that falls into another month names it.
+    """Shift ``19. bis 27.08.2025``, ``8/19-27/2025``, ``2025-08-19/27``: days whose month a date in numbers behind or
+    before them says; one that falls into another month names it.
     """
-    forward = tokens[0].kind == "P"
-    said = tokens[0] if forward else tokens[-1]
-    month, day = said.values[:2] if forward else said.values[1::-1]
-    days = [t.values[0] for t in tokens if t is not said]
+    forward = tokens[0].kind in "FP"
+    said = tokens[0 if forward else -1]
+    whole = forward and said.kind == "F"  # the year first
+    month, day = said.values[1:3] if whole else said.values[:2] if forward else said.values[1::-1]
+    days = [t.values[0] for t in tokens if t is not said and t.kind not in "YQ"]
     days.insert(0 if forward else len(days), day)
-    if not 1 <= month <= 12 or not all(1 <= one <= 31 for one in days) or (forward and day <= 12 and context.day_first):
+    known_order = said.values[0] > 31 if whole else not (forward and day <= 12 and context.day_first)
+    if not known_order or not 1 <= month <= 12 or not all(1 <= one <= 31 for one in days):
         yield from ((token, _single(token, text, context)) for token in tokens)
         return
-    known = _day_of_year(month, day, context)
-    if said.kind == "F":
-        known = _date(_full_year(said.values[2], context), month, day)
-    new = [_moved(old, context) for old in _stretch(days, known, forward)]
+    year = tokens[-1] if tokens[-1].kind in "YQ" else None
+    if year is not None:
+        known = _date(_year_value(year, context), month, day)
+    elif said.kind == "F":
+        known = _date(_full_year(said.values[0 if whole else 2], context), month, day)
+    else:
+        known = _day_of_year(month, day, context)
+    new = _stretch(days, known, forward)
+    late = new[-1].year - known.year if year is not None else 0  # the year is that of the last day
+    new = [_moved(_date(old.year - late, old.month, old.day), context) for old in new]
     mark, digits = re.findall(r"\D+|\d+", text[said.start : said.end])[1:3]
     shown = new[0 if forward else -1].month
-    for token, date in zip(tokens, new, strict=True):
-        if token is said:
-            values = (date.month, date.day) if forward else (date.day, date.month, date.year)
-            yield token, token.write(*values[: len(said.values)])
-        elif date.month == shown:
+    for token, date in zip((t for t in tokens if t is not year), new, strict=True):
+        if token is not said and date.month == shown:
             yield token, token.write(date.day)
+        elif whole:
+            yield token, said.write(date.year, date.month, date.day)
         elif forward:
             yield token, said.write(date.month, date.day)
+        elif token is said:
+            yield token, said.write(*(date.day, date.month, date.year)[: len(said.values)])
         else:
             yield token, f"{token.write(date.day)}{mark.strip()}{date.month:0{len(digits)}}"
         if forward:
             shown = date.month
+    if year is not None:
+        yield year, year.write(new[-1].year)
 
 
 def _single(token: Token, text: str, context: _Context) -> str:
@@ -366,6 +385,8 @@ def _shift(text: str, tokens: Sequence[Token], context: _Context) -> str:
     kinds = "".join([token.kind for token in tokens])
     if kinds in ("MDY", "DMY"):
         return _whole(text, tokens, kinds, context)
+    if "P" in kinds:
+        context = context.beside(_last_day(tokens, context))
     written: list[tuple[Token, str]] = []
     for match in _UNITS.finditer(kinds):
         unit = tokens[match.start() : match.end()]
@@ -397,6 +418,16 @@ def _shift(text: str, tokens: Sequence[Token], context: _Context) -> str:
         out += [text[read : token.start], new]
         read = token.end
     return "".join(out) + text[read:]
+
+
+def _last_day(tokens: Sequence[Token], context: _Context) -> datetime.date:
+    """Return the day that the days of a text without a year are near to, of those in numbers: the last one."""
+    for token in reversed(tokens):
+        if token.kind == "F":
+            return _date(*_read(token, context)[:3])
+    a, b = next(token.values for token in reversed(tokens) if token.kind == "P")
+    month, day = (b, a) if a > 12 or (context.day_first and b <= 12) else (a, b)
+    return _day_of_year(month, day, context) if 1 <= month <= 12 and 1 <= day <= 31 else context.near
 
 
 def _full_words(unit: Sequence[Token], kind: str, context: _Context) -> _Written:
@@ -460,18 +491,38 @@ def shift_dates(
     originals = _Originals([*parsed, *beside])
     reference = scope.reference_date
     near = reference or _latest(parsed.values(), day_first) or _PLAIN_DAY
-    usual: dict[str, str] = {}
+    behind = _days_behind(document.text, spans, [parsed[text] for text in texts], day_first)
+    asked = list(zip(texts, behind, strict=True))
+    usual: dict[tuple[str, datetime.date | None], str] = {}
     # where no other document has to agree, an offset is looked for that brings no original back
     tries = _TRIES if scope.patient_id is None and len(parsed) < _MANY else 1
     for attempt in range(tries):
         offset = offset_of(scope, preserve_weekday=preserve_weekday, attempt=attempt, keyed=keyed)
         context = _Context(offset, day_first, near, reference, cap_age, preserve_weekday, scope.language[:2])
-        shifted = {text: _written(text, tokens, context, originals) for text, tokens in parsed.items()}
-        fits = not any(new[0] == "[" and parsed[text] for text, new in shifted.items())
+        shifted = {
+            (text, day): _written(text, parsed[text], context.beside(day) if day else context, originals)
+            for text, day in dict.fromkeys(asked)
+        }
+        fits = not any(new[0] == "[" and parsed[text] for (text, _), new in shifted.items())
         if tries == 1 or (fits and not _any_holds(shifted.values(), originals)):
-            return [shifted[text] for text in texts]
+            return [shifted[one] for one in asked]
         usual = usual or shifted
-    return [usual[text] for text in texts]
+    return [usual[one] for one in asked]
+
+
+def _days_behind(
+    text: str, spans: Sequence[Span], dates: Sequence[Sequence[Token] | None], day_first: bool
+) -> list[datetime.date | None]:
+    """Return of each date that is the first of a stretch, and says no year, the last day: ``05.06. bis 29.05.2022``."""
+    found: list[datetime.date | None] = [None] * len(spans)
+    for n in range(len(spans) - 1):
+        first, last = dates[n], dates[n + 1]
+        if not (first and last) or len(first) > 1 or first[0].kind != "P" or len(last) > 1 or last[0].kind != "F":
+            continue
+        between = text[spans[n].end : spans[n + 1].start]
+        if 0 < len(between) <= _MOST_BETWEEN and "\n" not in between:
+            found[n] = _date(*_read(last[0], _Context(0, day_first, _PLAIN_DAY))[:3])
+    return found
 
 
 def _latest(dates: Iterable[Sequence[Token] | None], day_first: bool) -> datetime.date | None:
@@ -481,8 +532,9 @@ def _latest(dates: Iterable[Sequence[Token] | None], day_first: bool) -> datetim
     for tokens in filter(None, dates):
         unit = _UNITS.fullmatch("".join([token.kind for token in tokens]))
         with suppress(ValueError):  # a year before 1 or after 9999
-            if tokens[0].kind == "F":
-                found.append(_date(*_read(tokens[0], context)[:3]))
+            full = [token for token in tokens if token.kind == "F"]
+            if full:
+                found += [_date(*_read(token, context)[:3]) for token in full]
             elif unit and unit.lastgroup in ("ymd", "mdy", "dmy"):
                 year, month, day = (tokens[unit.lastgroup.index(letter)] for letter in "ymd")
                 found.append(_date(_year_value(year, context), month.values[0], day.values[0]))

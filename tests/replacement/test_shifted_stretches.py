@@ -13,7 +13,14 @@ from test_dates import scope, scope_with, shift
 from deid.replacement.date_shifts import offset_of
 
 NUMERIC = {
-    "de": ["{a}. bis {b}.{m}.{y}", "{a}.-{b}.{m}.{y}", "{a}.–{b}.{m}.{y}", "{a}. und {b}.{m}.{y}"],
+    "de": [
+        "{a}. bis {b}.{m}.{y}",
+        "{a}/{b}.{m}.{y}",
+        "{a}-{b}.{m}.{y}",
+        "{a}.-{b}.{m}.{y}",
+        "{a}.–{b}.{m}.{y}",
+        "{a}. und {b}.{m}.{y}",
+    ],
     "fr": ["{a} au {b}/{m}/{y}", "{a} et le {b}/{m}/{y}", "{a}-{b}/{m}/{y}"],
     "es": ["{a} al {b}/{m}/{y}", "{a} y el {b}/{m}/{y}", "{a}-{b}/{m}/{y}"],
     "nl": ["{a} t/m {b}/{m}/{y}", "{a} tot en met {b}-{m}-{y}", "{a} en {b}/{m}/{y}", "{a}-{b}/{m}/{y}"],
@@ -95,3 +102,39 @@ def test_a_day_greater_than_the_next_is_of_the_month_before(language: str, text:
     for days, expected in ((100, forward), (-45, back)):
         at = scope_with(days)
         assert shift(text, at=scope(at.patient_id, language=language)) == [expected]
+
+
+WHOLE = [
+    ("{a.day}/{a.month}-{b.day}/{b.month}/{b.year}", r"(?P<d>\d+)/(?P<m>\d+)-(?P<e>\d+)/(?P<n>\d+)/(?P<y>\d+)"),
+    ("{a.day}.{a.month}.-{b.day}.{b.month}.{b.year}", r"(?P<d>\d+).(?P<m>\d+).-(?P<e>\d+).(?P<n>\d+).(?P<y>\d+)"),
+    (
+        "{a.day}/{a.month}/{a.year}-{b.day}/{b.month}/{b.year}",
+        r"(?P<d>\d+)/(?P<m>\d+)/\d+-(?P<e>\d+)/(?P<n>\d+)/(?P<y>\d+)",
+    ),
+    ("{a:%Y-%m-%d}/{b:%Y-%m-%d}", r"\d+-(?P<m>\d+)-(?P<d>\d+)/(?P<y>\d+)-(?P<n>\d+)-(?P<e>\d+)"),
+    ("{a:%Y-%m-%d}/{b:%d}", r"\d+-(?P<m>\d+)-(?P<d>\d+)/(?:(?P<y>\d+)-(?P<n>\d+)-)?(?P<e>\d+)"),
+    ("{a.month}/{a.day}-{b.day}/{b.year}", r"(?P<m>\d+)/(?P<d>\d+)-(?:(?P<n>\d+)/)?(?P<e>\d+)/(?P<y>\d+)"),
+]
+
+
+@pytest.mark.parametrize(("form", "read"), WHOLE)
+@given(st.dates(datetime.date(1990, 1, 15), datetime.date(2030, 11, 1)), st.integers(1, 27), st.integers(1, 400))
+def test_a_stretch_in_numbers_keeps_its_length(
+    form: str, read: str, begun: datetime.date, length: int, who: int
+) -> None:
+    """Days that say their month or year once, or each."""
+    ended = begun + datetime.timedelta(length)
+    once = "b.month" not in form and "%m" not in form.partition("b")[2]
+    if begun.month != ended.month and (once or begun.year != ended.year):
+        return
+    english = form.startswith("{a.month}")
+    at = scope(str(who), language="en" if english else "de")
+    (new,) = shift(form.format(a=begun, b=ended), at=at, day_first=not english)
+    if new == "[DATE]":
+        return
+    found = re.fullmatch(read, new)
+    assert found, new
+    moved = [day + datetime.timedelta(offset_of(at)) for day in (begun, ended)]
+    said = [(int(found["m"]), int(found["d"])), (int(found["n"] or found["m"]), int(found["e"]))]
+    assert said == [(day.month, day.day) for day in moved], new
+    assert found["y"] is None or int(found["y"]) == moved[1].year
