@@ -188,6 +188,17 @@ def phone(text: str) -> bool:
     return False
 
 
+def world_phone(text: str) -> bool:
+    """Tell whether a number with the code of its country, behind ``+`` or ``00``, is one that libphonenumber knows."""
+    import phonenumbers
+
+    digits = re.sub(r"\(0\)|\D", "", text)
+    try:
+        return phonenumbers.is_valid_number(phonenumbers.parse("+" + digits.removeprefix("00"), None))
+    except phonenumbers.NumberParseException:
+        return False
+
+
 def mixed(text: str) -> bool:
     """Tell whether there is a digit: keeps words out of identifiers."""
     return any(map(str.isdigit, text))
@@ -219,7 +230,7 @@ def code(text: str) -> bool:
 
 _ALL = (
     *(code, date, dea, dni, four_digits, ip, kvnr, luhn, mixed, month_day),
-    *(nhs, npi, phone, seven_digits, ssn, three_digits, timestamp, vin),
+    *(nhs, npi, phone, seven_digits, ssn, three_digits, timestamp, vin, world_phone),
 )
 _STANDARD = {
     "ar_cuit": "ar.cuit",
