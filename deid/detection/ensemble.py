@@ -75,7 +75,7 @@ from deid.detection.overlaps import (
     told_apart,
 )
 from deid.detection.packed import Packed, together
-from deid.detection.questions import nobodys
+from deid.detection.questions import bare_names, nobodys
 from deid.detection.recognizer import Probable, Recognizer
 from deid.detection.whose import (
     Told,
@@ -370,6 +370,7 @@ class Ensemble:
         accepted = may_be_names(whose(scene, accepted, self._trusted.__contains__), doubts)
         pause("columns")
         alike = [*columns(scene, accepted), *explained(scene, accepted)] if self.consistency else []
+        alike += bare_names(scene, accepted) if self._deciding and document.record is None else []
         if candidates is not None:
             candidates += (
                 Candidate(len(self.recognizers), "consistency", span, score_of(span), "accepted") for span in alike

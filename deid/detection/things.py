@@ -231,10 +231,15 @@ def _is_named_after(scene: Scene, words: list[int]) -> bool:
     """Tell whether a name has the thing that is named after it: *Dawson's fingers*, *Childs B*."""
     last = words[-1]
     if scene.says(last, "named_after") and scene.kinds[last] == LOWER and scene.says(last - 1, "possessive"):
-        return True
+        return not _is_owned(scene, words[:-2], last)
     if len(words) == 1:
         return scene.says(last, "staged") and _is_grade(scene, last + 1)
     return len(words) == 2 and scene.says(words[0], "staged") and _is_grade(scene, last)
+
+
+def _is_owned(scene: Scene, words: list[int], thing: int) -> bool:
+    """Tell whether somebody has what is named after others: *Maria's knee*, not *Bouchard's nodes*."""
+    return scene.says(thing, "owned") and not all(scene.has(i, NAMESAKE) for i in words)
 
 
 def behind_grade(scene: Scene, words: list[int]) -> int:
@@ -409,11 +414,10 @@ def names_a_thing(scene: Scene, words: list[int]) -> bool:
     """Tell whether words name a sign, a scale, a disease: *Austin Flint murmur*, *Cushing vs Addison*."""
     if not words:
         return False
-    behind = words[-1] + 1
-    if scene.word(behind) in ("'", "\u2019"):
-        behind += 2
+    owner = scene.word(words[-1] + 1) in ("'", "\u2019")
+    behind = words[-1] + (3 if owner else 1)
     if scene.says(behind, "named_after") and not scene.breaks[behind]:
-        return True
+        return not (owner and _is_owned(scene, words, behind))
     article = words[0] if len(words) > 1 and scene.says(words[0], "no_name_behind") else words[0] - 1
     if scene.says(article, "no_name_behind") and _is_article(scene, article):
         return True

@@ -46,7 +46,8 @@ _WORDS = frozenset(
         *("staged", "demographic", "faith", "ward_word"),
         *("patient_role", "patient_act", "staff_role", "staff_act", "staff_matter"),
         *("organization_end", "initials_head", "insurer", "kind_of_place", "employed", "elided", "clitic", "attribute"),
-        *("behind_surname", "compound_head", "asks", "asks_with_mark", "topic", "individual", "speaks"),
+        *("behind_surname", "compound_head", "asks", "asks_with_mark", "asked_of", "topic", "trial", "matter"),
+        *("individual", "speaks", "owned"),
     )
 )
 _EXPRESSIONS = frozenset(

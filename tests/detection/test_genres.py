@@ -29,9 +29,10 @@ LAYOUTS = notes(HERE / "contexts" / "layouts.txt")
 ORIGINS = notes(HERE / "contexts" / "origins.txt")
 SHEETS = notes(HERE / "contexts" / "layouts2.txt")
 SHORTHAND = notes(HERE / "contexts" / "shorthand.txt")
-QUESTIONS = [
-    unmark(line) for line in (HERE / "questions.txt").read_text("utf-8").splitlines() if not line.startswith("# ")
-]
+QUESTIONS, MORE = (
+    [unmark(line) for line in (HERE / name).read_text("utf-8").splitlines() if not line.startswith("# ")]
+    for name in ("questions.txt", "questions2.txt")
+)
 
 
 @cache
@@ -100,18 +101,18 @@ def test_columns_that_blanks_line_up_are_read_by_their_heads() -> None:
     assert found == [pair for row in rows for pair in zip(row, kinds, strict=True)]
 
 
-def test_questions_with_identifiers_are_read() -> None:
-    recall, precision = score([question for question in QUESTIONS if question.spans])
-    assert recall >= RECALL
-    assert precision >= PRECISION
-
-
-def test_questions_without_identifiers_stay_under_safe_harbor() -> None:
+@pytest.mark.parametrize(
+    ("questions", "least", "touches"), [(QUESTIONS, (RECALL, PRECISION), TOUCHED), (MORE, (0.95, 0.93), 8)]
+)
+def test_questions_are_read(questions: Sequence[Document], least: tuple[float, float], touches: int) -> None:
+    recall, precision = score([question for question in questions if question.spans])
+    assert recall >= least[0]
+    assert precision >= least[1]
     pipeline = Pipeline(recognizer(), load_policy("safe-harbor"), Key(b"k" * 32))
-    free = [question.text for question in QUESTIONS if not question.spans]
+    free = [question.text for question in questions if not question.spans]
     touched = [text for text in free if pipeline(Document("q", text)).document.text != text]
     assert len(free) >= 58
-    assert len(touched) <= TOUCHED, touched
+    assert len(touched) <= touches, touched
 
 
 @pytest.mark.parametrize("spelt", ["V-A-L-D-I-V-I-E-S-O", "V A L D I V I E S O"])

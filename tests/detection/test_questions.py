@@ -60,6 +60,41 @@ def test_a_text_about_somebody_keeps_its_places_hidden(text: str, hidden: str) -
     assert hidden in found(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "what was the sample size of the sophia trial",
+        "great ormond street handbook feeds calories",
+        "best treatment for Graves",
+        "screening of hepatitis carriers from africa",
+        "when to refer QXR to a specialist",
+    ],
+)
+def test_what_a_matter_is_named_after_is_nobodys(text: str) -> None:
+    assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("nurse wants a prn order for feldman constipation", "feldman"),
+        ("pager 4417 for gi, winslow hematemesis", "winslow"),
+        ("acetaminophen for kaylee at 6 h, nac?", "kaylee"),
+        ("05.06.2024 ct Quendrith liver lesion", "Quendrith"),
+        ("Quendrith inr 3.9 bleeding gums", "Quendrith"),
+        ("has quendrith had her flu shot", "quendrith"),
+        ("checked Delphine's incision again", "Delphine"),
+        ("xray of jude's elbow, fat pad", "jude"),
+    ],
+)
+def test_a_bare_name_in_a_question_is_found(text: str, name: str) -> None:
+    assert any(name in part for part in found(text))
+
+
+def test_a_note_of_several_sentences_is_no_question() -> None:
+    assert "gaiter" not in found("Seen by Mme Thibodeaux. Ulcer: R gaiter 6 x 4. Unna boot. Again: 7 d.")
+
+
 def test_a_record_is_somebodys_whatever_its_field_asks() -> None:
     resource = b'{"resourceType": "Observation", "valueString": "valley fever incidence in Bakersfield"}'
     document = record_document(read_fhir(resource, load_table("fhir-r4")))
