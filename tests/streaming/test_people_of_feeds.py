@@ -56,7 +56,7 @@ FEED = [
     note("p1", "was zyxquell in ward 4?"),
     {"resourceType": "RelatedPerson", "patient": {"reference": "Patient/p1"}, "name": [{"family": "Quibbleton"}]},
     note("p2", "was zyxquell in ward 4?"),
-    note("p1", "quibbleton called"),
+    note("p1", "was quibbleton in ward 5?"),
 ]
 
 
@@ -79,9 +79,9 @@ def filtered(tmp_path: Path) -> Callable[..., list[str]]:
 def test_persons_of_a_feed_are_known_to_later_records_of_theirs(tmp_path: Path, filtered: Callable) -> None:
     (tmp_path / "in.ndjson").write_bytes(dump(*FEED))
     alone = filtered(tmp_path / "in.ndjson")
-    assert alone == ["was [NAME] in ward 4?", "was zyxquell in ward 4?", "[NAME] called"]
+    assert alone == ["was [NAME] in ward 4?", "was zyxquell in ward 4?", "was [NAME] in ward 5?"]
     (tmp_path / "in.ndjson").write_bytes(dump(*reversed(FEED)))
-    assert filtered(tmp_path / "in.ndjson")[0] == "quibbleton called"
+    assert filtered(tmp_path / "in.ndjson")[0] == "was quibbleton in ward 5?"
 
 
 def test_the_patients_file_beside_is_known(tmp_path: Path, filtered: Callable) -> None:
