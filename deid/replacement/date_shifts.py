@@ -491,7 +491,9 @@ def shift_dates(
     originals = _Originals([*parsed, *beside])
     reference = scope.reference_date
     near = reference or _latest(parsed.values(), day_first) or _PLAIN_DAY
-    behind = _days_behind(document.text, spans, [parsed[text] for text in texts], day_first)
+    behind = _days_behind(
+        document.text, spans, [parsed[text] for text in texts], _Context(0, day_first, near, reference)
+    )
     asked = list(zip(texts, behind, strict=True))
     usual: dict[tuple[str, datetime.date | None], str] = {}
     # where no other document has to agree, an offset is looked for that brings no original back
@@ -511,7 +513,7 @@ def shift_dates(
 
 
 def _days_behind(
-    text: str, spans: Sequence[Span], dates: Sequence[Sequence[Token] | None], day_first: bool
+    text: str, spans: Sequence[Span], dates: Sequence[Sequence[Token] | None], context: _Context
 ) -> list[datetime.date | None]:
     """Return of each date that is the first of a stretch, and says no year, the last day: ``05.06. bis 29.05.2022``."""
     found: list[datetime.date | None] = [None] * len(spans)
@@ -521,7 +523,8 @@ def _days_behind(
             continue
         between = text[spans[n].end : spans[n + 1].start]
         if 0 < len(between) <= _MOST_BETWEEN and "\n" not in between:
-            found[n] = _date(*_read(last[0], _Context(0, day_first, _PLAIN_DAY))[:3])
+            with suppress(ValueError):  # a year before 1
+                found[n] = _date(*_read(last[0], context)[:3])
     return found
 
 

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_dates import scope, scope_with, shift
 
+from deid.document import Document, Span
 from deid.replacement.date_shifts import offset_of
+from deid.replacement.dates import date_shift_operator
 
 NUMERIC = {
     "de": [
@@ -138,3 +140,15 @@ def test_a_stretch_in_numbers_keeps_its_length(
     said = [(int(found["m"]), int(found["d"])), (int(found["n"] or found["m"]), int(found["e"]))]
     assert said == [(day.month, day.day) for day in moved], new
     assert found["y"] is None or int(found["y"]) == moved[1].year
+
+
+@pytest.mark.parametrize("text", ["3/4 - 5/6/0000", "3/4-5/6/0000", "2/30-31/0000", "0000-00-00/31", "31/12-1/1/9999"])
+def test_days_of_no_calendar_are_written_or_tagged(text: str) -> None:
+    """Whether the days are one date or two, nothing fails."""
+    first, mark, last = re.match(r"(.+?)( - |-(?=[0-9]+/)|$)(.*)", text).groups()  # type: ignore[union-attr]
+    assert shift(text) != [text]
+    document = Document(
+        "d", text, (Span(0, len(first), "DATE"), *([Span(len(first + mark), len(text), "DATE")] * bool(last)))
+    )
+    new = date_shift_operator()(document, document.spans, scope())
+    assert len(new) == len(document.spans)
