@@ -255,7 +255,7 @@ static int viewer_init(PyObject *object, PyObject *args, PyObject *named)
     static char *names[] = {"page", "describe", NULL};
     if (!PyArg_ParseTupleAndKeywords(args, named, "OO", names, &page, &describe))
         return -1;
-    if (self->describe) {
+    if (self->offset) {
         PyErr_SetString(PyExc_RuntimeError, "made already");
         return -1;
     }

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 ROMAN_MONTHS = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
 """Months as they stand between day and year where months are Roman numbers: ``14. III. 2019``."""
 _NUMBERS = re.compile(r"(?<![\d/])(\d{1,2})\s?[-/.]\s?(\d{1,2})\s?[-/.]\s?\d{2,4}(?!\d)")
-_DAY_AND_MONTH = re.compile(r"(?<![\d./-])(1[3-9]|2\d|3[01])/(?:1[0-2]|0?[1-9])(?![\d./])")
-"""Without a year: *28/11*."""
+_DAY_AND_MONTH = re.compile(r"(?<![\d./-])(?:1[3-9]|2\d|3[01])/(?:1[0-2]|0?[1-9])(?![\d./])")
+"""Without a year: *28/11*; *11/28* may be a month and a year, and has no vote."""
 
 
 def days_first(texts: Iterable[str], usual: bool = False) -> bool:
@@ -18,8 +18,9 @@ def days_first(texts: Iterable[str], usual: bool = False) -> bool:
     Parameters
     ----------
     texts : iterable of str
-        The dates of a note, or the cells of a column. A date of which one number is above 12 has a vote; where as many
-        dates say one as the other, some are mistakes, and nothing is told.
+        The dates of a note, or the cells of a column. A date of which one number is above 12 has a vote, and
+        so has a day above 12 before its month without a year; where as many dates say one as the other, some are
+        mistakes, and nothing is told.
     usual : bool
         What is so in the language, where the dates do not tell.
 
