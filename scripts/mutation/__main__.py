@@ -278,16 +278,26 @@ class _Route:
         spent, longer = 0.0, 0.0
         seen: set[int] = set()
         for group in groups:
-            for n in sorted(group - seen, key=lambda n: self.seconds[n]):
+            for n in self.in_turn(group - seen):
                 took = self.seconds[n]
-                if took == took and (spent + took <= seconds or not turns):
+                if spent + took <= seconds or not turns:
                     turns.append((self.tests[n], took))
                     spent += took
-                elif took == took and group is groups[0] and longer + took <= more:
+                elif group is groups[0] and longer + took <= more:
                     left.append((self.tests[n], took))
                     longer += took
             seen |= group
         return [turns, left]
+
+    def in_turn(self, numbers: set[int]) -> list[int]:
+        """Return tests in an order in which every file gets as much time as any other, its fastest tests first."""
+        spent: dict[str, float] = {}
+        begin: dict[int, float] = {}
+        passing = [n for n in numbers if self.seconds[n] == self.seconds[n]]
+        for n in sorted(passing, key=lambda n: self.seconds[n]):
+            file = self.tests[n].partition("::")[0]
+            spent[file] = begin[n] = spent.get(file, 0.0) + self.seconds[n]
+        return sorted(begin, key=lambda n: begin[n])
 
     def by(self, path: str, lines: Iterable[int]) -> set[int]:
         """Return the tests that execute any of some lines."""

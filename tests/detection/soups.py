@@ -14,7 +14,7 @@ from pathlib import Path
 from deid.document import Document, Span
 
 _SAID = tomllib.loads(Path(__file__).with_name("soups.toml").read_text(encoding="utf-8"))
-_WORDS: dict[str, list[str]] = {name: re.split(r" \| (?=\S)", words) for name, words in _SAID["words"].items()}
+WORDS: dict[str, list[str]] = {name: re.split(r" \| (?=\S)", words) for name, words in _SAID["words"].items()}
 _PIECES: dict[str, list[str]] = _SAID["pieces"]
 _GAPS = (*[" "] * 12, *[". ", ", "] * 2, *["\n"] * 3, "\n\n", "  ", "\t", " - ", "; ", ": ", "/", "", " (", ") ")
 _PARTS = re.compile(r"(\{\w+\}|\[\[[A-Z-]+:|\]\]|\s+)")
@@ -86,7 +86,7 @@ def _word(slot: str, draw: random.Random, seen: list[str]) -> str:
     elif name == "acronym":
         word = "".join(w[0] for w in seen[-draw.choice([2, 3, 4]) :])
     else:
-        word = draw.choice(_WORDS[name])
+        word = draw.choice(WORDS[name])
     if name in _IDENTIFIERS or name in ("hospital_head", "org_head_weak", "hospital_modifier"):
         seen.append(word)
     if slot.isupper() and len(slot) > 1:

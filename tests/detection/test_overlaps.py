@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from deid.base.compiled import native
 from deid.detection import overlaps
-from deid.detection.overlaps import corroborate, decide
+from deid.detection.overlaps import corroborate, decide, known_over_dates, known_over_guesses
 from deid.document import Span
 from deid.phi import group
 
@@ -126,3 +126,57 @@ def test_clusters_by_hand(clusters):
     assert clusters(spans((2, 4, 0.5), (2, 4, 0.5))) == [(0, 2, 0)]  # the first of equals
     assert clusters(spans((0, 8, 0.5), (2, 4, 0.6))) == [(0, 2, -1)]  # the surer does not cover all
     assert clusters(spans((1, 5, 0.9), (3, 8, 0.5))) == [(0, 2, -1)]
+
+
+def _at(text: str, part: str, category: str, source: str, score: float | None = None) -> Span:
+    return Span(text.index(part), text.index(part) + len(part), category, source=source, score=score)
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "dates", "expected"),
+    [
+        ("on 3/5. Jan Gray", ["Jan", "Gray"], ["Jan"], ["Jan"]),
+        ("on 3/5. Jan, Gray", ["Jan", "Gray"], ["Jan"], ["Jan"]),
+        ("on Jan Gray 5", ["Jan", "Gray"], ["Jan Gray 5"], ["Jan", "Gray"]),
+        ("on Jan; Gray 5", ["Jan", "Gray"], ["Jan; Gray 5"], []),
+        ("on Jan; Gray", ["Jan", "Gray"], ["Jan; Gray"], ["Jan", "Gray"]),
+        ("on Jan 5", ["Jan"], ["Jan 5"], []),
+        ("on Jan. then", ["Jan"], ["Jan."], ["Jan"]),
+        ("with Jan on May 5", ["Jan"], ["May 5"], []),
+        ("with Jan Gray", ["Jan", "Gray"], [], []),
+        ("on Jan 5", [], ["Jan 5"], []),
+    ],
+)
+def test_who_is_known_is_no_date_where_a_date_has_nothing_else(
+    text: str, names: list[str], dates: list[str], expected: list[str]
+) -> None:
+    spans = [_at(text, name, "PATIENT", "known:name") for name in names]
+    spans += [_at(text, date, "DATE", "rule:date", 0.9) for date in dates]
+    spans += [_at(text, "on", "CITY", "rule:x", 0.9)] if "on" in text else []
+    assert [text[s.start : s.end] for s in known_over_dates(text, spans)] == expected
+
+
+@pytest.mark.parametrize(
+    ("score", "others", "stands"),
+    [
+        (0.97, [("CITY", "model:en", None)], True),
+        (0.97, [("CITY", "rule:place.city", 0.49)], True),
+        (0.97, [("CITY", "rule:place.city", 0.5)], False),
+        (0.97, [("CITY", "model:en", 0.9), ("STATE", "rule:place.state", 0.9)], False),
+        (0.97, [("DOCTOR", "model:en", 0.9)], False),
+        (0.97, [("DOCTOR", "model:en", 0.9), ("CITY", "model:en", 0.9)], True),
+        (0.97, [], False),
+        (0.96, [("CITY", "model:en", 0.9)], False),
+        (0.96, [("CITY", "model:en", 0.9), ("PATIENT", "rule:name.word", 0.3)], True),
+        (0.96, [("CITY", "model:en", 0.9), ("PATIENT", "rule:name.word", 0.29)], False),
+        (0.96, [("CITY", "model:en", 0.9), ("PATIENT", "model:en", 0.9)], False),
+        (0.96, [("PATIENT", "rule:name.word", 0.9)], False),
+    ],
+)
+def test_who_is_known_is_nothing_else_where_others_guess(
+    score: float, others: list[tuple[str, str, float | None]], stands: bool
+) -> None:
+    text = "call Hill now"
+    name = _at(text, "Hill", "PATIENT", "known:name", score)
+    spans = [name, *(_at(text, "Hill", *other) for other in others), _at(text, "now", "CITY", "model:en")]
+    assert list(known_over_guesses(spans)) == ([name] if stands else [])

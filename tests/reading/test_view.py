@@ -80,6 +80,22 @@ def test_words_keep_their_inner_signs_and_know_their_lines():
     assert seen.folded[1] == "o'brien"
 
 
+@pytest.mark.skipif(native is None, reason="the compiled module is not there")
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("\u03b1\u03b2\u03b3", ["\u03b1\u03b2\u03b3"]),
+        ("\u0663\u0664", ["\u0663\u0664"]),
+        ("\u03b1\u2026\u03b2", ["\u03b1", "\u2026", "\u03b2"]),
+        ("\u03b1\u2019\u03b2\u03b3", ["\u03b1\u2019\u03b2\u03b3"]),
+        ("\u03b1\u2019", ["\u03b1", "\u2019"]),
+    ],
+)
+def test_a_text_without_a_latin_letter_is_read_to_its_end_and_no_further(text: str, words: list[str]) -> None:
+    fresh = native.Viewer(view.page, view._describe)  # which knows no other alphabet yet
+    assert fresh.view(text)[0] == words == view.words_of(text)
+
+
 def test_nothing_is_seen_in_nothing():
     assert view_of("").strings == view_of(" \n").strings == []
 
