@@ -36,7 +36,7 @@ def changed(part: str, draw: random.Random) -> str:
     other = draw.choice(WORDS)
     if draw.random() < 0.5:
         other = draw.choice(OF_CLASSES[draw.choice([*OF_CLASSES])])
-        other = draw.choice([str, str.title, str.upper])(other)
+        other = draw.choice([other, other.title(), other.upper()])
     return draw.choice([
         "", part.upper(), part.lower(), part.title(), draw.choice(SIGNS) + part, part + draw.choice(SIGNS),
         f"{part} {part}", other, f"{other} {part}", f"{part} {other}",

@@ -34,6 +34,19 @@ from deid.rules.checks import CHECKS
         ("three_digits", ["A-12-3"], ["A-12"]),
         ("four_digits", ["A12-34"], ["123"]),
         ("mixed", ["ABC1"], ["ABC"]),
+        ("seven_digits", ["12-34-567"], ["123456"]),
+        (
+            "dni",
+            ["12345678Z", "X1234567L", "00000000-T", "12.345.678-z"],
+            ["1234567L", "012345678Z", "Z", "", "A2345678Z"],
+        ),
+        ("kvnr", ["A123456780"], ["a123456780", "A12345678", "A1234567800", "1123456780"]),
+        (
+            "code",
+            ["12345", "12-34567", "12/34567", "A1-2345-6"],
+            ["1234", "A-12-34", "12-34-56", "a3-14-2021", "3/14/2021"],
+        ),
+        ("world_phone", ["+49 30 901820", "0049 30 901820", "+49 (0)30 901820"], ["+49 12", "+999 30 901820", "none"]),
         ("cl_rut", ["12.531.909-2", "125319092"], ["12.531.909-3"]),
         ("mx_curp", ["BOXW310820HNERXN09"], ["BOXW310820HNERXN08"]),
         ("ar_cuit", ["20-26756539-3"], ["20-26756539-4"]),
@@ -42,6 +55,24 @@ from deid.rules.checks import CHECKS
 def test_check(check: str, good: list[str], bad: list[str]) -> None:
     assert [t for t in good if not CHECKS[check](t)] == []
     assert [t for t in bad if CHECKS[check](t)] == []
+
+
+@pytest.mark.parametrize(
+    ("check", "number"),
+    [
+        *(("luhn", "79927398713"), ("npi", "1234567893"), ("npi", "1245319599"), ("dea", "AB1234563")),
+        *(("vin", "1M8GDM9AXKP042788"), ("nhs", "9434765919"), ("dni", "12345678Z"), ("kvnr", "A123456780")),
+    ],
+)
+def test_a_number_that_has_another_digit_or_one_more_or_less_is_no_such_number(check: str, number: str) -> None:
+    assert CHECKS[check](number)
+    for at, digit in enumerate(number):
+        if digit.isdecimal():
+            assert not CHECKS[check](f"{number[:at]}{(int(digit) + 1) % 10}{number[at + 1 :]}"), at
+    assert not CHECKS[check](number[:-1])
+    if check != "luhn":
+        for at in range(2 if check == "dea" else 0, len(number) + 1):  # also where the sum stays the same
+            assert not any(CHECKS[check](f"{number[:at]}{digit}{number[at:]}") for digit in "0123456789"), at
 
 
 @given(
