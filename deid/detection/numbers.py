@@ -107,6 +107,8 @@ _TWO_DAYS: Final = re.compile(
 )
 """Two days, each with its month: *5/5/25-13/5/25*, *05.05. - 13.05.2025*; without a year by a rule: *17/11-23/11*."""
 _SHORTEST_STRETCH: Final = len("1-3/1")
+_OPEN_DAY: Final = re.compile(r"(?:3[01]|[12][0-9]|0[1-9])\.(?:1[0-2]|0[1-9])")
+"""A day that a decimal may look like, for which a rule stands that looks at what is around: *vom 26.11 bis 03.12*."""
 _PADDED: Final = re.compile(r"(?:[0-3]?[0-9]\.0[1-9]|0[1-9]\.1[0-2])\.[ :,)]")
 """A day of two figures each."""
 _LOOSE_PHONE: Final = re.compile(
@@ -434,6 +436,8 @@ def _date(scene: Scene, span: Span, text: str, level: int) -> bool:
         return False  # "CPAP 5-15"
     if scene.vocabulary.expressions["ordinal_day"].fullmatch(text):
         return True  # no value is an ordinal
+    if span.source.startswith("rule:") and _OPEN_DAY.fullmatch(text):
+        return True
     if level < _CLINICAL:
         days = _TO_DAY.fullmatch(text) if "/" in text else None
         if days and checks.month_day(days[1]):
