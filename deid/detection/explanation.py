@@ -172,7 +172,7 @@ def explain(
 
 
 def _probabilities(tagger: Tagger | None, document: Document) -> dict[tuple[int, int, str], float]:
-    if tagger is None or not document.text:
+    if tagger is None:
         return {}
     told = dataclasses.replace(tagger, scores=True).find(document)
     return {(s.start, s.end, s.category): round(s.score, 4) for s in told if s.score is not None}

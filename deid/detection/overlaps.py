@@ -203,13 +203,13 @@ def told_apart(spans: Sequence[Span], accepted: Sequence[Span]) -> list[Span]:
 
 def may_be_names(spans: Sequence[Span], doubts: Sequence[Span]) -> list[Span]:
     """Tell each town, state and country for which names, too unsure to count, it was taken: *Quimby Houston*."""
-    towns = sorted((span for span in spans if span.category in _TOWNS), key=_START) if doubts else []
+    towns = sorted((span for span in spans if span.category in _TOWNS), key=_START)
     told = {
         town: town.read_as((*town.also, *(name.category for name in names)))
         for town, names in zip(towns, overlapping(towns, doubts), strict=True)
         if names
     }
-    return [told.get(span, span) if span.category in _TOWNS else span for span in spans] if told else list(spans)
+    return [told.get(span, span) for span in spans]
 
 
 def beside_names(text: str, spans: Sequence[Span]) -> list[Span]:

@@ -139,15 +139,13 @@ def _phrase(
     several = known or (index and tokens[0][2] in _starters(template.groups))
     for length in range(len(tokens) if several else 1, 0, -1):
         key = " ".join(token[2] for token in tokens[:length])
-        found = index.get(key)
-        if key not in known and found is None:
-            continue
         word = text[tokens[0][0] : tokens[length - 1][1]]
-        if found is None or key in known:
+        if key in known:
             return length, match_case(known[key], word)
-        group = words().groups[found[0]]
-        new = choices.claim(found[0], key, choices.others(found[0], found[1], group))
-        return length, match_case(new.title() if word[0].isupper() else new, word)
+        if found := index.get(key):
+            group = words().groups[found[0]]
+            new = choices.claim(found[0], key, choices.others(found[0], found[1], group))
+            return length, match_case(new.title() if word[0].isupper() else new, word)
     return 1, ""
 
 

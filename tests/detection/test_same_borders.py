@@ -19,13 +19,15 @@ from test_short import LINES, found
 
 from tests.pinned import Pinned
 
-TIMES = 10
+TIMES = 14
 PARTS = re.compile(r"\{\{[A-Z-]+(?: [0-9.]+)?:|\}\}|\\[ntr]|\w+|\s+|[^\w\s]")
 EMPTY = re.compile(r"\{\{[A-Z-]+(?: [0-9.]+)?:\s*\}\}")
 SIGNS = (", ", ". ", ": ", " - ", "-", " / ", "/", "'s ", " (", ") ", " | ", "; ", " = ", "#", '"', " & ", "\\n", "\\t",
          "   ", "\\n\\n", "")  # fmt: skip
 WORDS = ("and", "the", "of", "in", "at", "was", "her", "lives", "Dr.", "Mr.", "Jr.", "RN", "MD", "nurse", "Hospital",
          "Street", "Orme", "Quill", "M.", "x", "OH", "IN", "1", "12", "3/4", "2019", "0.12", "May")  # fmt: skip
+FAR = ("low", "seen", "of", "x4", "4", ",", "and", "then", "well")
+"""Words that stand between what is near otherwise."""
 OTHERS = (*CATEGORIES, "FAX", "EMAIL", "URL", "ACCOUNT", "LICENSE", "HEALTHPLAN", "OTHER")
 
 
@@ -40,6 +42,7 @@ def changed(part: str, draw: random.Random) -> str:
     return draw.choice([
         "", part.upper(), part.lower(), part.title(), draw.choice(SIGNS) + part, part + draw.choice(SIGNS),
         f"{part} {part}", other, f"{other} {part}", f"{part} {other}",
+        f"{part} {' '.join(draw.choices(FAR, k=draw.randint(1, 14)))} ",
     ])  # fmt: skip
 
 

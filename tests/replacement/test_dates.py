@@ -73,6 +73,12 @@ FORWARD, BACK = scope_with(100), scope_with(-45)
         ("Thursday, March 14, 2019", "Saturday, June 22, 2019", "Monday, January 28, 2019"),
         ("14 de marzo de 2019", "22 de junio de 2019", "28 de enero de 2019"),
         ("fourteenth of March, nineteen eighty-eight", "twenty-second of June, nineteen eighty-eight", None),
+        ("March 14, twenty ten", "June 22, twenty ten", "January 28, twenty ten"),
+        ("March 14, twenty eleven", "June 22, twenty eleven", "January 28, twenty eleven"),
+        ("March 14, nineteen ten", "June 22, nineteen ten", "January 28, nineteen ten"),
+        ("March 14, nineteen oh nine", "June 22, nineteen oh nine", "January 28, nineteen oh nine"),
+        ("March 14, twenty oh nine", "June 22, two thousand nine", "January 28, two thousand nine"),
+        ("March 14, two thousand and ten", "June 22, two thousand and ten", "January 28, two thousand and ten"),
         # without a year
         ("3/14", "6/22", "1/28"),
         ("March 14", "June 22", "January 28"),

@@ -141,6 +141,16 @@ def test_a_rule_for_a_group_is_one_for_each_of_its_categories_and_nothing_else()
     assert operators(loaded) == dict.fromkeys(CATEGORIES, "redact")
 
 
+@pytest.mark.parametrize(
+    "operator", ["redact", "tag", "mask", "hash", "surrogate", "date-shift", "deid-tag", "year-only"]
+)
+def test_a_policy_tells_whether_it_must_know_who_the_patient_is(operator: str) -> None:
+    needs = operator in ("surrogate", "date-shift", "deid-tag")
+    assert policy(f'[categories.DATE]\noperator = "{operator}"' + REST).per_person == needs
+    told = f'[[when]]\nfield = "note_type"\nvalues = ["ECG"]\n[when.categories.DATE]\noperator = "{operator}"'
+    assert policy(REST + told).per_person == needs
+
+
 def test_metadata_conditions_choose_other_rules() -> None:
     loaded = policy(
         REST
