@@ -9,6 +9,7 @@ import pytest
 from deid import Document, RecognizerOptions, Span, build_recognizer
 from deid.detection import Ensemble, RuleRecognizer
 from deid.detection.filled import Alone, Filled, Labels
+from deid.reading import passages
 
 URL, ACCOUNT = "www.osasuna-zabal.eus", "ES91 2100 0418 4502 0005 1332"
 TEXT = f"Paciente remitida por el Dr. Ansorena, RUN: 12.531.909-2. Peso 61 kg, web {URL}, IBAN {ACCOUNT}."
@@ -144,6 +145,26 @@ def test_what_both_hold_for_possible_counts() -> None:
     text = "Se coordina con Riobamba, que lo espera."
     assert filled(text, 0.1) == []
     assert filled(text, 0.6) == ["Riobamba"]
+
+
+def test_what_both_hold_for_possible_counts_wherever_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passages, "WINDOW", 120)
+    monkeypatch.setattr(passages, "MARGIN", 20)
+    line = "El enfermo refiere dolor en la rodilla desde hace un mes.\n"
+    for before, behind in ((0, 8), (4, 4), (8, 0)):
+        text = line * before + "Se coordina con Riobamba, que lo espera.\n" + line * behind
+        assert len(passages.windows(text)) > 3
+        assert filled(text, 0.6) == ["Riobamba"]
+        assert filled(text, 0.1) == []
+
+
+def test_rules_that_find_first_are_filled_too() -> None:
+    rules = Ensemble((RuleRecognizer.load("es"),), "es")
+    finder, text = Filled(rules, rules, Labels("meddocan")), Document("n", TEXT)
+    assert [TEXT[s.start : s.end] for s in finder.find_normal(text)] == [
+        TEXT[s.start : s.end] for s in rules.find_normal(text)
+    ]
+    assert finder.trace(text).spans == tuple(finder.find_normal(text))
 
 
 def test_a_name_of_the_model_is_found_everywhere() -> None:

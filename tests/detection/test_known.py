@@ -143,6 +143,12 @@ def test_metadata_of_the_record_is_known_too() -> None:
     assert sorted(s.start for s in recognizer.find(document)) == [0, 7, 19]
 
 
+@pytest.mark.parametrize("value", [None, "", "  ", ["Quendrith"], {"a": "Quendrith"}, True, 0.5])
+def test_metadata_that_hold_no_value_are_no_names(value: object) -> None:
+    known = KnownRecognizer(fields={"name": "PATIENT"})
+    assert known.find(Document("n", "None came, and Quendrith.", metadata={"name": value})) == []
+
+
 def test_all_of_whom_a_record_of_several_patients_is_about_are_looked_for() -> None:
     known = {"p1": PERSON, "p2": (Known("PATIENT", "Ann Quill"),), "p3": (Known("PATIENT", "Al Vexpo"),)}
     recognizer = KnownRecognizer(known, id_of=lambda d: d.metadata.get("patient"))

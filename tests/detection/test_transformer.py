@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import types
 from pathlib import Path
 
 import numpy as np
@@ -143,6 +144,34 @@ def test_the_window_that_sees_most_on_both_sides_decides(
                 left, right = at - first if first else count, stop - 1 - at if stop < count else count
                 sees[number] = min(left, right)
         assert round(float(np.log(row[0] / row[1]))) in [n for n in sees if sees[n] == max(sees.values())]
+
+
+@pytest.mark.parametrize("special", [[], [2], [1, 2], [1, 0, 2]])
+def test_what_the_tokenizer_puts_around_a_text_stands_around_every_window(
+    special: list[int], tiny: TransformerRecognizer
+) -> None:
+    given: list[list[int]] = []
+
+    class Around:
+        def encode(self, text: str, add_special_tokens: bool = True) -> object:
+            assert (text, add_special_tokens) == ("", True)
+            return types.SimpleNamespace(ids=special)
+
+    class Watch:
+        def get_inputs(self) -> object:
+            return tiny.session.get_inputs()
+
+        def run(self, names: None, inputs: dict[str, np.ndarray]) -> object:
+            given.append(inputs["input_ids"][0].tolist())
+            return tiny.session.run(names, inputs)
+
+    asked = dataclasses.replace(tiny, session=Watch(), tokenizer=Around(), longest=4 + len(special))
+    ids = [3, 4, 0, 5, 6, 3, 3]
+    chances = asked._chances(np.array(ids))
+    cut = [ids[first:stop] for first, stop in windows(len(ids), 4, 2)]
+    assert given == [[*special[:-1], *part, *special[-1:]] for part in cut]
+    assert chances.argmax(axis=1).tolist() == [1, 2, 0, 1, 3, 1, 1]
+    assert chances.sum(axis=1) == pytest.approx(1)
 
 
 def test_a_category_that_nobody_knows_is_refused_until_it_is_mapped(tmp_path: Path) -> None:

@@ -42,6 +42,8 @@ SIGNS = (
     "\u00bd",
     "\u24b6",
     "\u01c5",
+    "\U0001f642",
+    "\U0001d400",
 )
 LONG = "The patient, seen in clinic today, has been doing well since the last visit"
 WORDS = st.sampled_from([*NAMES, *SIGNS, LONG])

@@ -27,7 +27,7 @@ CASES = [
     for case in (*pattern.match, *pattern.no_match)
 ]
 PIECES = st.sampled_from(CASES) | st.sampled_from(
-    ["\n", " ", "\t", "\u017f", "\u212a", "\u2019", "é", "\x1c", ".", "1"]
+    ["\n", " ", "\t", "\u017f", "\u212a", "\u2019", "é", "\x1c", ".", "1", "\U0001f642", "\U0001d400"]
 )
 
 
@@ -41,7 +41,7 @@ def test_the_shipped_patterns_find_what_a_scan_of_the_whole_text_finds(pieces, c
     assert sieved == [span for pattern in CATALOGUE.patterns for span in pattern.find(haystack)]
 
 
-@pytest.mark.parametrize("case", [str, str.upper])
+@pytest.mark.parametrize("case", [str, str.upper, "\U0001f642 {}".format, "{} \u03b1".format])
 def test_without_a_sieve_the_same_is_found(case):
     plain = dataclasses.replace(CATALOGUE, sieves=())
     for text in map(case, CASES[::9]):
@@ -75,7 +75,7 @@ EXPRESSIONS = [
     r"[a-z][a-z'-]{0,18}(?:(?=[ ]1)[ ][0-9])?(?=[ ]a|,|$)",
     r"(?:an|at|b|cue|(?<=[ ])d|i[sk]|)[0-9K](?!an|at|be|cab|d)",
 ]
-ALPHABET = st.text(alphabet="abcdjnxyzqukvsi KSage019-.@\n\t\x1c\u017f\u212a\u0131é", max_size=40)
+ALPHABET = st.text(alphabet="abcdjnxyzqukvsi KSage019-.@\n\t\x1c\u017f\u212a\u0131é\U0001f642", max_size=40)
 
 
 @needs_native
