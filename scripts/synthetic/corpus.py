@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import combinations
+from typing import TypeVar
 
 from . import noise, pools
 from .draw import Draw
@@ -15,6 +16,7 @@ from .template import Template, blocks, read
 from .wording import Piece
 
 Record = dict[str, object]
+Chosen = TypeVar("Chosen")
 LABELS = [
     "PATIENT",
     "DOCTOR",
@@ -96,9 +98,9 @@ def _enrich(body: Template, story: Story, which: str) -> Template:
     return Template(body.name, body.kind, "\n".join(lines), body.options)
 
 
-def _some(draw: Draw, blocks_: tuple[Template, ...], count: int) -> list[Template]:
-    """Return some of the blocks, none twice."""
-    left = list(blocks_)
+def _some(draw: Draw, all_: Sequence[Chosen], count: int) -> list[Chosen]:
+    """Return some of the blocks or lines, none twice."""
+    left = list(all_)
     return [left.pop(draw.below(len(left))) for _ in range(min(count, len(left)))]
 
 
@@ -148,7 +150,9 @@ def _written(identifier: str, pieces: list[Piece], options: frozenset[str], stor
 
 
 _QUERIES = 6
-"""Questions for one note of another voice: they are short."""
+"""Questions for one note of another voice, at least: they are short."""
+_ASKED = 20
+"""Of so many lines of questions one is taken for one note of another voice."""
 
 
 @cache
@@ -162,11 +166,10 @@ def speak(voice: Template, copy: int, seed: int) -> Record:
     identifier = f"syn-{voice.name}-{copy}"
     draw = Draw(seed, identifier, "sentences")
     low, high = (int(n) for n in next(o for o in voice.options if o[0].isdigit()).split("-"))
-    lines = [Template(voice.name, "voice", line, frozenset()) for line in voice.text.splitlines()]
     prose = "prose" in voice.options or ("terse" in voice.options and draw.chance(0.5))
     text = ""
-    for line in _some(draw, tuple(lines), draw.between(low, high)):
-        text += line.text + (draw.weighted(((" ", 8), ("\n", 1), ("\n\n", 1))) if prose else "\n")
+    for line in _some(draw, voice.text.splitlines(), draw.between(low, high)):
+        text += line + (draw.weighted(((" ", 8), ("\n", 1), ("\n\n", 1))) if prose else "\n")
     body = Template(voice.name, "voice", text.strip() + "\n", voice.options if prose else voice.options | {"nowrap"})
     story = Story((seed, identifier), pools.load("train"), body)
     pieces = story.fill(body)
@@ -179,7 +182,8 @@ def speak(voice: Template, copy: int, seed: int) -> Record:
 def spoken(copies: int, seed: int) -> Iterator[Record]:
     """Yield notes of all voices, some of each."""
     for voice in voices():
-        for copy in range(1, copies * (_QUERIES if "query" in voice.options else 1) + 1):
+        queries = max(_QUERIES, voice.text.count("\n") // _ASKED) if "query" in voice.options else 1
+        for copy in range(1, copies * queries + 1):
             yield speak(voice, copy, seed)
 
 
