@@ -10,6 +10,8 @@ import pytest
 from deid.base.errors import ConfigError, OutputError
 from deid.disclosure import methods
 from deid.disclosure.assessment import Requirements
+from deid.disclosure.constraints import KAnonymity
+from deid.disclosure.encoding import encode
 from deid.disclosure.methods import MethodOptions, said_of_size
 from deid.disclosure.options import DiskOptions, RoleOptions
 from deid.disclosure.out_of_core import DiskRelease
@@ -127,3 +129,17 @@ def test_a_place_that_is_taken_is_refused_before_anything_is_read(asked: AskedRe
     (tmp_path / "r.html").write_text("kept")
     with pytest.raises(OutputError):
         dataclasses.replace(asked, beside=FurtherFiles(report=tmp_path / "r.html"))
+
+
+@pytest.mark.parametrize(("most", "method"), [(60, "local"), (59, "mondrian")])
+def test_the_size_of_a_table_chooses_the_method(most: int, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(methods, "_LOCAL_ROWS", most)
+    monkeypatch.setattr(methods, "_CLUSTER_ROWS", 0)
+    coded = encode(random_table(60, 3))
+    assert methods.recode_best(coded, KAnonymity(3), MethodOptions())[0] == method
+
+
+def test_a_sheet_of_the_table_is_looked_for_in_no_other_table(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("age,sex,disease,mrn\n40,F,flu,1\n")
+    source = TableOptions(str(tmp_path / "notes.xlsx"), sql="March")
+    assert ROLES.open(str(tmp_path / "in.csv"), source).frame["disease"].tolist() == ["flu"]

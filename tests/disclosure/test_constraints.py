@@ -177,6 +177,19 @@ def test_closeness_in_order_is_what_the_verifier_says_with_few_values(values: in
     assert values == 1 or not TCloseness(level - 1e-6, "stage", "ordered").satisfied(groups).all()
 
 
+@pytest.mark.parametrize(
+    ("values", "fit"),
+    [((), [False, False, True]), (("hiv",), [True, False, True]), (("flu",), [False, True, True]),
+     (("flu", "hiv"), [False, False, True]), (("other",), [True, True, True])],
+)  # fmt: skip
+def test_only_the_values_that_are_named_may_not_be_frequent(values: tuple[str, ...], fit: list[bool]) -> None:
+    dx = [*["flu"] * 4, "hiv", *["hiv"] * 4, "flu", "flu", "hiv", "flu", "hiv"]
+    frame = pd.DataFrame({"group": [0] * 5 + [1] * 5 + [2] * 4, "dx": dx})
+    coded = encode(Microdata(frame, {"group": "quasi-identifier", "dx": "sensitive"}))
+    ids, index = class_ids(coded.codes, [column.size for column in coded.columns])
+    assert AlphaK(0.5, "dx", values).satisfied(groups_of(coded, ids, len(index))).tolist() == fit
+
+
 def test_models_are_called_what_the_field_calls_them() -> None:
     parts = KAnonymity(5), AlphaK(0.5, "dx"), DistinctL(3, "dx")
     assert str(All(parts)) == "5-anonymity and alpha 0.5 of dx and distinct 3-diversity of dx"
