@@ -254,3 +254,16 @@ def test_a_process_tells_each_charge_once(tmp_path: Path) -> None:
     assert "--request answered costs nothing" in first
     assert "asking again costs again (request lost)" in second
     assert charges_made() == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="files that are open are told by /proc")
+def test_a_ledger_that_is_closed_holds_no_file(tmp_path: Path) -> None:
+    place = tmp_path / "l.db"
+
+    def held() -> bool:
+        return any(one.exists() and one.readlink() == place for one in Path("/proc/self/fd").iterdir())
+
+    ledger = Ledger.create(place, 2.0, PrivacyUnit())
+    assert held()
+    ledger.close()
+    assert not held()

@@ -21,7 +21,7 @@ from deid.dp import QuerySession
 from deid.dp.aggregates import Drawing
 from deid.dp.cube import plan_cube, release_cube
 from deid.dp.domain import declare
-from deid.dp.intervals import mean_interval, sampled, shares_interval
+from deid.dp.intervals import check_level, mean_interval, sampled, shares_interval
 from deid.dp.moments import noisy_moments
 from deid.dp.noise import SeededNoise
 from deid.dp.release import CubeRelease, write_release
@@ -91,6 +91,15 @@ def test_more_rows_of_a_person_noise_and_level_widen_intervals() -> None:
         [2 * 1.96 * 0.2, 2 * 1.96 * 0.1], abs=2e-3
     )
     assert mean_interval(1.0, 3.0, 1.0, 100.0, 1.0, 1.0, 0.95, 1) == (-math.inf, math.inf)
+
+
+@pytest.mark.parametrize(("of_total", "spread", "half"), [(1e8, 1e-6, 2.118e4), (1e-8, 1e3, 1.961e4)])
+def test_a_mean_whose_noise_is_of_one_draw_is_as_far_off_as_the_law_of_that_draw(
+    of_total: float, spread: float, half: float
+) -> None:
+    """-log(.05) / sqrt(2) deviations of a Laplace law, 1.96 of a normal one, whichever is the greater part."""
+    lower, upper = mean_interval(1e6, 1e5, of_total, 0.0, spread, 1.0, 0.95, 1)
+    assert (upper - lower) / 2 == pytest.approx(half / 1e5, rel=2e-3)
 
 
 def drawn(rows: float, generator: np.random.Generator) -> pd.DataFrame:
@@ -269,3 +278,14 @@ def test_where_a_share_is_nought_the_noise_alone_decides_how_many_deviations_the
         varied = 100 + 1000 * sampling * upper[0] * (1 - upper[0])
         reach.append(1000 * upper[0] / math.sqrt(varied))
     assert reach[0] == pytest.approx(reach[1], abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("level", "fit"), [(0.01, True), (0.95, True), (0.999999, True), (0.0099, False), (0.9999999, False)]
+)
+def test_levels_are_those_whose_quantiles_can_be_computed(level: float, fit: bool) -> None:
+    if fit:
+        assert check_level(level) == level
+    else:
+        with pytest.raises(ConfigError, match=r"from \.01 to \.999999"):
+            check_level(level)

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from deid.base.errors import ConfigError, DeidError, FormatError, InputError
 from deid.cli.main import app
 from deid.dp.domain import declare
-from deid.dp.forecast import forecast_levels
+from deid.dp.forecast import forecast_levels, sequence_sections
 from deid.dp.noise import SeededNoise
 from deid.dp.sequence_release import SequenceRelease, read_sequences, slope_classes, write_sequences
 from deid.dp.sequences import plan_sequences, release_sequences
@@ -112,6 +112,14 @@ def test_the_unit_bounds_rows_and_raises_the_noise(frame: pd.DataFrame) -> None:
     noise = [forecast_levels(plan)[1].noise for plan in plans]
     assert noise[1] / noise[0] == pytest.approx(2, rel=0.02)
     assert noise[2] / noise[0] == pytest.approx(4, rel=0.02)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_tree_of_any_height_has_a_line_for_each_depth(count: int) -> None:
+    plan = plan_sequences(LEVEL, PERIODS[:count], 1.0, PrivacyUnit(), method="tree")
+    (section,), told = sequence_sections(plan)
+    assert len(section.rows) == len(told["levels"]) == len(forecast_levels(plan))
+    assert {len(row) for row in section.rows} == {len(section.columns)}
 
 
 @pytest.mark.parametrize("method", ["tree", "markov"])
