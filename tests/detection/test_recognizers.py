@@ -32,13 +32,14 @@ SPANISH = {"PATIENT": "NOMBRE_SUJETO_ASISTENCIA", "DOCTOR": "NOMBRE_PERSONAL_SAN
 
 @pytest.fixture(scope="session")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two small models: `plain` wants no rules, `spanish` has MEDDOCAN's labels and wants the English rules."""
+    """Small models: `plain` wants no rules, `spanish` and `alone` have MEDDOCAN's labels, `spanish` wants rules."""
     folder = tmp_path_factory.mktemp("models")
     notes = clinic_notes(24)
     options = TrainingOptions(iterations=20, min_documents=1)
     train(notes, FeatureSet("default"), options, name="plain").save(folder / "plain")
     renamed = [d.with_spans(replace(s, category=SPANISH[s.category]) for s in d.spans) for d in notes]
     train(renamed, FeatureSet("default"), options, name="spanish", rules=["en"]).save(folder / "spanish")
+    train(renamed[:6], FeatureSet("default"), replace(options, iterations=2), name="alone").save(folder / "alone")
     return folder
 
 
@@ -73,6 +74,8 @@ def test_labels_that_several_languages_speak_are_english(models: Path) -> None:
     spoken = {name: language_of_labels(name) for name in LABEL_SETS}
     assert (spoken["i2b2-2014"], spoken["i2b2-2006"], spoken["meddocan"]) == ("en", "en", "es")
     assert build_recognizer(RecognizerOptions(model=str(models / "plain"), rules=True)).language == "en"
+    assert build_recognizer(RecognizerOptions(model=str(models / "alone"))).language == "es"
+    assert build_recognizer(RecognizerOptions(model="none")).language == "en"
 
 
 def test_dials(models: Path) -> None:
