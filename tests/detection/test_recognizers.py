@@ -221,6 +221,26 @@ def test_probability_of_spans_reaches_the_model():
     assert all(span.score is not None and span.score > 0.4 for span in spans)
 
 
+@pytest.mark.parametrize("known", [None, KnownRecognizer()])
+def test_what_a_record_says_of_its_patient_is_known_in_its_free_text(
+    known: KnownRecognizer | None, tmp_path: Path
+) -> None:
+    message = tmp_path / "a.hl7"
+    message.write_bytes(
+        b"MSH|^~\\&|A|B|C|D|20240101||ADT^A01|1|P|2.3\rPID|1||4711203^^^H||Quorlvex^Tib\r"
+        b"OBX|1|TX|NOTE||then with Quorlvex again, and 4711203.\r"
+    )
+    (document,) = read(message)
+    recognizer = build_recognizer(RecognizerOptions(model="none"), known=known)
+    found = {
+        (document.text[s.start : s.end], s.category)
+        for s in recognizer.find(document)
+        if s.start < document.record.free
+    }
+    assert found >= {("Quorlvex", "PATIENT"), ("4711203", "MEDICALRECORD")}
+    assert len(recognizer.explain(document).spans) >= 2
+
+
 def test_any_recognizer_reads_the_free_text_of_a_record_and_its_fields_tell_themselves(tmp_path: Path) -> None:
     """What the fields say is known in the free text, too."""
     message = tmp_path / "a.hl7"
