@@ -124,6 +124,18 @@ def test_the_bound_keeps_its_confidence_over_draws(tmp_path: Path) -> None:
     assert wrong <= 0.05 * 200 + 3 * (200 * 0.05 * 0.95) ** 0.5
 
 
+@pytest.mark.parametrize(("confidence", "fit"), [(0.49, False), (0.5, True), (0.99, True), (1.0, False)])
+def test_a_confidence_is_one_half_at_least_and_never_sure(confidence: float, fit: bool, tmp_path: Path) -> None:
+    source = write_notes(tmp_path, {"a": 8, "b": 2})
+    draw = draw_notes(source, 4, by="kind")
+    marks = {key: ReaderMark(0) for key in draw.notes}
+    if fit:
+        assert 0 < bound_leaks(source, draw, marks, confidence).bound < 1
+    else:
+        with pytest.raises(ConfigError, match=r"0\.5 to below 1"):
+            bound_leaks(source, draw, marks, confidence)
+
+
 def test_what_was_read_as_a_whole_is_known(tmp_path: Path) -> None:
     source = write_notes(tmp_path, {"a": 8, "b": 2})
     draw = draw_notes(source, 300, by="kind")
