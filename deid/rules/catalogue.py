@@ -2,7 +2,7 @@
 
 ``[define]``
     Named pieces of regular expressions, used as ``{{name}}`` in all files of the language. ``{{list:places/states}}``
-    stands for the items of a word list.
+    stands for the items of a word list. What ``all.toml`` defines for every language one may define otherwise.
 ``[[pattern]]``
     ``name``, ``category``, ``regex`` and ``certainty`` (0..1), further
     ``case`` (true: capitals count), ``needs`` (lower-case strings of which one must be in the text; saves time),
@@ -61,7 +61,7 @@ from deid.base.in_step import pause
 from deid.base.resources import resource_folder
 from deid.document import Span
 from deid.phi import LABEL_SETS
-from deid.reading.dictionaries import load_catalogues, load_dictionary
+from deid.reading.dictionaries import ALL_LANGUAGES, load_catalogues, load_dictionary
 from deid.reading.view import view_of
 from deid.reading.vocabulary import TABLES, load_vocabulary
 from deid.rules import expressions, programs, sieve
@@ -191,11 +191,14 @@ def load_catalogue(language: str, folders: Sequence[Path] = ()) -> Catalogue:
 def _load(language: str, folders: tuple[Path, ...]) -> Catalogue:
     files = list(load_catalogues("patterns", language, folders))
     define: dict[str, str] = {}
+    shared: dict[str, str] = {}
     for path, content in files:
+        known = shared if path.name == ALL_LANGUAGES else define
         for key, value in content.get("define", {}).items():
-            if key in define or not isinstance(value, str):
+            if key in known or not isinstance(value, str):
                 raise _error(path, f"definition {key} is defined twice or is no text")
-            define[key] = value
+            known[key] = value
+    define = {**shared, **define}  # a language may say otherwise what all have
     items: list[Item] = []
     own: list[Item] = []
     for path, content in files:
