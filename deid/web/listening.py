@@ -6,7 +6,7 @@ import asyncio
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -101,7 +101,15 @@ def listen(
     return Listening(address, made.getsockname()[1], (made,), certificate, names)
 
 
-def run(app: Application, place: Listening, *, drain: float = 30.0, idle: float = 65.0, patience: float = 30.0) -> None:
+def run(
+    app: Application,
+    place: Listening,
+    *,
+    drain: float = 30.0,
+    idle: float = 65.0,
+    patience: float = 30.0,
+    ready: Callable[[], None] = lambda: None,
+) -> None:
     """Serve until SIGTERM or SIGINT; then take no more, finish what was begun, and return.
 
     Parameters
@@ -115,6 +123,8 @@ def run(app: Application, place: Listening, *, drain: float = 30.0, idle: float 
         Seconds after which a connection without a request is closed.
     patience : float
         Seconds that the head of a request may take.
+    ready : callable
+        Called once a signal ends the service in good order; what it says may be answered by one.
 
     Raises
     ------
@@ -139,7 +149,8 @@ def run(app: Application, place: Listening, *, drain: float = 30.0, idle: float 
         ssl_keyfile=certificate.key if certificate else None,
     )
     server = uvicorn.Server(config)
-    with _quiet_end():
+    with _quiet_end(server):
+        ready()
         server.run(sockets=list(place.sockets))
     require(server.started, "the server did not start", "look at the messages above")
 
@@ -180,12 +191,19 @@ def _protocol(patience: float) -> Any:
 
 
 @contextmanager
-def _quiet_end() -> Iterator[None]:
-    """Let the server end by a signal without ending the process: it raises the signal again when it is done."""
+def _quiet_end(server: Any) -> Iterator[None]:
+    """Let the server end by a signal without ending the process: it raises the signal again when it is done.
+
+    One that comes before the server listens to signals itself ends it as soon as it has begun.
+    """
     if threading.current_thread() is not threading.main_thread():  # signals are not for this one
         yield
         return
-    before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGTERM, signal.SIGINT)}
+
+    def end(*_: object) -> None:
+        server.should_exit = True
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:

@@ -84,8 +84,7 @@ def serve(
             hand = stack.enter_context(Pool(work, 1, silent=True))
             jobs = stack.enter_context(closing(Jobs(hand, store, places)))
         pool.wait_ready()
-        sys.stderr.write("".join(f"{note}\n" for note in pool.notes) + f"listening on {place.origin}\n")
-        sys.stderr.flush()
+        told = "".join(f"{note}\n" for note in pool.notes) + f"listening on {place.origin}\n"
         plan = Plan(
             place.hosts,
             access,
@@ -94,7 +93,12 @@ def serve(
             certificate is not None,
             models_of(pipeline.recognizer),
         )
-        run(service(pool, plan, totals, sessions, jobs, proof), place)
+        run(service(pool, plan, totals, sessions, jobs, proof), place, ready=partial(_say, told))
         if proof is not None:
             proof.finish(None, None, complete=True)
     return totals, proof
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()

@@ -359,3 +359,20 @@ def test_a_head_that_does_not_come_in_time_ends_its_connection():
         server.terminate()
         server.wait(timeout=30)
         server.stdout.close()
+
+
+def test_a_signal_ends_a_service_that_has_only_just_said_that_it_is_ready() -> None:
+    script = (
+        "import os, signal\n"
+        "from deid.web.listening import listen, run\n"
+        "async def app(scope, receive, send):\n"
+        "    while scope['type'] == 'lifespan':\n"
+        "        said = await receive()\n"
+        "        await send({'type': said['type'] + '.complete'})\n"
+        "        if said['type'] == 'lifespan.shutdown':\n"
+        "            return\n"
+        "run(app, listen('127.0.0.1', 0), ready=lambda: os.kill(os.getpid(), signal.SIGTERM))\n"
+        "print('in good order')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout.strip()) == (0, "in good order"), done.stderr
