@@ -51,7 +51,8 @@ def scrubbed(document: Document, number: int, language: str) -> object:
 
 def texts() -> Iterator[tuple[str, Document, str]]:
     # a note's number says what is done with it: notes that came later would give all others another one
-    for file in sorted(file for file in MARKED.glob("*/??.txt") if file.parent.name not in ("scans", "shifts", "strangers")):
+    later = ("scans", "shifts", "strangers")
+    for file in sorted(file for file in MARKED.glob("*/??.txt") if file.parent.name not in later):
         for note in notes(file):
             yield f"{file.parent.name} {file.stem} {note.id}", Document("n", note.text, note.spans), file.stem
     for number in range(600):
