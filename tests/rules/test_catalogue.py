@@ -175,6 +175,16 @@ def test_a_definition_of_another_file_is_not_made_anew(tmp_path: Path) -> None:
         load_catalogue("xx", [folder, other])
 
 
+def test_a_language_may_define_otherwise_what_all_languages_have(tmp_path: Path) -> None:
+    (tmp_path / "patterns").mkdir()
+    shared = "[define]\nprefix = 'card'\n" + GOOD.replace("own.badge", "all.badge").replace(
+        "badge [0-9]", "{{prefix}} [0-9]"
+    )
+    (tmp_path / "patterns" / "all.toml").write_text(shared, encoding="utf-8")
+    folder = catalogue_of(tmp_path, "[define]\nprefix = 'badge'\n")
+    assert load_catalogue("xx", [folder]).search("has badge 1234, card 1234") == [Span(4, 14, "IDNUM")]
+
+
 def test_an_error_names_file_and_entry(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"patterns/xx/own\.toml: pattern 1 \(own\.badge\) has the unknown category"):
         load_catalogue("xx", [catalogue_of(tmp_path, GOOD.replace("IDNUM", "BADGE"))])
