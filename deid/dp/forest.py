@@ -173,7 +173,6 @@ def measure_forest(
     single = single_share(columns)
     later = (1 - single) / (1 - SHARES[0])
     first, choice, second = split(cost, (single, SHARES[1] * later, SHARES[2] * later))
-    split(second, [1.0] * max(columns - 1, 1))  # whatever is chosen can be measured
     measured: list[tuple[Axes, FloatArray, Cost]] = []
     for axis, share in enumerate(split(first, [1.0] * columns)):
         table = draw(noise, counts((axis,)), distance, share)

@@ -29,6 +29,7 @@ import heapq
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from deid.base.errors import ConfigError, require
@@ -40,9 +41,9 @@ _Key = tuple[int, int, tuple[int, ...]]  # cost, changed words, levels: what the
 
 
 class SearchLimit(ConfigError):
-    """An exact search would need more states than allowed; holds the best choice that it saw, if any."""
+    """An exact search would need more states than allowed; holds the best choice that it saw, none if empty."""
 
-    def __init__(self, best: tuple[int, ...] | None = None) -> None:
+    def __init__(self, best: tuple[int, ...] = ()) -> None:
         super().__init__("the exact search needs more states than allowed", "allow more, or take the search greedy")
         self.best = best
 
@@ -197,14 +198,12 @@ def best_first(problem: Problem, limit: int) -> tuple[int, ...]:
             return levels
         for word in range(free):
             rest = product // counts[word][0]
-            if rest // bottoms[word] * tops[word] * counts[word][-1] < t:
-                continue  # even with this word and all before it at the top
             for level in range(1, len(counts[word])):
                 new = rest * counts[word][level]
                 if new > ceiling:
                     break
                 if new // bottoms[word] * tops[word] < t:
-                    continue
+                    continue  # even with all words before it at the top
                 state = (*levels[:word], level, *levels[word + 1 :])
                 others = reached.setdefault(new, [])
                 if any(c <= changed + 1 and f >= word and (c <= changed or s <= state) for c, f, s in others):
@@ -340,10 +339,10 @@ def choose(problem: Problem, search: str = "auto", limit: int = 100_000) -> Choi
             raise ConfigError(
                 f"{search} search needs more than {limit} states for {problem.n} words", "use the search auto or greedy"
             ) from None
-    best = greedy(problem, limit)
-    for exact in (best_first, branch_and_bound) if problem.minimal else (branch_and_bound,):
-        try:
-            return problem.choice(exact(problem, limit), optimal=True)
-        except SearchLimit as stopped:
-            best = stopped.best or best
-    return problem.choice(best, optimal=False)
+    if problem.minimal:
+        with suppress(SearchLimit):
+            return problem.choice(best_first(problem, limit), optimal=True)
+    try:
+        return problem.choice(branch_and_bound(problem, limit), optimal=True)
+    except SearchLimit as stopped:
+        return problem.choice(stopped.best, optimal=False)

@@ -66,6 +66,16 @@ def test_where_noise_drowns_all_columns_are_left_apart() -> None:
     assert near.table((0, 0 + 1))[0, 0] > 0.5
 
 
+def test_where_noise_drowns_the_columns_by_themselves_are_left_whatever_they_hang_on() -> None:
+    """Each column counts once, in how many cliques ever it stands."""
+    draw = np.random.default_rng(5)
+    single = [Marginal((axis,), 1e5 * draw.dirichlet(np.ones(4)), 1.0) for axis in range(4)]
+    pairs = [Marginal((axis, axis + 1), 1e5 * draw.dirichlet(np.ones(16)).reshape(4, 4), 1e13) for axis in range(3)]
+    found = fit_graphical([*single, *pairs], (4,) * 4, total=1e5, rounds=1)
+    for own in single:
+        assert found.table(own.axes) == pytest.approx(own.values / 1e5, abs=1e-3)
+
+
 def test_a_pair_that_stays_narrow_is_one_whose_tree_is() -> None:
     shape = (60, 60, 60, 2, 3)
     tables: list[Axes] = [(0, 1), (1, 2), (3, 4)]

@@ -198,6 +198,11 @@ def test_a_language_without_cues_is_refused_before_any_note_is_read(
         extract_files(scan(write_notes(tmp_path / "notes")), ViewOptions(model="none"))
 
 
+def test_of_notes_that_agree_there_is_nothing_to_remark(tmp_path: Path) -> None:
+    done = extract_files(scan(write_notes(tmp_path / "notes")), ViewOptions(model="none", rounds=1))
+    assert done.write(tmp_path / "v.csv").remarks() == []
+
+
 def test_persons_who_look_alike_and_notes_that_disagree_are_told(tmp_path: Path) -> None:
     """Another letter in a surname, with the same birth date, makes a second person, which is said."""
     notes = write_notes(tmp_path / "notes")

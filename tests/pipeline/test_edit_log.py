@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deid.base.errors import FormatError
+from deid.base.errors import FormatError, OffsetError
 from deid.base.keys import Key
 from deid.document import Document, Edit, Failure, Span, apply_edits
 from deid.pipeline.edit_log import log_line, move_span, move_spans, read_edit_log
@@ -112,6 +112,43 @@ def test_a_log_that_is_not_there_is_refused_without_a_line(tmp_path: Path) -> No
         list(read_edit_log(tmp_path / "none.jsonl"))
     assert error.value.where.endswith("none.jsonl")
     assert error.value.position == ""
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [],
+        "Smith",
+        {"start": 0, "end": 4, "label": "X"},
+        {"document": "n2", "end": 4, "label": "X"},
+        {"document": "n2", "start": 0, "label": "X"},
+        {"document": 2, "start": 0, "end": 4, "label": "X"},
+        {"document": ["n2"], "start": 0, "end": 4, "label": "X"},
+        {"document": "n2", "start": "0", "end": 4, "label": "X"},
+        {"document": "n2", "start": False, "end": 4, "label": "X"},
+        {"document": "n2", "start": 0, "end": 4.0, "label": "X"},
+        {"document": "n2", "start": 0, "end": 4, "label": 7},
+        {"document": "n2", "start": 0, "end": 4, "category": None},
+    ],
+)
+def test_a_line_that_is_no_span_says_what_one_looks_like(log: Path, value: object) -> None:
+    (failure,) = move_spans([json.dumps(value).encode()], log, back=False, key=KEY)
+    assert isinstance(failure, Failure)
+    assert isinstance(failure.error, FormatError)
+    assert "this is no span" in str(failure.error)
+
+
+@pytest.mark.parametrize(("start", "end"), [(-1, 3), (3, 2), (0, 6), (6, 6)])
+def test_a_span_outside_of_its_text_is_refused(log: Path, start: int, end: int) -> None:
+    """The text of n2 has five characters, that of n1 more behind the run than before it."""
+    span = {"document": "n2", "start": start, "end": end}
+    (failure,) = move_spans([json.dumps(span).encode()], log, back=False)
+    assert isinstance(failure, Failure)
+    assert isinstance(failure.error, OffsetError)
+    long = json.dumps({"document": "n1", "start": len(TEXT) + 1, "end": len(TEXT) + 5}).encode()
+    (there,), (back,) = (list(move_spans([long], log, back=back, key=KEY)) for back in (False, True))
+    assert isinstance(there, Failure)
+    assert json.loads(back) == {"document": "n1", "start": len(TEXT) - 4, "end": len(TEXT), "label": ""}  # type: ignore[arg-type]
 
 
 def test_files_of_spans(log: Path) -> None:

@@ -74,6 +74,8 @@ def test_of_two_coordinates_the_second_is_the_longitude(text: str) -> None:
     ]
     latitudes, longitudes = zip(*made, strict=True)
     assert 45 < max(latitudes) < 90 < max(longitudes) < 180
+    for numbers in latitudes, longitudes:
+        assert len({f"{number % 1:.4f}" for number in numbers}) > 35  # what stands behind the point is another, too
 
 
 @pytest.mark.parametrize("text", ["District 9", "412.5", "1200.500, 4", "C3-1204", "4.2, 5.1", "NE 5"])
