@@ -16,10 +16,11 @@ from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError, DeidError, InputError
 from deid.cli.main import app
+from deid.disclosure import full_domain, methods, population_search
 from deid.disclosure.assessment import PersonalGuard, Requirements
 from deid.disclosure.constraints import All, Constraint, DistinctL
-from deid.disclosure.encoding import CodedTable
-from deid.disclosure.full_domain import greedy_levels, level_ranges, optimal_levels
+from deid.disclosure.encoding import CodedTable, encode
+from deid.disclosure.full_domain import greedy_levels, lattice_size, level_ranges, optimal_levels
 from deid.disclosure.methods import MethodOptions
 from deid.disclosure.population_models import MEMBERSHIP, KMap, OfRows, Presence
 from deid.disclosure.population_search import joined
@@ -241,6 +242,23 @@ def test_one_level_a_column_with_a_population() -> None:
     assert len(bounded.rows) == 80
     with pytest.raises(ConfigError, match="does not look at a population"):
         anonymize(data, Requirements(k_map=3), "mdav", population=people)
+
+
+@pytest.mark.parametrize("populated", [True, False])
+def test_a_lattice_is_searched_whole_up_to_so_many_levels(monkeypatch: pytest.MonkeyPatch, populated: bool) -> None:
+    data, people = pair(7, 120, 40 if populated else 20)
+    asked = Requirements(k_map=4) if populated else Requirements(k=4)
+
+    def loss(method: str) -> float:
+        return anonymize(data, asked, method, population=people if populated else None).loss.ncp
+
+    optimal, greedy, others = loss("optimal"), loss("greedy"), loss("mondrian")
+    assert optimal < greedy < others
+    size = lattice_size(joined(data, people)[1].collapse()[0] if populated else encode(data))
+    for most, expected in ((size, optimal), (size - 1, greedy)):
+        for module in (full_domain, methods, population_search):
+            monkeypatch.setattr(module, "MAX_NODES", most)
+        assert (loss("optimal"), loss("mondrian")) == (expected, others)
 
 
 def test_with_models_of_the_rows_alone() -> None:

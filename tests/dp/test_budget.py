@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sql
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,6 +30,16 @@ def spend(ledger: Ledger, epsilon: float, request: str, *path: tuple[str, str]) 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
     return Ledger.create(tmp_path / "ledger.db", 1.0, ROW, note="table 1")
+
+
+def test_no_entry_of_a_ledger_is_left_empty_but_an_answer_that_is_not_there_yet(ledger: Ledger, tmp_path: Path) -> None:
+    """Another program that writes into the database cannot leave out what a charge costs, or whom it protects."""
+    spend(ledger, 0.5, "a")
+    engine = sql.create_engine(f"sqlite:///{tmp_path / 'ledger.db'}")
+    told = sql.inspect(engine)
+    empty = {(t, c["name"]) for t in told.get_table_names() for c in told.get_columns(t) if c["nullable"]}
+    engine.dispose()
+    assert empty == {("deid_budget_charge", "answer")}
 
 
 def test_half_and_half_and_no_more(ledger: Ledger) -> None:

@@ -23,6 +23,7 @@ from deid.dp.methods import METHODS, Rows, measure
 from deid.dp.models import BoxModel, TableModel, clamp_bias
 from deid.dp.noise import SeededNoise, laplace_variance
 from deid.dp.release import NOT_PRIVATE, read_release, write_release
+from deid.dp.release_files import read_numbers
 from deid.dp.unit import PrivacyUnit
 
 Small = tuple[pd.DataFrame, tuple[Dimension, ...]]
@@ -54,6 +55,7 @@ def test_releases_answer_slices_and_come_back_from_files(method: str, small: Sma
     ]
     for suffix in (".parquet", ".csv", ".json"):
         write_release(release, tmp_path / f"cube{suffix}")
+        assert read_numbers(tmp_path / f"cube{suffix}", (), ("deid_cube", 1))  # later versions read it by its number
         again = read_release(tmp_path / f"cube{suffix}")
         assert again.dimensions == release.dimensions
         assert dict(again.metadata) == json.loads(json.dumps(dict(release.metadata)))

@@ -24,6 +24,15 @@ def test_groups_are_a_grid_over_the_cube(seed: int, rounds: int) -> None:
     assert (seen == 1).all()
 
 
+@pytest.mark.parametrize("most", [1, 15, 16, 17, 10_000])
+def test_groups_are_halved_until_there_would_be_too_many(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """Many are twice as many as there are, however few another halving adds."""
+    monkeypatch.setattr("deid.dp.diffgen._MAX_GROUPS", most)
+    points = np.random.default_rng(0).integers(0, [64, 1], (200, 2))
+    boxes = diffgen(points, (64, 1), 40.0, SeededNoise(0), rounds=90)
+    assert len(boxes.lows) == min(most // 2 + 1, 64)
+
+
 @given(st.lists(st.integers(0, 9), min_size=4, max_size=4))
 def test_a_halving_scores_how_far_rows_are_from_their_share_of_the_cells(counts: list[int]) -> None:
     seen = []

@@ -68,6 +68,9 @@ def test_cells_of_declared_domains(
         ({"range": [0, 9], "missing_codes": ["9"]}, "has no name"),
         ({"range": [0, 9], "missing": ""}, "has no name"),
         ({"range": [0, 9], "missing": "no", "missing_codes": "9"}, "are no list"),
+        ({"range": [0, 9], "missing": "no", "missing_codes": ["9", ""]}, "are no list"),
+        ({"range": [0, 9], "missing": "no", "missing_codes": [None]}, "are no list"),
+        ({"range": [0, 9], "missing": " no"}, "has no name"),
         ({"tree": {"a": ["b"]}, "within": ["c"], "missing": "no"}, "unknown entry 'missing'"),
     ],
 )

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from recording import RecordingNoise
 
 from deid.base.arrays import FloatArray, IntArray
 from deid.dp import graphical
@@ -164,12 +165,18 @@ def test_adaptive_takes_larger_steps_where_there_is_little_to_learn() -> None:
         return count_cells([columns[axis] for axis in axes], [shape[axis] for axis in axes])
 
     pairs = list(itertools.combinations(range(7), 2))
-    measured = measure_adaptive(counts, shape, pairs, 1.0, SeededNoise(3))
+    noise = RecordingNoise(3)
+    measured = measure_adaptive(counts, shape, pairs, 1.0, noise)
     costs = {axes: cost for axes, _, cost in measured if len(axes) == 2 and isinstance(cost, float)}
     assert (0, 1) in costs
     assert len(costs) < 18
     assert max(costs.values()) > 3.9 * min(costs.values())
     assert sum(costs.values()) <= 0.75
+    chosen = [spent for kind, _, _, spent in noise.entered if kind == "choose"]
+    assert [spent / (spent + cost) for spent, cost in zip(chosen, costs.values(), strict=True)] == (
+        pytest.approx([0.15] * len(chosen), rel=1e-3)
+    )
+    assert sum(spent for *_, spent in noise.entered) == pytest.approx(1.0, abs=1e-6)  # nothing is left over
 
 
 def test_where_no_tree_is_narrow_adaptive_goes_on_with_a_mixture() -> None:

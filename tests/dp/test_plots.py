@@ -11,8 +11,8 @@ from deid.dp.plots import plot_bins, plot_survival
 from deid.dp.release_files import NOT_PRIVATE
 
 BINS = pd.DataFrame(
-    {"sex": list("FFMM"), "age": ["0", "1", "0", "1"], "count": [4.0, 0.0, 7.0, 2.0], "lower": [3.0, 0.0, 6.0, 2.5],
-     "upper": [6.0, 1.0, 9.0, 3.0]}
+    {"sex": list("FFMM"), "age": ["0", "1", "0", "1"], "count": [4.0, 0.0, 7.0, 2.0], "lower": [3.0, -1.0, 6.0, 2.5],
+     "upper": [4.5, -0.5, 9.0, 3.0]}
 )  # fmt: skip
 CURVES = pd.DataFrame(
     {"sex": list("FFFMMM"), "month": list("123123"), "survival": [1, 0.9, 0.5, 1, 0.8, 0.8],
@@ -28,7 +28,7 @@ def test_bins_are_drawn_with_their_intervals_a_series_each() -> None:
     drawn = [line.get_ydata().tolist() for line in axes.lines if line.get_drawstyle() == "steps-mid"]
     assert drawn == [[4.0, 0.0], [7.0, 2.0]]
     ends = [[segment[:, 1].tolist() for segment in bars.get_segments()] for bars in axes.collections]
-    assert ends == [[[3.0, 6.0], [0.0, 1.0]], [[6.0, 9.0], [2.0, 3.0]]]  # no bar ends beyond its number
+    assert ends == [[[3.0, 4.5], [-1.0, 0.0]], [[6.0, 9.0], [2.0, 3.0]]]  # no bar ends beyond its number
     assert plot_bins(BINS, "count", ["age"]).axes[0].get_legend() is None
 
 

@@ -72,6 +72,9 @@ def test_conditions(text: str, rows: list[int]) -> None:
         ("age >", "ends too early, at character 6.*a column belongs here"),
         ("age > 3 AND", "ends too early, at character 12"),
         ("(age > 3", "ends too early, at character 9.*\\) belongs here"),
+        ("(age + 1) =", "ends too early, at character 12"),  # the reading that comes further tells
+        ("(age > 3 AND (sex = ) OR age = 1)", "has '\\)' at character 21"),
+        ("(age + 1) 3", "has '3' at character 11"),
         ("(age > 3 AND sex == 'M')", "has '=' at character 19"),
         ("age > 3 4", "has '4' at character 9"),
         ("age ; 3", "cannot be read at character 5"),

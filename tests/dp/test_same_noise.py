@@ -21,6 +21,7 @@ from pinned import Pinned, left_unsaid
 
 from deid.base.errors import DeidError
 from deid.dp import QuerySession, query_language
+from deid.dp.aggregates import Drawing
 from deid.dp.cube import plan_cube, release_cube
 from deid.dp.diffpart import balanced_taxonomy, diffpart
 from deid.dp.domain import Dimension, declare
@@ -31,6 +32,7 @@ from deid.dp.intervals import check_level, discrete_half_width, half_width, stan
 from deid.dp.keys import find_keys, plan_keys
 from deid.dp.marginals import choose_cuboids, closure
 from deid.dp.methods import METHODS
+from deid.dp.moments import noisy_moments
 from deid.dp.noise import SeededNoise, laplace_scale
 from deid.dp.query_language import parse_query, parse_value
 from deid.dp.release import read_release, write_release
@@ -332,6 +334,12 @@ def figured() -> object:
     ]
 
 
+def moments(sampling: int, level: float) -> object:
+    values = np.random.default_rng(2).gamma(2.0, 9.0, 300)
+    how = Drawing(1.5, SeededNoise(3), 1, level, sampling=sampling)
+    return noisy_moments(values, ["MEAN", "SUM", "VALUES", "VARIANCE", "SD"], 0.0, 60.0, how)
+
+
 def steps(options: dict[str, Any]) -> object:
     """Return a plan of sequences, or why it is none."""
     return plan_sequences(LEVEL, options.pop("columns", PERIODS), 1.0, UNITS["rows"], **options)
@@ -398,6 +406,8 @@ def questions() -> Iterator[tuple[str, Callable[[], object]]]:
     for n, options in enumerate(STEPS):
         yield f"steps {n}", of(tried, of(steps, dict(options)))
     yield "figured", figured
+    for sampling, level in itertools.product((0, 1, 3), (0.3, 0.95)):
+        yield f"moments {sampling}, {level}", of(moments, sampling, level)
     for never in ((), ({"sex": "F"},), ({"sex": "M"},), ({"sex": "F"}, {"sex": "M"}), ({"age": "3"},), ({"sex": "x"},)):
         yield f"never {never}", of(crowded, never, 40)
     yield "never of none", of(crowded, ({"sex": "F"},), 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 from typing import Any
@@ -289,3 +290,18 @@ def test_levels_are_those_whose_quantiles_can_be_computed(level: float, fit: boo
     else:
         with pytest.raises(ConfigError, match=r"from \.01 to \.999999"):
             check_level(level)
+
+
+@pytest.mark.parametrize("sampling", [0, 1, 3])
+def test_the_surer_the_wider_at_every_level(sampling: int) -> None:
+    """Of one draw; what a level divides among several intervals is of every level that can be asked for."""
+    values, wanted = np.random.default_rng(2).normal(40.0, 12.0, 400), ["MEAN", "SUM", "VALUES", "VARIANCE", "SD"]
+    found = [
+        noisy_moments(values, wanted, 0.0, 100.0, Drawing(0.5, SeededNoise(3), 1, level, sampling=sampling))
+        for level in (0.05, 0.3, 0.5, 0.66, 0.67, 0.8, 0.95, 0.999)
+    ]
+    for own in zip(*found, strict=True):
+        assert len({answer.value for answer in own}) == 1
+        for one, other in itertools.pairwise(own):
+            assert other.lower <= one.lower <= one.value <= one.upper <= other.upper
+        assert own[0].upper - own[0].lower < own[-2].upper - own[-2].lower

@@ -17,6 +17,7 @@ from deid.cli.main import app
 from deid.dp.domain import declare
 from deid.dp.forecast import forecast_levels, sequence_sections
 from deid.dp.noise import SeededNoise
+from deid.dp.release_files import read_numbers
 from deid.dp.sequence_release import SequenceRelease, read_sequences, slope_classes, write_sequences
 from deid.dp.sequences import plan_sequences, release_sequences
 from deid.dp.unit import PrivacyUnit
@@ -62,6 +63,7 @@ def test_regression_slopes_use_all_periods() -> None:
 def test_a_release_can_be_read_again(frame: pd.DataFrame, tmp_path: Path, method: str, suffix: str) -> None:
     made = release(frame, method=method, epsilon=1.0)
     write_sequences(made, tmp_path / f"r{suffix}")
+    assert read_numbers(tmp_path / f"r{suffix}", (), ("deid_sequences", 1))  # later versions read it by its number
     again = read_sequences(tmp_path / f"r{suffix}")
     assert isinstance(again, SequenceRelease)
     for length in (1, 2, 3):

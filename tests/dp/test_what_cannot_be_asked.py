@@ -116,6 +116,21 @@ def test_slopes_need_two_periods_and_a_step() -> None:
             slope_classes([0, 1], length, step=step)
 
 
+@pytest.mark.parametrize(("method", "limit", "most"), [("tree", "MAX_NODES", 3), ("markov", "_MAX_CHAIN", 3 * 3 * 2)])
+def test_levels_that_a_tree_or_a_chain_cannot_hold_are_refused_by_it_alone(
+    monkeypatch: pytest.MonkeyPatch, method: str, limit: str, most: int
+) -> None:
+    levels = declare("level", {"values": ["low", "mid", "high"]})
+    for held in (most, most - 1):
+        monkeypatch.setattr(f"deid.dp.sequences.{limit}", held)
+        for asked in ("tree", "markov"):
+            if asked == method and held < most:
+                with pytest.raises(ConfigError, match=r"levels .*are too many"):
+                    plan_sequences(levels, ["a", "b", "c"], 1.0, ROW, method=asked)
+            else:
+                assert plan_sequences(levels, ["a", "b", "c"], 1.0, ROW, method=asked).method == asked
+
+
 @pytest.mark.parametrize("method", ["tree", "markov"])
 def test_a_release_of_sequences_has_no_longer_ones(method: str) -> None:
     frame = pd.DataFrame(np.array(["F", "M"])[np.random.default_rng(0).integers(0, 2, (200, 3))], columns=list("abc"))
