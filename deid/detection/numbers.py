@@ -373,8 +373,6 @@ def _surroundings(scene: Scene, span: Span) -> tuple[int, str | None, bool]:
         if span.start < end:
             first, last = min(first, begin), max(last, end)
             count += len(_PIECE.findall(run[0]))
-        if end >= span.end:
-            break
     row = _ROWED if count >= _ROW else _ALONE
     # what stands farther away than its own groups do is another number
     gap = max(map(len, _BLANKS.findall(text, first, last)), default=1)
@@ -389,9 +387,7 @@ def _surroundings(scene: Scene, span: Span) -> tuple[int, str | None, bool]:
         return _MEASURED, None, whole
     number = scene.at(first)
     direct = first == span.start  # a label belongs to the number behind it
-    for index in range(number - 1, max(-1, number - 1 - _LONGEST_WALK), -1):
-        if starts[index] < low:
-            break
+    for index in range(number - 1, max(scene.at(low), number - _LONGEST_WALK) - 1, -1):
         word, kind = folded[index], kinds[index]
         if word in labels:
             return row, labels[word] if direct else None, whole

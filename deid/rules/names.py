@@ -70,9 +70,9 @@ _SIGNER: Final = cues_of("signer")
 _SEPARATORS: Final = frozenset(":#=-\u2013|.")
 _LISTING: Final = frozenset((",", ";", "&", "/", "|"))
 _TURNS: Final = 4
+"""A label that begins so many lines marks the turns of a dialogue."""
 _GRADES: Final = ("I",)
 """A Roman number that could be an initial."""
-"""A label that begins so many lines marks the turns of a dialogue."""
 _MOST_INITIALS: Final = 6  # letters and full stops
 _NAMED: Final = 2
 """Words of a family name and a given one."""
@@ -121,9 +121,7 @@ def _labelled(scene: Scene, labels: Sequence[PersonLabel]) -> list[Span]:
             continue
         category = _correspondent(scene, label, labels) or label.field.category
         full = False
-        for _ in range(8):
-            if at < 0:
-                break
+        while at >= 0:
             while scene.has(at, TITLES) and at + 1 < scene.count:
                 category = "DOCTOR" if scene.has(at, DOCTOR_TITLE) else category
                 at += 2 if scene.word(at + 1) == "." else 1
@@ -280,7 +278,7 @@ def _sentence_ends(scene: Scene, dot: int) -> bool:
 def _next_in_list(scene: Scene, index: int) -> int:
     """Return where the next name of a list stands, -1 when the list ends."""
     at = index
-    while at < scene.count and at - index < 8 and not scene.breaks[at]:
+    while at < scene.count and not scene.breaks[at]:
         if scene.has(at, CREDENTIAL) or scene.word(at) in (".", "(", ")"):
             at += 1
         elif scene.word(at) in _LISTING or scene.says(at, "and"):
