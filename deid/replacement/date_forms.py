@@ -32,7 +32,16 @@ from deid.replacement.date_words import (
     WEEKS,
     Name,
 )
-from deid.replacement.numerals import NUMERAL, NUMERAL_WORDS, YEARS, Spoken, read_numeral, spoken, write_numeral
+from deid.replacement.numerals import (
+    MILLENNIA,
+    NUMERAL,
+    NUMERAL_WORDS,
+    YEARS,
+    Spoken,
+    read_numeral,
+    spoken,
+    write_numeral,
+)
 from deid.replacement.pools import expression, ordinal_ending
 
 
@@ -436,7 +445,11 @@ def _numeral(match: re.Match[str]) -> Token | None:
     value, language = found
     old = match.group()
     kind = "O" if language == "ordinal" else "D" if value <= 31 else "Q"
-    return Token(kind, *match.span(), (value,), lambda v: write_numeral(v % 100 or 1, language, old))
+
+    def write(new: int) -> str:  # ninety-nine becomes two thousand
+        return write_numeral(new % 100, language, old) if new % 100 else _like(MILLENNIA[language], old)
+
+    return Token(kind, *match.span(), (value,), write)
 
 
 def _oh(match: re.Match[str]) -> Token | None:

@@ -17,6 +17,8 @@ _CARDINALS, _ORDINALS = (
 )
 YEARS: Mapping[str, str] = _WRITTEN["years"]
 """Words of a year as it is spoken: thousand, and, zero, round."""
+MILLENNIA: Mapping[str, str] = {"en": YEARS["thousand"], "es": _WRITTEN["spoken"]["es"][0][1]}
+"""Words of the year 2000, by language."""
 _CENTURIES = (1900, 2000)
 """Of the years in words that are read."""
 
@@ -52,7 +54,7 @@ def read_numeral(text: str) -> tuple[int, str] | None:
 def write_numeral(value: int, kind: str, like: str) -> str:
     """Return a number in words, written as ``like`` is: hyphen or blank, and case; ``kind`` is en, es or ordinal."""
     text = _ORDINALS["en"][value - 1] if kind == "ordinal" else _CARDINALS[kind][value]
-    if "-" not in like and " " in like:
+    if " " in like:
         text = text.replace("-", " ")
     if like.isupper():
         return text.upper()

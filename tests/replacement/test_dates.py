@@ -79,6 +79,11 @@ FORWARD, BACK = scope_with(100), scope_with(-45)
         ("March 14, nineteen oh nine", "June 22, nineteen oh nine", "January 28, nineteen oh nine"),
         ("March 14, twenty oh nine", "June 22, two thousand nine", "January 28, two thousand nine"),
         ("March 14, two thousand and ten", "June 22, two thousand and ten", "January 28, two thousand and ten"),
+        ("March thirty-one, nineteen eighty-eight", "July nine, nineteen eighty-eight", None),
+        ("March 14, thirty-two", "June 22, thirty-two", "January 29, thirty-two"),
+        ("October fifth, ninety-nine", "January thirteenth, two thousand", "August twenty-first, ninety-nine"),
+        ("OCTOBER 5, NINETY NINE", "JANUARY 13, TWO THOUSAND", "AUGUST 21, NINETY NINE"),
+        ("cinco de octubre de noventa y nueve", "trece de enero de dos mil", None),
         # without a year
         ("3/14", "6/22", "1/28"),
         ("March 14", "June 22", "January 28"),
