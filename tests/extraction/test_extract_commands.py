@@ -17,8 +17,9 @@ from deid.cli.main import app
 from deid.extraction import cues
 from deid.io import scan
 from deid.joint import extracting
-from deid.joint.extracting import extract_files
+from deid.joint.extracting import WrittenView, extract_files
 from deid.pipeline.options import ViewOptions
+from deid.reading.languages import foreign
 
 NOTES = {
     "a": "Patient: Zelda Quarrymane\nDOB: 3/4/1950   MRN: 5512345\nDate of service: 6/7/2019\n"
@@ -201,6 +202,21 @@ def test_a_language_without_cues_is_refused_before_any_note_is_read(
 def test_of_notes_that_agree_there_is_nothing_to_remark(tmp_path: Path) -> None:
     done = extract_files(scan(write_notes(tmp_path / "notes")), ViewOptions(model="none", rounds=1))
     assert done.write(tmp_path / "v.csv").remarks() == []
+
+
+def test_rounds_contradictions_partners_and_other_languages_are_remarked(tmp_path: Path) -> None:
+    done = extract_files(scan(write_notes(tmp_path / "notes")), ViewOptions(model="none", rounds=1))
+    rounds = tuple(
+        replace(done.rounds[0], new=new, documents=3, persons=persons) for new, persons in ((9, 5), (2, 4), (1, 3))
+    )
+    told = replace(done, rounds=rounds, contradicted={"sex": 2}, other_languages={"fr": 1, "nl": 3})
+    assert WrittenView(told, {}, 0, None, linked=7, unmatched=2).remarks() == [
+        f"4 {foreign({'fr': 1, 'nl': 3})}",
+        "round 2: 2 more places of identifiers in 3 notes, 5 -> 4 persons",
+        "round 3: 1 more places of identifiers in 3 notes, 4 -> 3 persons",
+        "sex: 2 values that other notes of their person contradict, of lower confidence now",
+        "joined table: 7 rows have their partner by linking, 2 have none",
+    ]
 
 
 def test_persons_who_look_alike_and_notes_that_disagree_are_told(tmp_path: Path) -> None:

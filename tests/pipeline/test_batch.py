@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from fakes import WordRecognizer
 
-from deid.base.errors import ConfigError, TakenError
+from deid.base.errors import ConfigError, OutputError, TakenError
 from deid.base.keys import Key
 from deid.base.list_lines import list_line
 from deid.base.safe_names import safe_name
@@ -435,3 +435,18 @@ def test_a_document_is_written_with_what_its_format_has_place_for(
     assert [span.id for span in fit.spans] == (
         [f"P{n}" for n in range(len(labels))] if "2014" in format else [""] * len(labels)
     )
+
+
+def test_a_place_that_cannot_be_opened_is_the_failure_of_every_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps({"id": n, "text": TEXT}) + "\n" for n in "abc"))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OutputError("the place is full", "make room")
+
+    monkeypatch.setattr("deid.pipeline.files.open_writer", refuse)
+    report = scrub(tmp_path / "in.jsonl", tmp_path / "out.jsonl")
+    assert [type(failure.error) for failure in report.failures] == [OutputError] * 3
+    assert report.documents == 0
+    assert not (tmp_path / "out.jsonl").exists()

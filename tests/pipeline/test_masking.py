@@ -140,6 +140,15 @@ def test_a_later_text_that_says_what_stands_for_somebody_comes_back_as_it_was() 
     assert known.restore(first) == "Maria Delgado came."
 
 
+def test_a_text_that_nothing_else_protects_is_one_mark(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = Substitutes()
+    known.replace("Maria Delgado came.", [Piece(0, 13, "PATIENT", "Zoe Rivas", natural=True)])
+    monkeypatch.setattr("deid.pipeline.masking._protected", lambda pieces, *_: pieces)
+    masked = known.replace("Zoe Rivas called.", [])
+    assert masked == "[OTHER-1]"
+    assert known.restore(masked) == "Zoe Rivas called."
+
+
 def test_a_name_that_ends_in_s_keeps_its_possessive() -> None:
     known = Substitutes()
     masked = known.replace("Ann Baker came.", [Piece(0, 9, "PATIENT", "Zoe Rivas", natural=True)])
