@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -12,8 +14,10 @@ from typer.testing import CliRunner
 from deid.base.errors import ConfigError, DeidError
 from deid.base.options import column_names
 from deid.cli.main import app
+from deid.disclosure.options import SchemaOptions
 from deid.manifest import manifest_path
 from deid.manifest.content import read_manifest
+from deid.table.options import TableOptions
 
 TOWN = "city, state"
 PLANTED = ("Zebulon", "Quartermain", "77812")
@@ -166,3 +170,15 @@ def test_a_hierarchy_is_built_by_name_unless_a_file_has_it(table: Path) -> None:
     code, told = run(*said, "no.csv", "--hierarchy", "dx=icd-9")
     assert code == 2
     assert "hierarchy" in told
+
+
+def test_the_table_of_a_database_is_that_of_the_place_that_is_asked_about(tmp_path: Path) -> None:
+    """Another file, such as one of test rows, has no table of that name."""
+    with contextlib.closing(sqlite3.connect(tmp_path / "t.db")) as lite, lite:
+        for name, age in (("one", 30), ("two", 40)):
+            lite.execute(f"CREATE TABLE {name} (age INTEGER)")
+            lite.execute(f"INSERT INTO {name} VALUES ({age})")
+    (tmp_path / "other.csv").write_text("age\n50\n")
+    roles, asked = SchemaOptions(qi=("age",)), TableOptions(str(tmp_path / "t.db"), sql="two")
+    places = (tmp_path / "t.db", tmp_path / "other.csv")
+    assert [roles.open(str(place), asked).frame["age"].astype(str).tolist() for place in places] == [["40"], ["50"]]
