@@ -145,6 +145,8 @@ def test_what_cannot_be_left_is_refused() -> None:
         anonymize(ward(1), Requirements(k=3), rules_left=4)
     with pytest.raises(ConfigError, match="without population, guards"):
         anonymize(ward(1), Requirements(k=3), "kk", rules_left=2)
+    with pytest.raises(ConfigError, match="without population, guards"):
+        anonymize(ward(1), Requirements(k=3, k_map=3), rules_left=2, population=ward(1))
     with pytest.raises(ConfigError, match="at least one value"):
         anonymize(ward(1), Requirements(k=3), rules_left=0)
 

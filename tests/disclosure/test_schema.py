@@ -227,6 +227,14 @@ def test_what_is_proposed_for_a_hospital_table() -> None:
     assert table.hierarchies["date_of_birth"].root == "*"
 
 
+@pytest.mark.parametrize("kind", ["automatic", "intervals", "prefixes"])
+def test_a_built_hierarchy_is_of_the_values_that_are_not_suppressed(kind: str) -> None:
+    """A published table has stars in its columns, which are its root and no value."""
+    schema, values = Schema({"x": Column("quasi-identifier", hierarchy={"kind": kind})}), "1123345679"
+    starred, plain = (apply_schema(pd.DataFrame({"x": cells}), schema) for cells in ([*values, "*", "*"], [*values]))
+    assert starred.hierarchies["x"] == plain.hierarchies["x"]
+
+
 def test_what_is_said_in_either_of_two_schemas_holds() -> None:
     for name in ("each_row_a_person", "persons_as_given"):
         for one in (False, True):
