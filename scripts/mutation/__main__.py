@@ -98,6 +98,9 @@ _LINKED = ("corpora", "dictionaries", "models", "scripts", "docs", "pyproject.to
 _PYTEST = ("-p", "no:cacheprovider", "-p", "no:randomly", "-q", "--no-header", "-m", "not slow and not night")
 _LONG = 4.0
 """CPU seconds that a test is said to take that was stopped."""
+_PINNED = "/test_same_"
+_MORE_OF_PINNED = 4
+"""How often a file of pinned answers gets the time of another one."""
 
 
 def main() -> int:
@@ -150,6 +153,7 @@ class _Route:
         self.files = self.room.comparing if plain else self.room.tests
         # compiled grammars would hide what is changed in their sources
         self.kernels = "numpy" if plain else "grammar"
+        self.warm()
         self.pipe, its = multiprocessing.Pipe()
         self.process = os.fork()
         if self.process == 0:
@@ -162,6 +166,14 @@ class _Route:
             finally:
                 os._exit(1)
         its.close()
+        try:
+            self.learn(name, longest)
+        except BaseException:
+            self.close()
+            raise
+
+    def learn(self, name: str, longest: float) -> None:
+        """Get to know the tests, and which of them execute which line."""
         try:
             imported, self.modules = self.pipe.recv()
         except EOFError:
@@ -199,6 +211,7 @@ class _Route:
                 kept = folder / f"{digest.hexdigest()[:32]}.json"
                 known = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else None
                 if known is None or not self.follow(known, folder):
+                    self.warm()
                     parts: list[dict[str, Any]] = []
                     while not parts or parts[-1]["done"] < parts[-1]["all"]:  # a test that takes too long ends a part
                         done = parts[-1]["done"] if parts else 0
@@ -210,6 +223,7 @@ class _Route:
                     executed = {p for part in parts for p, lines in part["lines"].items() if lines}
                     known = {"code": {p: _keep(self.place / p, folder) for p in executed}, "parts": parts}
                     kept.write_text(json.dumps(known), encoding="utf-8")
+                    self.keep_warm()
                 for part in known["parts"]:
                     yield file, part
 
@@ -290,13 +304,18 @@ class _Route:
         return [turns, left]
 
     def in_turn(self, numbers: set[int]) -> list[int]:
-        """Return tests in an order in which every file gets as much time as any other, its fastest tests first."""
+        """Return tests in an order in which every file gets as much time as any other, its fastest tests first.
+
+        Those that compare answers with kept ones get more: they come by everywhere, and each asks something else.
+        """
         spent: dict[str, float] = {}
         begin: dict[int, float] = {}
         passing = [n for n in numbers if self.seconds[n] == self.seconds[n]]
         for n in sorted(passing, key=lambda n: self.seconds[n]):
             file = self.tests[n].partition("::")[0]
-            spent[file] = begin[n] = spent.get(file, 0.0) + self.seconds[n]
+            spent[file] = begin[n] = spent.get(file, 0.0) + self.seconds[n] / (
+                _MORE_OF_PINNED if _PINNED in file else 1
+            )
         return sorted(begin, key=lambda n: begin[n])
 
     def by(self, path: str, lines: Iterable[int]) -> set[int]:
@@ -307,43 +326,59 @@ class _Route:
         """Tell whether the line is executed before any test."""
         return not self.imported.get(fault.path, set()).isdisjoint(range(fault.first, fault.last + 1))
 
-    def passes(self, fault: Fault, text: str, changed: str, seconds: float, more: float = 0) -> bool:
-        """Tell whether the tests pass with a fault that lies in the copy already."""
-        return all(self.run(fault, text, changed, turns) for turns in self.turns(fault, text, seconds, more) if turns)
+    def failing(self, fault: Fault, text: str, changed: str, seconds: float, more: float = 0) -> str:
+        """Return the first test that fails with a fault that lies in the copy already, or nothing."""
+        turns = [chosen for chosen in self.turns(fault, text, seconds, more) if chosen]
+        return next(filter(None, (self.run(fault, text, changed, chosen) for chosen in turns)), "")
 
-    def run(self, fault: Fault, text: str, changed: str, chosen: list[tuple[str, float]]) -> bool:
-        """Tell whether chosen tests pass."""
+    def run(self, fault: Fault, text: str, changed: str, chosen: list[tuple[str, float]]) -> str:
+        """Return the first of chosen tests that fails, or nothing."""
         turns = [(test, 10 + 5 * took if took < _LONG else 300) for test, took in chosen]
         limit = 60 + 5 * sum(longest for _, longest in turns)
-        cache = self.place / "cache"
-        shutil.rmtree(cache, ignore_errors=True)
-        if (self.place / "warm").is_dir():
-            shutil.copytree(self.place / "warm", cache, copy_function=os.link)
+        self.warm()
         shutil.rmtree(self.place / "tmp", ignore_errors=True)
         if not fault.path.endswith(".c") and not self.at_import(fault):
             self.pipe.send(("try", (str(self.place / fault.path), text, changed, turns), limit))
-            return self.pipe.recv() is True
+            return _told(self.pipe.recv())
         for module in self.modules:  # loaded once, as no fault is in them
             if not module.startswith(("coverage", "deid", "tests", "_pytest", "__")) and module not in sys.modules:
                 with suppress(BaseException):
                     importlib.import_module(module)
         self.modules = []
 
-        def attempt() -> bool:
+        def attempt() -> str | None:
             self.enter()
-            passed = []
+            failing: list[str] = []
             # whole files, as names of tests may hold anything
             files = dict.fromkeys(test.partition("::")[0] for test, _ in turns)
-            pytest.main([*_PYTEST, *files], plugins=[Runner(lambda runner: passed.append(runner.passes(turns)))])
-            return passed == [True]
+            pytest.main([*_PYTEST, *files], plugins=[Runner(lambda runner: failing.append(runner.failing(turns)))])
+            return failing[0] if failing else None
 
-        return forked(attempt, limit) is True
+        return _told(forked(attempt, limit))
+
+    def warm(self) -> None:
+        """Begin with the tables that are kept, and no others."""
+        shutil.rmtree(self.place / "cache", ignore_errors=True)
+        if (self.place / "warm").is_dir():
+            shutil.copytree(self.place / "warm", self.place / "cache", copy_function=os.link)
+
+    def keep_warm(self) -> None:
+        """Let every fault find the tables that tests without one have made, else each would make them anew."""
+        for made in (self.place / "cache" / "deid").glob("*"):
+            kept = self.place / "warm" / "deid" / made.name
+            if not kept.exists():
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                made.rename(kept)
 
     def close(self) -> None:
         """End the process."""
         self.pipe.close()
-        os.kill(self.process, signal.SIGKILL)
+        os.kill(self.process, signal.SIGTERM)  # which takes along the process of a fault
         os.waitpid(self.process, 0)
+
+
+def _told(failing: str | None) -> str:
+    return "a process that ends early" if failing is None else failing
 
 
 def _digest(path: Path) -> str:
@@ -386,7 +421,8 @@ def _users(text: str, fault: Fault) -> set[int]:
 @dataclass(frozen=True, slots=True)
 class _Result:
     fault: Fault
-    caught: bool
+    by: str
+    """The test that catches it; empty where none does."""
     seconds: float
 
 
@@ -411,8 +447,8 @@ def _attempt(
                 return None
         # what the first route does not execute is tried by the other
         tried = [r for r in routes if compiled or r.by(fault.path, range(fault.first, fault.last + 1))][:1] or routes
-        passes = all(r.passes(fault, text, changed, seconds, more) for r in tried if not (compiled and r.plain))
-        return _Result(fault, not passes, time.monotonic() - begun)
+        failing = (r.failing(fault, text, changed, seconds, more) for r in tried if not (compiled and r.plain))
+        return _Result(fault, next(filter(None, failing), ""), time.monotonic() - begun)
     finally:
         path.write_text(text, encoding="utf-8")
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
@@ -456,8 +492,9 @@ def _try_room(name: str, room: Room, options: argparse.Namespace) -> bool:
         for route, early in itertools.product(routes, (False, True)):
             whole = next((f for f in faults if f.path.endswith(".py") and route.at_import(f) is early), None)
             text = (place / whole.path).read_text(encoding="utf-8") if whole else ""
-            if whole and not route.passes(whole, text, text, options.seconds):
-                raise SystemExit(f"mutate: the tests of {whole.path}:{whole.first} fail without a fault")
+            if whole and (failing := route.failing(whole, text, text, options.seconds)):
+                raise SystemExit(f"mutate: {whole.path}:{whole.first}: fails without a fault: {failing}")
+            route.keep_warm()
         mapped = time.monotonic() - begun
         for fault in faults:
             if len(results) == options.faults:
@@ -467,13 +504,14 @@ def _try_room(name: str, room: Room, options: argparse.Namespace) -> bool:
             elif result := _attempt(fault, place, routes, builder, options.seconds, options.more):
                 results.append(result)
                 if sys.stderr.isatty() or os.environ.get("MUTATE_VERBOSE"):
-                    told = f"{len(results)} {name} {'caught' if result.caught else 'SURVIVED'} {result.seconds:.1f} s"
+                    told = f"caught by {result.by}" if result.by else "SURVIVED"
+                    told = f"{len(results)} {name} {told} {result.seconds:.1f} s"
                     print(f"{told} {fault.path}:{fault.first} {fault.before} -> {fault.after}", file=sys.stderr)
     finally:
         for route in routes:
             route.close()
         shutil.rmtree(work, ignore_errors=True)
-    survivors = [r.fault for r in results if not r.caught]
+    survivors = [r.fault for r in results if not r.by]
     for fault in sorted(survivors, key=lambda f: (f.path, f.first)):
         print(f"{name}: survived: {fault.path}:{fault.first} in {fault.where}")
         print(f"    - {fault.before}\n    + {fault.after}")

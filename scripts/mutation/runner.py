@@ -24,6 +24,8 @@ import pytest
 __all__ = ["Runner", "forked", "moved_lines", "new_functions"]
 
 _MEMORY = 8 << 30
+_LOADING = 30
+"""How much longer than others the first test of a process may take, which loads what the others find loaded."""
 _answers: list[Callable[[Any], None]] = []
 """Ways to give a result before the work is done, the last that of this process."""
 
@@ -83,20 +85,20 @@ class Runner:
         item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
         signal.setitimer(signal.ITIMER_PROF, 0)
 
-    def passes(self, turns: Sequence[tuple[str, float]]) -> bool:
-        """Run tests in an order, each for some CPU seconds at most, until one fails."""
+    def failing(self, turns: Sequence[tuple[str, float]]) -> str:
+        """Run tests in an order, each for some CPU seconds at most; return the first that fails, or nothing."""
         items = [self.items[test] for test, _ in turns if test in self.items]
         limits = dict(turns)
         for item, following in zip(items, [*items[1:], None], strict=True):
             self.one(item, following, limits[item.nodeid], signal.SIG_DFL)
             if self.failed:
-                return False
-        return len(items) == len(turns)
+                return item.nodeid
+        return "" if len(items) == len(turns) else "a test is gone"
 
-    def tried(self, path: str, old: str, new: str, turns: Sequence[tuple[str, float]]) -> bool:
-        """Tell whether tests pass when a module has a changed text."""
+    def tried(self, path: str, old: str, new: str, turns: Sequence[tuple[str, float]]) -> str:
+        """Return the first test that fails when a module has a changed text, or nothing."""
         new_functions(path, old, new, self.functions)
-        return self.passes(turns)
+        return self.failing(turns)
 
     def measured(self, cover: coverage.Coverage, root: Path, file: str, done: int, longest: float) -> dict[str, Any]:
         """Tell which tests of a file execute which lines, and how long each takes.
@@ -176,10 +178,11 @@ class Runner:
             names = getattr(item, "_fixtureinfo", None)
             shared = [d for ds in names.name2fixturedefs.values() for d in ds if d.scope != "function"] if names else []
             fixtures[item.nodeid] = [f"@{d.baseid}::{d.argname}" for d in shared]
+            loaded = bool(took)
             took[item.nodeid] = 0
             switch(item.nodeid)
             begun = sum(os.times()[:4])
-            self.one(item, following, longest, late)
+            self.one(item, following, longest if loaded else _LOADING * longest, late)
             took[item.nodeid] += sum(os.times()[:4]) - begun
             switch("")
             if self.skipped:

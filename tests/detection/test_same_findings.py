@@ -174,5 +174,5 @@ for language, name, number, document in of_other_languages():
     if number % 3 == 0:
         QUESTIONS[f"{name} varied"] = partial(varied, document, number, language, 1)
 QUESTIONS |= {f"{file.stem} in windows": partial(windowed, file.stem) for file in sorted(HERE.glob("*.txt"))}
-PINNED = Pinned(__file__, QUESTIONS, parts=60)
+PINNED = Pinned(__file__, QUESTIONS, parts=180)
 test_what_is_found_is_what_was_found = PINNED.test(__name__)

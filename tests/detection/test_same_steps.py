@@ -150,5 +150,5 @@ for file in (file for folder in FOLDERS for file in sorted((HERE / folder).glob(
         name = f"{file.parent.name} {file.stem} {note.id}"
         QUESTIONS[name] = partial(judged, note.text, file.stem, crc32(name.encode()))
 QUESTIONS |= dict(left_unsaid("deid.detection")) | dict(left_unsaid("deid.rules"))
-PINNED = Pinned(__file__, QUESTIONS, parts=60)
+PINNED = Pinned(__file__, QUESTIONS, parts=120)
 test_each_step_tells_what_it_told = PINNED.test(__name__)
