@@ -448,7 +448,7 @@ def _user_names(words: _Words, name: _Name) -> list[Span]:
     text = words.view.text
     found: list[Span] = []
     for key in name.inside:
-        if (count := words.plain.count(key)) and count > words.keys.count(key):
+        if key in words.plain:
             initial = f"[{''.join(sorted(name.initials))}]" if name.initials else "[a-z]"
             more = r"[0-9]+|[._-][a-z]{0,2}[0-9]+"
             expression = rf"(?<![\w@.-])(?:{initial}[._]?{key}(?:{more})?|{key}(?:{more}))(?![\w@])"

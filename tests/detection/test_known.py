@@ -307,3 +307,17 @@ def test_each_known_value_is_found_in_its_forms_and_in_no_other(
 ) -> None:
     spans = KnownRecognizer({"n": (Known(category, value),)}).find(Document("n", text))
     assert [text[s.start : s.end] for s in spans if s.category == category] == expected
+
+
+@pytest.mark.parametrize(
+    ("family", "written"),
+    [("Quimby", "jquimby84"), ("O'Brien", "jobrien84"), ("Müller", "jmuller84"), ("Thornbury", "thornbury_2")],
+)
+@pytest.mark.parametrize("times", [0, 1, 3])
+def test_a_user_name_is_found_however_often_the_name_itself_stands_beside_it(
+    family: str, written: str, times: int
+) -> None:
+    """A name is written otherwise than within a user name where it has an apostrophe or an accent."""
+    text = f"{' and '.join([family] * times)}: wrote as {written} today, {family.lower()}."
+    spans = KnownRecognizer({"n": (Known("PATIENT", f"Jan {family}"),)}).find(Document("n", text))
+    assert [text[s.start : s.end] for s in spans if s.category == "USERNAME"] == [written]
