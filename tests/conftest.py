@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 # before NumPy is loaded, here and in what tests start: tests run side by side, and threads of one that wait for each
@@ -54,8 +56,15 @@ def shared_data() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def _own_keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Yield names of folders that are not there yet: to make and number twenty thousand of them takes minutes."""
+    parent = tmp_path_factory.mktemp("config", numbered=False)
+    return (parent / str(n) for n in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def _own_key(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_key(_own_keys: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Give every test a key folder of its own, so that no test reads or makes the user's key."""
     monkeypatch.delenv("DEID_KEY", raising=False)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(next(_own_keys)))
