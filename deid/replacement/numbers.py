@@ -65,7 +65,8 @@ def _alphabet(char: str) -> str:
         return DIGITS if char in DIGITS else UPPER
     begin, kind = ord(char) & ~0xFF, _UNICODE.category(char)
     block = (chr(code) for code in range(begin, begin + 256))
-    return "".join([c for c in block if _UNICODE.category(c) == kind and _folded(c) == c])
+    # "Ø" stands beside A to Z, which are exchanged with each other
+    return "".join([c for c in block if not c.isascii() and _UNICODE.category(c) == kind and _folded(c) == c])
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)

@@ -70,6 +70,7 @@ def test_normal_forms(text: str, form: str) -> None:
         list(LETTERS),
         [f"{a}{n}" for a in LETTERS for n in range(10)],
         [f"{n:02}{a}" for a in LETTERS for n in range(100)],
+        list("\u00c6\u00d0\u00d8\u00de"),
     ],
     ids=len,
 )
