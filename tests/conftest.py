@@ -58,7 +58,7 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="session")
 def _own_keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Yield names of folders that are not there yet: to make and number twenty thousand of them takes minutes."""
+    """Yield names of folders that are not there yet: to make and number one for every test takes a second for 1,400."""
     parent = tmp_path_factory.mktemp("config", numbered=False)
     return (parent / str(n) for n in itertools.count())
 
