@@ -47,12 +47,16 @@ def full_disk(room: int = 20) -> Iterator[None]:
     """Let no file grow above some bytes: the limit of a file's size stands for the disk.
 
     With 20, what is tried before the work passes, and no result does. Processes that are started meanwhile have it too.
+    Python writes no compiled form of a module meanwhile: it takes one that was cut short for whole.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
     try:
-        yield
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "dont_write_bytecode", True)
+            patch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+            yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, before)

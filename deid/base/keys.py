@@ -18,10 +18,10 @@ from deid.base.files import open_to_others
 from deid.base.options import option
 
 KEY_VARIABLE = "DEID_KEY"
-MAP_VERSION = 2
-"""Newest version of the map from numbers to surrogates: 1, of yesterday, is a map a patient; 2 is one-to-one over all
-patients of a key (`deid.replacement.numbers`). `Key.map` says which one a key goes by; keys, vaults and manifests name
-it."""
+MAP_VERSION = 3
+"""Newest version of the map from numbers to surrogates: 1 is a map a patient; 2 is one-to-one over all patients of a
+key (`deid.replacement.numbers`), but for codes with Æ, Ð, Ø, Þ, which 3 parts from those with A to Z. `Key.map` says
+which one a key goes by; keys, vaults and manifests name it."""
 _MIN_BYTES = 16
 _BLOCK = 64
 _INNER, _OUTER = (bytes(byte ^ pad for byte in range(256)) for pad in (0x36, 0x5C))
@@ -165,7 +165,7 @@ def _parse(text: str, shown: str) -> Key:
     try:
         key = Key(bytes.fromhex(digits.strip()), int(version) if named else None)
     except ValueError:
-        hint = "write at least 32 hex digits into it, and below them nothing or: map 2"
+        hint = f"write at least 32 hex digits into it, and below them nothing or: map {MAP_VERSION}"
         raise ConfigError(f"{shown} holds no hexadecimal key", hint) from None
     if not 1 <= key.map <= MAP_VERSION:
         raise ConfigError(

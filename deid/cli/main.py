@@ -89,6 +89,12 @@ def _leave_no_core() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
 
 
+def _internal(error: BaseException) -> int:
+    """Say where a bug is, never what, because messages can quote a document; return the status that it ends with."""
+    sys.stderr.write(f"internal error: {raised_at(error)} (its message is withheld, it could quote a document)\n")
+    return 70
+
+
 def main() -> None:
     """Run the command line; exit 0 done, 1 something failed, 2 cannot be done as asked, 130 interrupted, 141 when
     nobody reads standard output any more.
@@ -105,8 +111,10 @@ def main() -> None:
     except DeidError as error:
         sys.stderr.write(f"error: {error}\n")
         status = EXIT_USAGE
-    except typer.Abort:
+    except typer.Abort as error:
         status = 130
+        if isinstance(error.__cause__, EOFError):  # nobody is asked anything here: it is an error of its own
+            status = _internal(error.__cause__)
     except _ClickException as error:
         error.show()
         status = EXIT_USAGE
@@ -114,7 +122,7 @@ def main() -> None:
         status = _closed_pipe()
     except KeyboardInterrupt:
         status = 130
-    except Exception as error:  # a bug: say where, never what, because messages can quote a document
+    except Exception as error:
         if isinstance(error, OSError) and error.errno in _REFUSED:
             what, hint = _REFUSED[error.errno]
             sys.stderr.write(f"error: {what} ({os_reason(error)}). Hint: {hint}\n")
@@ -122,7 +130,5 @@ def main() -> None:
             if error.errno == errno.EBADF:
                 _closed_pipe()
         else:
-            withheld = "its message is withheld, it could quote a document"
-            sys.stderr.write(f"internal error: {raised_at(error)} ({withheld})\n")
-            status = 70
+            status = _internal(error)
     sys.exit(status if isinstance(status, int) else 0)

@@ -6,3 +6,5 @@ is kept, to the byte. Which path is what is data (`deid.records.tables`); `deid.
 `deid.records.ccda` clinical documents, `deid.records.fhir` resources; `deid.records.json_positions` and
 `deid.records.markup` say where the values of JSON and the words of XHTML stand.
 """
+
+import deid.base.compiled  # before a compiled module could stand in for an edited source

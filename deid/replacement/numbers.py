@@ -59,14 +59,18 @@ def _folded(char: str) -> str:
 
 
 @functools.lru_cache(maxsize=4096)
-def _alphabet(char: str) -> str:
-    """Return the characters that one of a folded code is exchanged with: letters and digits, else its neighbours."""
+def _alphabet(char: str, version: int) -> str:
+    """Return the characters that one of a folded code is exchanged with: letters and digits, else its neighbours.
+
+    In version 2 of the map Æ, Ð, Ø and Þ are exchanged with A to Z, too, which are exchanged with each other: such
+    codes can share a surrogate with one of A to Z.
+    """
     if char.isascii():
         return DIGITS if char in DIGITS else UPPER
     begin, kind = ord(char) & ~0xFF, _UNICODE.category(char)
     block = (chr(code) for code in range(begin, begin + 256))
-    # "Ø" stands beside A to Z, which are exchanged with each other
-    return "".join([c for c in block if not c.isascii() and _UNICODE.category(c) == kind and _folded(c) == c])
+    own = [c for c in block if _UNICODE.category(c) == kind and _folded(c) == c]
+    return "".join([c for c in own if version < 3 or not c.isascii()])
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)
@@ -159,11 +163,11 @@ def _written(text: str, places: Sequence[int], new: str) -> str:
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)
-def _plan(code: str) -> tuple[list[str], str, list[tuple[int, int]]]:
+def _plan(code: str, version: int) -> tuple[list[str], str, list[tuple[int, int]]]:
     """Return of codes with the same letters the characters that may stand at each place, the name of their form, and
     the pieces that are permuted; whichever digits of ASCII stand there does not count.
     """
-    alphabets = [*map(_alphabet, code)]
+    alphabets = [_alphabet(char, version) for char in code]
     if len(code) > 1 and code.isdecimal():
         alphabets[0] = _FIRST
     return alphabets, "".join([alphabet[0] for alphabet in alphabets]), pieces(alphabets)
@@ -198,7 +202,7 @@ def _surrogate(keyed: Keyed, code: str) -> str:
             return alike and not national_kinds(candidate)
 
         return _next(keyed, form, "".join([code[i] for i in free]), alphabets, complete, alike)
-    alphabets, form, parts = _plan(code.translate(_ANY_DIGIT))
+    alphabets, form, parts = _plan(code.translate(_ANY_DIGIT), keyed.map)
     leads = _leads(code)
 
     def plain(candidate: str) -> bool:

@@ -40,9 +40,15 @@ class Keyed:
         The user's secret.
     *scope : str
         What the choices depend on, such as the person's scope and ``"names"``.
+
+    Attributes
+    ----------
+    map : int
+        Version of the map of numbers that the key goes by (`deid.base.keys.Key.map`).
     """
 
     def __init__(self, key: Key, *scope: str) -> None:
+        self.map = key.map
         self._base = hashlib.blake2b(key=key.mac("surrogate", *scope), digest_size=64)
 
     def number(self, *parts: str) -> int:

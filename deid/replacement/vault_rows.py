@@ -13,7 +13,7 @@ from deid.base.audit import login, now
 from deid.base.errors import ConfigError, StoreError
 from deid.replacement.sealing import Entry, Sealer
 
-_MAPS = {1: 1, 2: 2}
+_MAPS = {1: 1, 2: 2, 3: 3}
 """Version of a vault -> version of the map of numbers (`deid.base.keys.MAP_VERSION`) that its surrogates go by."""
 _CHUNK = 1000  # rows fetched at a time
 _ALL = 1 << 256

@@ -272,9 +272,13 @@ def _lock(folder: Path, key: Key) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         with refused_as(OutputError, what, "make room"):
             if (held := os.pread(descriptor, 64, 0)) not in (b"", own):
+                secret, _, version = held.decode("latin-1").partition(" ")
+                other, go_on = "key, under which persons have", "go on with that one"
+                if secret == key.fingerprint():
+                    other, go_on = "version of the map, by which numbers have", f"write below the key: map {version}"
                 raise ConfigError(
-                    "the inbox was watched with another key, under which persons have other surrogates",
-                    f"go on with that one, or name new folders; where both may be in the outbox, remove {_LOCK}",
+                    f"the inbox was watched with another {other} other surrogates",
+                    f"{go_on}, or name new folders; where both may be in the outbox, remove {_LOCK}",
                 )
             if not held and os.write(descriptor, own) < len(own):
                 raise OSError(errno.ENOSPC, "")

@@ -144,6 +144,12 @@ def test_compiled_grammars_beside_an_edited_source_are_refused(tmp_path, monkeyp
     assert sys.meta_path[0].find_spec("deid.rules.fields", [str(file.parent)]) is None
 
 
+@pytest.mark.parametrize("package", sorted({name.rpartition(".")[0] for name in GRAMMAR}))
+def test_sources_are_compared_before_any_compiled_module_is_imported(package):
+    told = f"import sys, {package}; print('deid.base.compiled' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", told], text=True) == "True\n"
+
+
 def test_loops_in_c_beside_an_edited_source_are_refused(tmp_path):
     assert not compiled.stale(tmp_path)  # an installed package has no sources of C
     source = tmp_path / "csrc" / "native.c"

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import typer
+from commands import call
 from commands import run as run_deid
 
 from deid.base.errors import ConfigError
@@ -68,6 +69,21 @@ def test_a_bug_says_where_and_never_what(monkeypatch: pytest.MonkeyPatch, capsys
     assert run(monkeypatch, ValueError("invalid literal: 'John Smith'")) == 70
     shown = capsys.readouterr().err
     assert "ValueError at" in shown
+    assert "Smith" not in shown
+
+
+def test_an_end_of_file_in_python_itself_is_a_bug_and_no_interruption(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Such as of a module whose compiled form was cut short; typer takes it for somebody who wants to end."""
+
+    def cut(*_: object) -> None:
+        raise EOFError("marshal data too short, near John Smith")
+
+    monkeypatch.setattr("deid.replacement.policy.load_policy", cut)
+    assert call("policy", "show", "redact") == 70
+    shown = capsys.readouterr().err
+    assert "EOFError at" in shown
     assert "Smith" not in shown
 
 
