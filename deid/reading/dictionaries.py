@@ -165,22 +165,18 @@ def available(language: str | None = None, folders: Sequence[Path] = ()) -> tupl
     tuple of str
         Names ``<category>/<list>``, sorted.
     """
-    names = set()
-    for folder in _folders(folders):
-        for items in folder.glob("*/*/items.txt"):
-            category = items.parent.parent.name
-            if category not in _NOT_LISTS:
-                names.add(f"{category}/{items.parent.name}")
+    shipped = _shipped(resource_folder("dictionaries"))
+    own = {"/".join(place.parts[-2:]): place for folder in reversed(folders) for place in _lists(folder)}
+    names = tuple(sorted({*own, *shipped}))
     if language is None:
-        return tuple(sorted(names))
-    wanted = (language, "any")
-    return tuple(n for n in sorted(names) if _source_of(n, folders).get("language", "any") in wanted)
+        return names
+    sources = {n: _read_source(own[n] / "source.toml") if n in own else shipped[n].source for n in names}
+    return tuple(n for n in names if sources[n].get("language", "any") in (language, "any"))
 
 
-def _source_of(name: str, folders: Sequence[Path]) -> Mapping[str, str]:
-    folder = _list_folder(name, folders)
-    kept = _kept(folder, name)
-    return kept.source if kept else _read_source(folder / "source.toml")
+def _lists(folder: Path) -> list[Path]:
+    """Return the folders of the lists in a folder."""
+    return [i.parent for i in sorted(folder.glob("*/*/items.txt")) if i.parent.parent.name not in _NOT_LISTS]
 
 
 def _list_folder(name: str, folders: Sequence[Path]) -> Path:
@@ -255,7 +251,7 @@ def _kept(folder: Path, name: str) -> _Kept | None:
 @functools.lru_cache(maxsize=2)
 def _shipped(root: Path) -> Mapping[str, _Kept]:
     """Read all shipped lists, or what was kept of them when files and code were the same."""
-    folders = [i.parent for i in sorted(root.glob("*/*/items.txt")) if i.parent.parent.name not in _NOT_LISTS]
+    folders = _lists(root)
     names = ["/".join(folder.parts[-2:]) for folder in folders]
     files = [file for folder in folders for file in sorted(folder.iterdir())]
 
