@@ -443,7 +443,7 @@ def test_a_table_of_a_server_becomes_what_deid_scrub_writes(postgresql: Callable
 
 
 def test_a_job_on_a_table_goes_on_after_a_kill_and_vanishes_when_it_is_cancelled(tmp_path: Path) -> None:
-    table_of(tmp_path / "ward.db", 800, 4)
+    table_of(tmp_path / "ward.db", 400, 4)
     killed = began(tmp_path, *BASES, roles=ROLES)
     with killed.client("night") as client:
         first = submitted(client, "ward:note", "shared:note", **COLUMNS)
@@ -456,7 +456,7 @@ def test_a_job_on_a_table_goes_on_after_a_kill_and_vanishes_when_it_is_cancelled
         begun(client, second)
         client.delete(f"/jobs/{second}")
         assert over(client, second)["state"] == "cancelled"
-    assert len({row[0] for row in rows_of(tmp_path / "shared.db")}) == len(rows_of(tmp_path / "shared.db")) == 800
+    assert len({row[0] for row in rows_of(tmp_path / "shared.db")}) == len(rows_of(tmp_path / "shared.db")) == 400
     assert rows_of(tmp_path / "shared.db", "sqlite_master WHERE type = 'table' AND name != 'note'") == []
 
 
