@@ -212,9 +212,7 @@ class Asking:
         require(bounds[0] < bounds[1], "bounds are two numbers, the smaller first", "for example: SUM(dose, 0, 500)")
         if evaluate_value(value, empty, self.columns).dtype == object:
             raise ConfigError(f"{query.aggregate} needs numbers", "declare the column as a range or by edges")
-        shares = query.shares or (0.5 if query.aggregate == "MEDIAN" else query.number or 0.0,)
-        if query.aggregate in ("QUANTILE", "QUANTILES"):
-            shares = check_shares(shares)
+        shares = check_shares(query.shares or (0.5 if query.aggregate == "MEDIAN" else query.number or 0.0,))
         choosing = query.aggregate in ("MEDIAN", "QUANTILE", "QUANTILES")
 
         def read(frame: pd.DataFrame) -> npt.NDArray[Any]:

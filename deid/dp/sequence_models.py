@@ -210,6 +210,7 @@ class TreeModel:
     def total(self, weights: FloatArray, level: float) -> PrefixCount:
         """Return a weighted sum over all prefixes of a length; ``weights`` has the shape of their `distribution`."""
         length, symbols = weights.ndim, self.tree.symbols
+        _checked(self.levels, length, self.height)
         padded = np.zeros((symbols,) * length)
         padded[(slice(0, self.levels),) * length] = weights
         dense = padded.ravel()

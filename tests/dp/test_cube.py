@@ -253,6 +253,12 @@ def test_exact_widths_are_the_least_that_hold_the_level(draws: int, epsilon: flo
     assert discrete_half_width(1, epsilon, draws, level) == sum(own < level for own in held)
 
 
+def test_widths_of_little_epsilon_take_no_memory() -> None:
+    """Of two draws of scale b that is 4.11 b: (1 + x / 2) exp(-x) is .05 there."""
+    for scale in (10**4, 10**8):
+        assert discrete_half_width(1, 1 / scale, 2, 0.95) == pytest.approx(4.11 * scale, rel=0.005)
+
+
 def test_exact_widths_against_simulation() -> None:
     noise = SeededNoise(4)
     for draws in (1, 2, 7, 40):

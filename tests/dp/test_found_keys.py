@@ -85,6 +85,15 @@ def test_opendp_agrees() -> None:
         assert math.exp(log_delta(PrivacyUnit(), epsilon, threshold)) == pytest.approx(delta, rel=1e-6)
 
 
+@pytest.mark.parametrize("max_rows", [1, 3, 20])
+def test_a_unit_that_is_replaced_leaves_and_another_one_comes(max_rows: int) -> None:
+    """Two steps of half of epsilon: their deltas together, the second e to the first epsilon times."""
+    for epsilon, threshold in ((0.5, 200), (2.0, 60)):
+        one = log_delta(PrivacyUnit("patient", "add-remove", max_rows), epsilon / 2, threshold)
+        both = log_delta(PrivacyUnit("patient", "replace", max_rows), epsilon, threshold)
+        assert math.exp(both) == pytest.approx(math.exp(one) * (1 + math.exp(epsilon / 2)), rel=1e-6)
+
+
 @given(
     st.floats(0.05, 8), st.floats(1e-12, 0.05), st.integers(1, 50), st.sampled_from(["add-remove", "replace"])
 )  # fmt: skip

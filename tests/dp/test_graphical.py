@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from recording import RecordingNoise
 
 from deid.base.arrays import FloatArray, IntArray
+from deid.base.errors import ConfigError
 from deid.dp import graphical
 from deid.dp.adaptive import measure_adaptive
 from deid.dp.cube import plan_cube, release_cube
@@ -192,3 +193,12 @@ def test_where_no_tree_is_narrow_adaptive_goes_on_with_a_mixture() -> None:
     assert not staying_narrow([(axis,) for axis in range(8)], shape, pairs)
     measured = measure_adaptive(counts, shape, pairs[:1], 1.0, SeededNoise(2))
     assert [axes for axes, _, _ in measured if len(axes) == 2] == [(0, 1)]
+
+
+def test_a_share_that_is_too_small_for_any_of_its_rounds_is_refused_before_anything_is_drawn() -> None:
+    shape = (2,) * 12
+    pairs = list(itertools.combinations(range(12), 2))
+    noise = RecordingNoise()
+    with pytest.raises(ConfigError):
+        measure_adaptive(lambda axes: np.full([2] * len(axes), 9), shape, pairs, 1e-7, noise)
+    assert noise.entered == []

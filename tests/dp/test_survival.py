@@ -58,6 +58,7 @@ def textbook(frame: pd.DataFrame) -> tuple[npt.NDArray[np.float64], npt.NDArray[
 def test_without_noise_it_is_kaplan_and_meiers_with_greenwoods_interval() -> None:
     frame = patients(1)
     found = survival(released(frame, 1e6, 1), "months", "death", "1", by=["arm"])
+    assert found.index.equals(pd.RangeIndex(len(found)))
     for arm in "ab":
         own = found[found["arm"] == arm]
         curve, variance = textbook(frame[frame["arm"] == arm])

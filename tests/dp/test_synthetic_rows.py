@@ -15,10 +15,11 @@ from deid.cli.main import app
 from deid.dp.budget import Ledger
 from deid.dp.cube import plan_cube, release_cube
 from deid.dp.domain import Dimension, declare
+from deid.dp.domain_options import DrawnRows
 from deid.dp.epsilon import NANO
 from deid.dp.noise import SeededNoise
 from deid.dp.sequences import plan_sequences, release_sequences
-from deid.dp.synthetic import check_fidelity, synthesize
+from deid.dp.synthetic import MadeUpRows, check_fidelity, synthesize
 from deid.dp.unit import PrivacyUnit
 
 Small = tuple[pd.DataFrame, tuple[Dimension, ...]]
@@ -140,3 +141,14 @@ def test_the_commands(small: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert len(pd.read_csv("q.csv")) == 50
     with pytest.raises(DeidError, match=r"no release of sequences.*deid cube"):
         deid("synthesize", "t.csv", "-o", "x.csv")
+
+
+def test_columns_of_no_measured_table_are_said_to_be_left_out(small: Small) -> None:
+    frame, dimensions = small
+    plan = plan_cube(dimensions, 1.0, PrivacyUnit(), method="marginals", slices=[["sex"]])
+    release = release_cube(frame, plan, ledger=None, noise=SeededNoise(3))
+    told = MadeUpRows.drawn(release, DrawnRows(seed=1))
+    assert list(told.table) == ["sex"]
+    others = ", ".join(own.name for own in dimensions if own.name != "sex")
+    assert f"not in any measured table, so left out: {others}" in told.sentences()
+    assert "left out" not in " ".join(MadeUpRows.drawn(cube(small, "marginals"), DrawnRows(seed=1)).sentences())

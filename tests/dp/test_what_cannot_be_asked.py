@@ -141,6 +141,9 @@ def test_a_release_of_sequences_has_no_longer_ones(method: str) -> None:
     for length in (0, 4, -1):
         with pytest.raises(ConfigError, match="no sequences of this length"):
             release.model.prefixes(length, 0.95)
+    for length in (0, 4):
+        with pytest.raises(ConfigError, match="no sequences of this length"):
+            release.model.total(np.ones((2,) * length), 0.95)
 
 
 @pytest.mark.parametrize(

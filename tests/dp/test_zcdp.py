@@ -117,6 +117,7 @@ def test_a_ledger_with_a_delta_counts_rhos(tmp_path: Path) -> None:
     with pytest.raises(BudgetExceeded):
         ledger.charge(0.5, "g", unit=ROW, purpose="cube", rho=0.01)
     assert ledger.account().spent == number * 450_000
+    assert ledger.charge(0.5, "next to nothing", unit=ROW, purpose="cube", rho=1e-15).charged == 1
     assert Ledger.open(tmp_path / "delta.db").account() == ledger.account()
     with pytest.raises(ConfigError, match="counts pure epsilon"):
         pure.charge(0.5, "g", unit=ROW, purpose="cube", rho=0.01)

@@ -260,6 +260,24 @@ def test_every_holiday_of_a_language_becomes_another_one_of_it(language: str) ->
                 assert new.lower() not in map(str.lower, row)
 
 
+@pytest.mark.parametrize("language", ["en", "es", "de", "fr", "nl"])
+@pytest.mark.parametrize("days", [-MAX_DAYS, -200, -45, MIN_DAYS, 100, 250, MAX_DAYS])
+def test_a_holiday_of_a_year_becomes_the_one_next_to_its_shifted_day(language: str, days: int) -> None:
+    at = replace(scope_with(days), language=language)
+    for row in read_words("writing.toml")["holidays"][language]:
+        holiday, others = holiday_of(row[1], language)
+        day = holiday.date(2019) + datetime.timedelta(days)
+        distances = {
+            (name.lower(), str(year)): abs((other.date(year) - day).days)
+            for other in others
+            for name in next(names for names in read_words("writing.toml")["holidays"][language] if other.name in names)
+            for year in range(2016, 2023)
+        }
+        (new,) = shift(f"{row[1]} 2019", at=at)
+        name, _, year = new.lower().rpartition(" ")
+        assert distances[name, year] == min(distances.values()), (row[1], new)
+
+
 FORMATS = [
     "%m/%d/%Y",
     "%d.%m.%Y",
