@@ -57,3 +57,10 @@ def test_article_inside_a_replaced_span_is_left_to_it() -> None:
     document = Document("d", "type a engineer")
     pairs = [(Span(0, 6, "OTHER"), "X"), (Span(7, 15, "PROFESSION"), "actor")]
     assert agree(document, pairs) == pairs
+
+
+def test_replacements_in_any_order_come_back_by_position() -> None:
+    document = Document("d", "seen by an engineer and an actor")
+    pairs = [(Span(11, 19, "PROFESSION"), "teacher"), (Span(27, 32, "PROFESSION"), "pilot")]
+    agreed = [(Span(8, 19, "PROFESSION"), "a teacher"), (Span(24, 32, "PROFESSION"), "a pilot")]
+    assert agree(document, pairs) == agree(document, reversed(pairs)) == agreed
