@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from deid.annotation.project import Project
 from deid.base.errors import ConfigError, require
-from deid.base.keys import Key
+from deid.base.keys import MAP_VERSION, Key
 from deid.document import Document
 from deid.extraction.view import IdentifierView, provenance_of
 from deid.io import scan
@@ -185,7 +185,10 @@ def documents_of(person: str, release: Path, key: Key, documents: Mapping[str, s
     names = own | {pseudonym_of_id(key, document) for document in own}
     others = {pseudonym_of_id(key, document) for document in documents} | set(documents)
     called = _ways(person) | {key.pseudonym("patient", way) for way in _ways(person)}
-    mapped = {new for way in _ways(person) for new in (way, renamer(key)(way), replace_number(numbers_of(key), way))}
+    mapped = {new for way in _ways(person) for new in (way, renamer(key)(way))}
+    # whichever version of the map the release was made by: a key need not say, and a vault may have decided
+    maps = [numbers_of(Key(key.secret, version)) for version in range(2, MAP_VERSION + 1)]
+    mapped |= {replace_number(own, way) for own in maps for way in _ways(person)}
     found, untold = [], 0
     for item in scan(release).documents():
         if not isinstance(item, Document):

@@ -136,6 +136,22 @@ def test_records_of_a_person_are_found_in_a_release_of_records(site: Path, name:
     assert "say not whose" not in said
 
 
+@pytest.mark.parametrize("version", ["map 2", "map 3"])
+def test_records_of_a_person_are_found_whichever_map_their_release_was_made_by(site: Path, version: str) -> None:
+    """The key that is given later need not say which one that was."""
+    plain = Path("key").read_text().split()[0]
+    Path("key").write_text(f"{plain}\n{version}\n")
+    person = "\u00d812345"
+    head = "MSH|^~\\&|L|H|E|H|20190314||ADT^A01|M1|P|2.5.1||||||UNICODE UTF-8"
+    Path("o.hl7").write_bytes(f"{head}\rPID|1||{person}^^^H^MR||Smithson^Annabel\r".encode())
+    assert run("scrub", "o.hl7", "out.hl7", "--model", "none", "--key-file", "key")[0] == 0
+    assert person not in Path("out.hl7").read_text("utf-8")
+    Path("key").write_text(f"{plain}\n")
+    status, said = run("forget", person, "--in-release", "out.hl7", "--key-file", "key")
+    assert status == 0, said
+    assert [json.loads(line)["document"] for line in said.splitlines() if line.startswith("{")] == ["1"]
+
+
 def test_documents_of_which_nobody_can_tell_are_counted(site: Path) -> None:
     key = ("--key-file", "key")
     Path("a.hl7").write_text(MESSAGES["a.hl7"])
