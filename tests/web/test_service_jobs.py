@@ -367,6 +367,7 @@ def table_of(place: Path, count: int, size: int = 1) -> None:
     """Make a database with a table of notes."""
     place.touch(mode=0o600)
     with closing(sqlite3.connect(place)) as base, base:
+        base.execute("DROP TABLE IF EXISTS note")
         base.execute("CREATE TABLE note (id INTEGER PRIMARY KEY, person TEXT, day TEXT, story TEXT, ward TEXT)")
         rows = [(n, f"p{n % 3}", "2019-05-03", f"{NOTE} {n}\n" * size, "W1") for n in range(count)]
         base.executemany("INSERT INTO note VALUES (?, ?, ?, ?, ?)", rows)
@@ -452,6 +453,7 @@ def test_a_job_on_a_table_goes_on_after_a_kill_and_vanishes_when_it_is_cancelled
         killed.process.communicate()
     with serving(tmp_path, *BASES) as one, replace(one, tokens=killed.tokens).client("night") as client:
         assert over(client, first)["state"] == "done", client.get(f"/jobs/{first}/result").json()
+        table_of(tmp_path / "ward.db", 8000, 4)  # enough that no processor is done before it hears of the end
         second = submitted(client, "ward:note", "shared:gone", **COLUMNS)
         begun(client, second)
         client.delete(f"/jobs/{second}")
