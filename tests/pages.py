@@ -15,9 +15,8 @@ A page is one session, from its first block to its last, in a folder of its own 
 * A block of ``python`` runs; what it prints is compared with its lines ``# Out: ``. Blocks share their names.
 
 Comments above a block change this: ``<!-- output varies: why -->`` compares without digits (noise, times),
-``<!-- not run: why -->`` leaves the block out, ``<!-- slow -->`` leaves the page to the longer tests, and
-``<!-- before`` with commands behind it, up to ``-->``, does what the page supposes done. Keys, ids and
-noise come from a fixed seed here, so surrogates are the same every time.
+``<!-- not run: why -->`` leaves the block out, and ``<!-- before`` with commands behind it, up to ``-->``, does what
+the page supposes done. Keys, ids and noise come from a fixed seed here, so surrogates are the same every time.
 
     python tests/pages.py docs/codes.md ...      # writes into the pages what the commands say now, but where ``...`` is
 """
@@ -73,7 +72,6 @@ class Page:
     steps: list[Step] = field(default_factory=list)
     not_run: list[str] = field(default_factory=list)
     pictures: list[str] = field(default_factory=list)
-    slow: bool = False
 
 
 def read_page(path: Path) -> Page:
@@ -85,7 +83,6 @@ def read_page(path: Path) -> Page:
             page.steps += [Step(s.source, s.shown, compared=False) for s in _commands(found["before"], 0)]
             continue
         body, marks, varies = found["body"], found["marks"], "<!-- output varies" in found["marks"]
-        page.slow |= "<!-- slow" in marks
         if body.startswith("$ "):
             steps = list(_commands(body, found.start("body")))
         elif found["language"] == "python":

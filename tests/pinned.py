@@ -26,6 +26,7 @@ from deid.base.errors import DeidError
 from deid.table.microdata import Microdata
 
 _LONGEST = 100
+_SHARE = 3
 _UNSAID = "unsaid"
 _PASSING = {"seconds", "cpu_seconds", "options", "asked", "original"}
 """Fields that are the question, or another one in every run."""
@@ -106,7 +107,8 @@ class Pinned:
         path = Path(module)
         self.file, self.questions = path.with_name(f"{path.stem.removeprefix('test_')}.tsv"), questions
         self.parts = parts
-        """In how many tests all are asked; 0 for a test each."""
+        """In how many tests all are asked, of which a third by day and the others with the longer tests; 0 for a test
+        each."""
         self._answers: dict[str, str] | None = None
 
     def test(self, name: str) -> Callable[[str], None]:
@@ -118,7 +120,10 @@ class Pinned:
         parts = {str(n): asked[n :: self.parts] for n in range(self.parts)} | ({_UNSAID: unsaid} if unsaid else {})
         groups = parts if self.parts else {one: [one] for one in self.questions}
 
-        @pytest.mark.parametrize("part", groups)
+        long = [n for n in parts if n != _UNSAID and int(n) % _SHARE] if self.parts else []
+
+        @pytest.mark.pinned
+        @pytest.mark.parametrize("part", [pytest.param(p, marks=pytest.mark.slow if p in long else ()) for p in groups])
         def answers_are_the_same(part: str) -> None:
             for question in groups[part]:
                 self.check(question)
@@ -132,10 +137,10 @@ class Pinned:
         answer = answered(self.questions[name])
         assert short(answer) == self._answers[name], f"{name} gives another answer now: {answer[:2000]}"
 
-    def others(self) -> list[str]:
-        """Return the questions that are answered otherwise than in the file."""
-        kept = self._kept()
-        return [name for name, question in self.questions.items() if short(answered(question)) != kept[name]]
+    def others(self, every: int) -> list[str]:
+        """Return the questions, of all or every so-manieth, that are answered otherwise than in the file."""
+        kept, asked = self._kept(), [*self.questions][::every]
+        return [name for name in asked if short(answered(self.questions[name])) != kept[name]]
 
     def renew(self) -> None:
         """Write the file anew."""

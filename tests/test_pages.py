@@ -11,13 +11,15 @@ from pages import PAGES, ROOT, Page, agrees, differences, read_page, same_pictur
 from deid.cli.commands import COMMANDS, load
 
 READ = [read_page(path) for path in PAGES]
+LONG = {"private-linkage", "hl7v2", "ccda", "linkage", "cube", "anonymization", "tutorial-engineer", "manifest"}
+"""Those that take longest, which are run with the longer tests."""
 NOT_RUN = 12
 """Blocks that need real notes, other programs or minutes: few, and counted so that they stay few."""
 
 
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(p, id=p.path.stem, marks=[pytest.mark.slow] if p.slow else []) for p in READ if p.steps],
+    [pytest.param(p, id=p.path.stem, marks=[pytest.mark.slow] if p.path.stem in LONG else []) for p in READ if p.steps],
 )
 def test_page_says_what_happens(page: Page, tmp_path: Path) -> None:
     wrong = differences(page, tmp_path)

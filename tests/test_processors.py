@@ -18,10 +18,13 @@ PLAIN = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "every",
+    [pytest.param(9, id="a ninth", marks=pytest.mark.slow), pytest.param(1, id="all", marks=pytest.mark.night)],
+)
 @pytest.mark.parametrize("file", PINNED, ids=lambda file: file.stem)
-def test_a_plain_processor_gives_the_same_answers(file: Path) -> None:
-    asked = f"from {file.stem} import PINNED; print(*PINNED.others(), sep=chr(10))"
+def test_a_plain_processor_gives_the_same_answers(file: Path, every: int) -> None:
+    asked = f"from {file.stem} import PINNED; print(*PINNED.others({every}), sep=chr(10))"
     paths = os.pathsep.join(map(str, (file.parent, HERE, HERE.parent, HERE.parent / "scripts")))
     run = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", asked],

@@ -39,6 +39,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.mark.slow
 def test_every_page_and_every_public_name_is_there(site: Path, pages: ModuleType) -> None:
     assert {f"{path.stem}.html" for path in (ROOT / "docs").glob("*.md")} <= {path.name for path in site.glob("*.html")}
     listed = re.findall(r"^\| `(deid[\w.]*)` \|", (ROOT / "docs/api.md").read_text(), re.MULTILINE)
@@ -120,6 +121,7 @@ def test_the_tests_that_the_security_policy_names_exist() -> None:
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not BROWSER.exists(), reason="Chromium is not installed")
 def test_pages_opened_as_files_can_be_searched_and_copied(site: Path) -> None:
     playwright = pytest.importorskip("playwright.sync_api")

@@ -48,6 +48,7 @@ _REMEMBERED = 1 << 13
 _SEPARATORS = " ./()-"
 _FOLDED = "\u017f\u212a\u0130\u0131"
 """What an expression without regard to case takes for s, k and i."""
+_NUMBER = re.compile(r"[0-9]+")
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _PLACES = frozenset(("CITY", "STATE", "COUNTRY", "STREET", "LOCATION-OTHER"))
 """What may be called by an ordinary word, and is written with a capital letter."""
@@ -190,12 +191,16 @@ class KnownRecognizer:
         if sought.coarse == "NAME":
             return _names(words, category, value, self.alike)
         view = words.view
-        if sought.date is not None and f"{sought.date.day}" not in view.text:
-            return []  # to compile an expression takes longer than all else
         vocabulary = load_vocabulary(self.language, self.folders)
+        # where day and month, or the age, are not written there is nothing to look for: to compile an expression takes
+        # longer than all else
         if sought.date is not None:
+            if not words.may_hold(sought.date, vocabulary):
+                return []
             return _matches(view.text, _date_expression(sought.date, vocabulary), category, _W["date"])
         if category == "AGE" and value.isdecimal():
+            if value not in view.text:
+                return []
             expression = rf"(?<![0-9.,/]){value}(?=[ -]?{vocabulary.years}\b)"
             return _matches(view.text, expression, category, _W["age"])
         characters = sought.characters
@@ -317,6 +322,13 @@ def _date_expression(date: datetime.date, vocabulary: Vocabulary) -> str:
     return rf"(?<![0-9A-Za-z./-])(?:{'|'.join(forms)})(?![0-9A-Za-z]|[./-][0-9])"
 
 
+@functools.lru_cache
+def _month(vocabulary: Vocabulary, number: int) -> regex.Pattern[str]:
+    """Match a month's name, or its Roman number."""
+    roman = rf"(?<![A-Za-z]){ROMAN_MONTHS[number - 1]}(?![A-Za-z])"
+    return regex.compile(rf"{vocabulary.months[number - 1]}|{roman}", flags=regex.IGNORECASE)
+
+
 class _Words:
     """The words of a text that can be those of a name, for all names that are looked for."""
 
@@ -326,6 +338,7 @@ class _Words:
         self.plain = _plain(view.text)
         """The text in small letters."""
         self._closed: str | None = None
+        self._numbers: frozenset[str] | None = None
         self.keys: list[str] = []
         self._small: set[str] = set()
         self._cased: dict[str, list[int]] = {}
@@ -361,6 +374,16 @@ class _Words:
         if self._closed is None:
             self._closed = _plain(self.view.text, _SEPARATORS)
         return self._closed
+
+    def may_hold(self, date: datetime.date, vocabulary: Vocabulary) -> bool:
+        """Tell whether a day can be in the text: its numbers in one, or that of the day and the month in any form."""
+        if self._numbers is None:
+            self._numbers = frozenset(number.lstrip("0") for number in _NUMBER.findall(self.view.text))
+        if not self._numbers.isdisjoint((f"{date:%Y%m%d}", f"{date:%m%d%Y}".lstrip("0"))):
+            return True
+        if str(date.day) not in self._numbers:
+            return False
+        return str(date.month) in self._numbers or bool(_month(vocabulary, date.month).search(self.view.text))
 
     def small(self, keys: Collection[str]) -> list[int]:
         """Return the words in small letters that have one of some keys: only the name itself counts there."""

@@ -109,6 +109,7 @@ def test_words_of_one_note_stay_in_the_project(tmp_path: Path) -> None:
         assert not rare
 
 
+@pytest.mark.slow
 def test_the_shipped_model_learns_the_projects_labels_in_the_background(tmp_path: Path) -> None:
     with _project(tmp_path / "p", done=12) as project:
         learner = Learner(project.path, "eva")

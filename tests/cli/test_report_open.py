@@ -136,6 +136,7 @@ def test_the_page_has_the_tables_that_the_command_printed(name: str, written: Pa
     assert [word for word in printed.split() if word not in html.unescape(page).split()] == []
 
 
+@pytest.mark.slow
 def test_a_folder_is_one_page_with_its_releases_on_one_map(written: Path, tmp_path: Path) -> None:
     run("report", "open", written, "-o", tmp_path / "p.html")
     page = (tmp_path / "p.html").read_text()

@@ -110,7 +110,7 @@ def test_patients_share_surrogates(tmp_path: Path) -> None:
     assert "3 documents without a patient" in said
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("jobs", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_patients_whose_ids_are_written_in_several_ways_are_told(tmp_path: Path, jobs: str) -> None:
     """One person has two surrogates then, which nobody would see."""
     rows = [{"id": f"n{n}", "text": TEXT, "p": p} for n, p in enumerate(("4711", "04711", "0 4711", "A1", "a1", "A1"))]
@@ -288,6 +288,7 @@ def test_scrubbing_in_two_processes_gives_the_same_bytes(notes: Path, tmp_path: 
     assert (tmp_path / "e1").read_bytes() == (tmp_path / "e2").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_pipe_hears_nothing_and_ctrl_c_leaves_no_torn_file(tmp_path: Path) -> None:
     """Standard error is no terminal, so there is no progress bar; after an interruption every file is whole."""
     (tmp_path / "in").mkdir()

@@ -65,6 +65,8 @@ READ: dict[str, Callable[[pd.DataFrame, Path], str]] = {
     "db": sqlite,
 }
 """No program here writes .sas7bdat, and .por has names in capitals: `test_statistics_files` reads them."""
+FEW = ["csv", "parquet", "sav", "db"]
+"""One of each family, which are tried by day; the others with the longer tests."""
 WRITTEN = ["csv", "tsv", "parquet", "xlsx", "xpt", "dta", "sav", "zsav", "db", "postgresql"]
 
 DOMAINS = ["--domain", "sex=F,M", "--domain", "age=20..59"]
@@ -126,13 +128,14 @@ def test_no_command_on_tables_is_forgotten() -> None:
     assert set(READERS) <= reading
 
 
+@pytest.mark.parametrize("kinds", [pytest.param([*READ], id="all", marks=pytest.mark.slow), FEW], ids=" ".join)
 @pytest.mark.parametrize("name", READERS)
-def test_a_command_says_the_same_of_every_kind_of_table(name: str) -> None:
+def test_a_command_says_the_same_of_every_kind_of_table(name: str, kinds: list[str]) -> None:
     if name == "fidelity":
         release_cube()
     said: dict[str, tuple[str, object]] = {}
-    for kind, write in READ.items():
-        place = write(FRAME, Path(f"table-{kind}.{kind}"))
+    for kind in kinds:
+        place = READ[kind](FRAME, Path(f"table-{kind}.{kind}"))
         names = {"NEW": f"new-{kind}", "IDS": f"ids-{kind}"}
         words = [names.get(word[:3], word[:3]) + word[3:] for word in READERS[name]]
         shown = run(name, place, words)
@@ -145,7 +148,7 @@ def test_a_command_says_the_same_of_every_kind_of_table(name: str) -> None:
     assert {kind for kind, own in said.items() if own != said["csv"]} == set()
 
 
-@pytest.mark.parametrize("kind", WRITTEN)
+@pytest.mark.parametrize("kind", [k if k in FEW else pytest.param(k, marks=pytest.mark.slow) for k in WRITTEN])
 @pytest.mark.parametrize("name", [*WRITERS, "synthesize", "link match"])
 def test_a_command_writes_the_same_rows_as_every_kind_of_table(
     name: str, kind: str, request: pytest.FixtureRequest

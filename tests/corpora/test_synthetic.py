@@ -241,6 +241,7 @@ def test_every_category_is_present(records: dict[str, list[corpus.Record]]) -> N
     assert not set(corpus.LABELS) - {s["label"] for note in corpus.documents("train", 2, 1) for s in note["spans"]}
 
 
+@pytest.mark.slow
 def test_same_seed_same_documents_in_another_process(tmp_path: Path) -> None:
     """Neither the hash seed of Python nor the order of documents matters; another seed gives other fillings."""
     for hashes, name in (("1", "a"), ("2", "b")):

@@ -6,6 +6,7 @@ import gc
 import itertools
 import tracemalloc
 
+import pytest
 from soups import soup
 from test_same_findings import rules_alone
 
@@ -22,6 +23,7 @@ def memory_of_a_round() -> int:
     return tracemalloc.get_traced_memory()[0]
 
 
+@pytest.mark.slow
 def test_notes_that_are_read_again_leave_nothing_behind() -> None:
     tracemalloc.start()  # at once: what takes the place of memory that is not traced would count as new
     try:

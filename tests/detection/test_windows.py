@@ -188,6 +188,7 @@ def test_what_a_long_note_takes_beside_one_window_is_less_than_thirty_times_its_
     assert peak < 30 * len(text)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(native is None, reason="the compiled module is not there")
 def test_a_long_note_full_of_people_grows_by_less_than_thirty_times_what_is_added(monkeypatch: Patch) -> None:
     """No two notes in it name the same people, so that nothing is remembered; finding, and replacing."""
@@ -200,6 +201,7 @@ def test_a_long_note_full_of_people_grows_by_less_than_thirty_times_what_is_adde
     assert max(grown_by(pipeline, text)) < 30
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(native is None, reason="the compiled module is not there")
 def test_a_long_note_that_is_all_table_grows_by_less_than_a_hundred_times_what_is_added(monkeypatch: Patch) -> None:
     """A cell of nine characters is a span found, an edit, and a span written: the three take 80."""

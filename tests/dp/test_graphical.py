@@ -136,6 +136,7 @@ def test_rows_are_drawn_from_a_tree_where_few_pairs_are_tied_and_its_cliques_are
     assert not narrow([(0, 1)], [math.isqrt(WIDEST) + 1] * 12)
 
 
+@pytest.mark.slow
 def test_adaptive_finds_what_is_tied_among_many_columns_and_its_tree_stays_narrow() -> None:
     dimensions, frame = many_columns(8000)
     shape = [len(own) for own in dimensions]

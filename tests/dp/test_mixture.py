@@ -134,7 +134,9 @@ def test_adaptive_measures_what_hangs_together(small: tuple[pd.DataFrame, tuple[
     assert true.sub(drawn, fill_value=0).abs().sum() < 600
 
 
-@pytest.mark.parametrize("method", ["marginals", "adaptive", "privtree", "forest"])
+@pytest.mark.parametrize(
+    "method", ["marginals", pytest.param("adaptive", marks=pytest.mark.slow), "privtree", "forest"]
+)
 def test_no_row_has_what_can_never_be(method: str) -> None:
     _, release = cyclic(1.0, method)
     never = [{"a": "0", "b": "1,2"}, {"c": "0..1", "a": "2"}]

@@ -163,6 +163,7 @@ def test_the_nearer_of_levels_and_cells_is_chosen(states: int, counties: int, ch
     assert plan_cube(dimensions, 1.0, PrivacyUnit(), level_shares={"state": 2.0}).method == "topdown"
 
 
+@pytest.mark.slow
 def test_the_forecast_and_shares_of_levels() -> None:
     plan = plan_cube([COUNTY, YEAR], 0.5, PrivacyUnit(), report_share=0.0, nonnegative=False)
     for method in ("topdown", "cells"):

@@ -296,6 +296,7 @@ def test_answers_with_gaussian_noise_have_intervals_that_hold(asked: str, small:
         assert np.mean(errors) == pytest.approx(math.sqrt(1 / rho_of(1.0, 1e-6) / math.pi), rel=0.25)
 
 
+@pytest.mark.slow
 def test_sequences_with_gaussian_noise_hold_and_come_back_from_a_file(tmp_path: Path) -> None:
     codes = np.random.default_rng(3).integers(0, 3, (3000, 4))
     frame = pd.DataFrame(codes, columns=["q1", "q2", "q3", "q4"]).astype("string")

@@ -22,6 +22,7 @@ from deid.linkage.encodings import Encoding, encode
 LAST = {"text": (("last", 10),)}
 
 
+@pytest.mark.slow
 def test_methods_are_scored_on_the_same_mentions() -> None:
     outcome = linkage_outcome(LinkageRuns((400, 800), "record-number,exact", (0.9,), runs=2, resamples=20))
     rows = outcome.rows.set_index(["method", "size", "seed"])
@@ -84,6 +85,7 @@ def test_counting_and_comparing_tell_names_behind_filters_but_not_behind_salted_
     assert shares["birth_date"].filters > 2 * shares[None].filters
 
 
+@pytest.mark.slow
 def test_every_hardening_is_matched_and_attacked() -> None:
     outcome = private_linkage_outcome(FilterRuns(300, (0.75, 0.95)))
     rows = outcome.rows

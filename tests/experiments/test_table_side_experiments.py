@@ -114,6 +114,7 @@ def run(*arguments: object) -> Result:
     return result
 
 
+@pytest.mark.slow
 def test_the_commands_print_tables_and_write_figures(tmp_path: Path) -> None:
     codes, disease = TABLES / "codes", TABLES / "same-disease"
     files = {name: tmp_path / name for name in ("r.json", "r.csv", "r.svg", "r.html")}

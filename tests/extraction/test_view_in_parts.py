@@ -39,6 +39,7 @@ def note(draw: st.DrawFn) -> NoteFacts:
     return NoteFacts("", facts, draw(st.sampled_from([None, None, None, "7", "8", "7.0", " 8", ""])))
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.lists(note(), min_size=2, max_size=16), st.integers(1, 6), st.integers(1, 4), st.booleans())
 def test_parts_link_what_the_whole_links(notes: list[NoteFacts], part: int, shared: int, disk: bool) -> None:

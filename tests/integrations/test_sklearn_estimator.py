@@ -160,6 +160,7 @@ def test_cross_validation_of_scikit_learn(corpus: list[Document], texts: list[st
     assert scores[0] == pytest.approx(by_hand)
 
 
+@pytest.mark.slow
 def test_grid_search_over_training_and_dial(corpus: list[Document]) -> None:
     grid = {"bias": [-20.0, 0.0], "iterations": [1, 12]}
     with warnings.catch_warnings():

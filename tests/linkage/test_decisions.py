@@ -38,6 +38,7 @@ def _components(rows: int, edges: list[tuple[int, int]]) -> list[int]:
     return group
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(same=PAIRS, different=PAIRS)
 def test_what_is_decided_holds_whatever_rows_say(same: list[tuple[int, int]], different: list[tuple[int, int]]) -> None:

@@ -295,6 +295,7 @@ def test_rows_next_to_each_other_are_compared_though_no_block_has_both() -> None
     assert set(zip(found["a"], found["b"], strict=True)) == expected
 
 
+@pytest.mark.slow
 def test_pairs_that_are_weighed_some_at_a_time_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = make_mentions(200, seed=6).drop(columns=["person", "mention"])
     whole = link_table(frame)
@@ -319,6 +320,7 @@ def test_without_splink_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatc
     assert len(link_table(table(ROWS), EXACT).person) == len(ROWS)
 
 
+@pytest.mark.slow
 def test_what_a_pair_is_explained_by_is_what_it_was_weighed_by() -> None:
     linked = link_table(table(ROWS))
     assert linked.pairs is not None
@@ -334,6 +336,7 @@ def test_what_a_pair_is_explained_by_is_what_it_was_weighed_by() -> None:
         explain_pair(table(ROWS), 1, 99)
 
 
+@pytest.mark.slow
 def test_a_report_is_one_page_without_anything_from_elsewhere(tmp_path: Path) -> None:
     table(ROWS).to_csv(tmp_path / "rows.csv", index=False)
     said = ["link", str(tmp_path / "rows.csv"), "-o", str(tmp_path / "out.csv"), "--report", str(tmp_path / "r.html")]

@@ -222,6 +222,7 @@ def test_low_confidence_is_a_level_of_its_own_that_says_less_than_a_difference()
     assert {step.field: step.level for step in applied.steps}["birth"] == "different"
 
 
+@pytest.mark.slow
 def test_learnt_weights_of_doubted_differences_never_speak_for_one_person() -> None:
     frame = make_mentions(500, seed=6).drop(columns=["person", "mention"])
     draw = random.Random(1)
@@ -277,6 +278,7 @@ def test_a_view_is_linked_with_its_provenance_which_names_the_model(tmp_path: Pa
     run("write-back", out, out, tmp_path / "back")
 
 
+@pytest.mark.slow
 def test_persons_that_were_told_apart_are_not_asked_for_again(tmp_path: Path) -> None:
     """Of a table that the model linked, and as it was written: look-alikes are told, and refuse nothing."""
     made = make_mentions(300, seed=2).rename(columns={"person": "who"}).drop(columns=["who", "mention"])

@@ -140,6 +140,7 @@ TOLD = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.lists(TOLD, min_size=1, max_size=25), st.integers(1, 9), st.randoms())
 def test_the_count_is_that_of_all_pairs_in_memory_and_on_disk(

@@ -111,6 +111,7 @@ def test_another_seed_draws_other_notes(tmp_path: Path) -> None:
     assert counts.max() < 20  # 6 on average, binomial
 
 
+@pytest.mark.slow
 def test_the_bound_keeps_its_confidence_over_draws(tmp_path: Path) -> None:
     """Types that leak very differently; over 200 draws the true share is above the bound in 5 % of them at most."""
     source = write_notes(tmp_path, {"a": 300, "b": 60, "c": 7, "d": 3})

@@ -58,7 +58,7 @@ def test_a_note_of_another_language_is_told_and_counted(notes: Path, tmp_path: P
     assert summary["other_languages"] == {"es": 1}
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_each_note_is_read_in_its_own_language(notes: Path, tmp_path: Path, jobs: int) -> None:
     out = tmp_path / "out"
     _, summary = run(

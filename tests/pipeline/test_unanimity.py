@@ -33,6 +33,7 @@ TEXT = "On May 5, 2019 Ann Lee, 45, of Salem MA 01970 (MRN 4711203, tel 617-555-
 POLICIES = {name: load_policy(name) for name in shipped_policies()}
 LABELS = sorted({label for labels in LABEL_SETS.values() for label in labels.names()})
 PIPELINES = {name: Pipeline(None, policy, KEY, Settings(gold=True)) for name, policy in POLICIES.items()}
+RECOGNIZER = build_recognizer()
 RULES = RuleRecognizer.load("en")
 
 PLACES = st.tuples(st.integers(0, len(TEXT) - 1), st.integers(1, 14)).map(lambda p: (p[0], min(len(TEXT), sum(p))))
@@ -125,7 +126,7 @@ def test_a_labelled_value_keeps_its_category_whatever_a_model_thinks(
 
 def test_a_labelled_number_is_what_its_label_says() -> None:
     note = "The patient was admitted.\nMRN: 4711203\nSoc Sec: 533209418\nAcct 70023391882\nShe is well.\n"
-    found = build_recognizer().find(Document("n", note))
+    found = RECOGNIZER.find(Document("n", note))
     assert {note[s.start : s.end]: s.category for s in found} == {
         "4711203": "MEDICALRECORD",
         "533209418": "SSN",
@@ -219,7 +220,7 @@ def test_a_column_of_names_is_left_by_no_policy(name: str, sign: str, heads: tup
     rows = [[person if head == "name" else others[head] for head in heads] for person in TOWNS]
     text = "".join(sign.join(row) + "\n" for row in (heads, *rows))
     policy = POLICIES[name]
-    left = Pipeline(build_recognizer(), policy, KEY)(Document("n", text)).document.text
+    left = Pipeline(RECOGNIZER, policy, KEY)(Document("n", text)).document.text
     if forbids(policy, "PATIENT"):
         assert not [person for person in TOWNS if person in left]
         if policy.rule("CITY", {}).operator == "keep":  # and writes no towns of its own
@@ -247,7 +248,7 @@ def test_a_column_of_names_is_left_between_no_signs(sign: str, heads: tuple[str,
     others = {"ward": "4W", "bed": "12", "mrn": "77120"}
     rows = [[person if head == "name" else others[head] for head in heads] for person in people]
     text = "Seen today:\n\n" + "".join(sign.join(row) + "\n" for row in (heads, *rows)) + "\nAll are well."
-    left = Pipeline(build_recognizer(), POLICIES["limited-data-set"], KEY)(Document("n", text)).document.text
+    left = Pipeline(RECOGNIZER, POLICIES["limited-data-set"], KEY)(Document("n", text)).document.text
     assert not [word for person in TOWNS for word in person.split() if word in left]
 
 

@@ -235,7 +235,7 @@ def test_among_documents_in_step_failures_are_those_of_their_documents() -> None
     assert [r.index for r in results if isinstance(r, Failure)] == [2, 4, 5]
 
 
-@pytest.mark.parametrize("language", ["en", "de", "auto"])
+@pytest.mark.parametrize("language", [*(pytest.param(name, marks=pytest.mark.slow) for name in ("en", "auto")), "de"])
 def test_what_comes_of_a_note_does_not_depend_on_those_beside_it(language: str) -> None:
     """Scrubbed in step with others a note has the same text, spans, edits and collisions as scrubbed alone."""
     corpora = TESTS.parent / "corpora"

@@ -87,7 +87,7 @@ def by_all(pairs: list[list[Any]]) -> list[Any]:
         pytest.param(
             command,
             ids,
-            marks=pytest.mark.night if command is served and number else (),
+            marks=() if command is not served else pytest.mark.night if number else pytest.mark.slow,
             id=f"{command.__name__}-{ids!r}",
         )
         for command in COMMANDS

@@ -17,6 +17,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, SCRIPT, *arguments], capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_the_table_has_every_element() -> None:
     result = run("--check")
     assert result.returncode == 0, result.stdout + result.stderr

@@ -48,11 +48,13 @@ def test_golden_cases(language: str, name: str) -> None:
     assert alone or not regex.fullmatch(getattr(item, "expression", None) or ".", "")
 
 
+IN_TURN = [pytest.param(name, marks=() if name == "en" else pytest.mark.slow) for name in languages()]
+"""English by day; what is asked of all patterns is asked of those of the others in the longer tests."""
 ENDS = {"name.last_line", "name.closing_initials"}
 """What a note ends with is found where it ends."""
 
 
-@pytest.mark.parametrize("language", languages())
+@pytest.mark.parametrize("language", IN_TURN)
 def test_blanks_at_the_ends_of_lines_and_lines_behind_change_nothing(language: str) -> None:
     """Notes come in lines of one width, and few cases are a note's last line."""
     loaded = load_catalogue(language)
@@ -75,7 +77,7 @@ def test_tables_are_kept_for_shipped_patterns_alone(tmp_path: Path, monkeypatch:
     assert kept == {"patterns"}  # the shipped file of all languages; no sieve
 
 
-@pytest.mark.parametrize("language", languages())
+@pytest.mark.parametrize("language", IN_TURN)
 def test_kept_expressions_are_those_that_are_compiled(
     language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-SENTENCES = os.environ.get("DEID_SENTENCES", "300")
+SENTENCES = os.environ.get("DEID_SENTENCES", "100")
 """How many; .ci/run compares the routes on 5,000."""
 
 

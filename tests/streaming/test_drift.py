@@ -142,6 +142,7 @@ def test_a_filter_tells_that_its_feed_changed(tmp_path: Path) -> None:
     assert "PHI per 1,000 words" in said
 
 
+@pytest.mark.slow
 def test_a_watched_folder_tells_that_its_files_changed(tmp_path: Path) -> None:
     def run(text: str) -> str:
         (tmp_path / "in").mkdir(exist_ok=True)
@@ -213,6 +214,7 @@ def test_a_day_ends_once_at_midnight_however_the_clock_is_set() -> None:
     assert [told[:10] for told in slept] == ["2026-11-26", "2026-11-27"]
 
 
+@pytest.mark.slow
 def test_a_relay_compares_each_sender_with_itself(tmp_path: Path) -> None:
     place = tmp_path / "drift.json"
 

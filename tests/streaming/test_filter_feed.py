@@ -137,6 +137,7 @@ def test_a_record_that_kills_or_stalls_its_worker_costs_itself_alone(run: Run, t
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slow", [0, 1])
 def test_each_of_two_records_that_were_sent_together_is_asked_for_again(run: Run, tmp_path: Path, slow: int) -> None:
     """Time ran out for both: the one that stalls is left out, whichever it is, and the other comes out."""
@@ -261,6 +262,7 @@ def test_a_request_to_end_drains_what_was_read(feeder: Feeder, number: int, expe
     assert first + rest == b"".join(b"[NAME] %d\n" % n for n in range(500))
 
 
+@pytest.mark.slow
 def test_an_unfinished_output_file_vanishes_when_stopped(feeder: Feeder, tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(b"SLOW\n" + (b"x" * 9999 + b"\n") * 400)
     process = feeder("--format", "plain", "--input", "in", "--output", "out", "--timeout", 1)
@@ -279,6 +281,7 @@ def _read_by(process: int, path: Path, count: int) -> bool:
     return any(int(place) >= count for place in places)
 
 
+@pytest.mark.slow
 def test_a_request_to_end_behind_the_end_changes_nothing(feeder: Feeder, tmp_path: Path) -> None:
     """All is read when the signal comes, so all is written."""
     (tmp_path / "in").write_bytes(b"SLOW\n" + NAME + b"\n")
@@ -292,6 +295,7 @@ def test_a_request_to_end_behind_the_end_changes_nothing(feeder: Feeder, tmp_pat
     assert (tmp_path / "out").read_bytes() == b"[NAME]\n"
 
 
+@pytest.mark.slow
 def test_outputs_that_cannot_be_written_are_reported(run: Run, tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(records(50))
     (tmp_path / "there").write_bytes(b"mine")
@@ -324,6 +328,7 @@ def test_a_full_disk_leaves_no_torn_file(run: Run, tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in"]
 
 
+@pytest.mark.slow
 def test_an_input_that_shrinks_is_an_error(feeder: Feeder, tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(b"SLOW\n" + NAME + b"\n" + b"x" * 600_000)
     process = feeder("--format", "plain", "--input", "in", "--output", "out", "--timeout", 3)
@@ -338,6 +343,7 @@ def test_an_input_that_shrinks_is_an_error(feeder: Feeder, tmp_path: Path) -> No
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("how", "error"), [("error", ModelError), ("bug", DeidError), ("die", DetectionError)])
 def test_a_recipe_that_fails_to_load_is_told_once(how: str, error: type[DeidError]) -> None:
     with Crew(BrokenRecipe(how), Shape(delimited("line")), 2) as crew:

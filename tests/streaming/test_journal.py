@@ -161,6 +161,7 @@ def test_a_killed_run_goes_on(feeder: Feeder, run: Run, tmp_path: Path, undistur
     assert outputs(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on(feeder: Feeder, run: Run, tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(records(16_000))
     process = cut_off(feeder, tmp_path, *FILES, number=signal.SIGTERM)
@@ -177,6 +178,7 @@ def test_a_crash_before_the_last_step_is_made_good(run: Run, tmp_path: Path, und
     assert outputs(tmp_path) == undisturbed
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_reported_and_made_good(run: Run, tmp_path: Path, undisturbed: tuple[bytes, bytes]) -> None:
     for limit in (50_000, 150_000):
         small = {"preexec_fn": lambda limit=limit: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))}
@@ -214,6 +216,7 @@ def test_letters_of_an_earlier_feed_stay(run: Run, tmp_path: Path) -> None:
     assert (tmp_path / "d").read_bytes().startswith(b"earlier\n{")
 
 
+@pytest.mark.slow
 def test_a_pipe_is_at_least_once_and_duplicates_can_be_told(feeder: Feeder, run: Run, tmp_path: Path) -> None:
     """The stream comes again from its beginning; what was committed is not written again, what was not may be."""
     data = b"".join(json.dumps({"text": f"Zebulon, number {n}"}).encode() + b"\n" for n in range(6000))

@@ -270,6 +270,7 @@ def test_25_kills_of_the_relay(folder: Path) -> None:
     kill_at_random(folder, 500, 25)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", ["the end", pytest.param("all of it", marks=pytest.mark.night), "what it says"])
 def test_a_word_of_the_journal_without_its_output_is_none(folder: Path, lost: str) -> None:
     """As when the power was cut while the two were on their way to the disk: nothing was acknowledged."""
@@ -330,6 +331,7 @@ def test_what_the_disk_refuses_is_not_believed_later(folder: Path, monkeypatch: 
     journal.close()
 
 
+@pytest.mark.slow
 def test_what_was_acknowledged_is_left_to_nobody_by_another_journal_or_relay(folder: Path) -> None:
     """Not beside one that runs, nor where one was killed and the next has another journal."""
     other = ("--output", folder / "out", "--journal", folder / "other")
@@ -383,6 +385,7 @@ def test_a_full_disk_ends_it_and_nothing_is_acknowledged_that_is_not_there(folde
     assert numbers(folder / "out") == list(range(sent + 1))
 
 
+@pytest.mark.slow
 def test_a_receiver_that_is_away_makes_messages_wait(folder: Path) -> None:
     receiver = Receiver()
     where = f"127.0.0.1:{receiver.port}"
@@ -462,6 +465,7 @@ def test_sigterm_finishes_what_is_under_way(folder: Path) -> None:
     receiver.close()
 
 
+@pytest.mark.slow
 def test_files_that_were_taken_away_are_not_missed(folder: Path) -> None:
     out = folder / "out"
     for run in range(2):
@@ -549,6 +553,7 @@ def test_a_large_message_goes_through(folder: Path, sentences: int, most: str) -
     assert done.count(b"MSH|") == 2
 
 
+@pytest.mark.slow
 def test_manifests_prove_every_file_and_tell_of_a_kill(folder: Path) -> None:
     """Files are listed when they get their names; what was kept of a killed relay's stretch is in no manifest."""
     options = ("--output", folder / "out", "--manifest", folder / "day.json", "--manifest-every", 4, "--rotate", 900)

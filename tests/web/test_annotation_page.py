@@ -297,6 +297,7 @@ def test_a_session_from_a_folder_to_a_trained_model(browser, notes):
     ]
 
 
+@pytest.mark.slow
 def test_it_goes_on_where_it_was_and_tabs_do_not_overwrite_each_other(browser, tmp_path):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "one.txt").write_bytes(b"Ann Lee met Bob Ray.\r\n")
@@ -326,6 +327,7 @@ def test_it_goes_on_where_it_was_and_tabs_do_not_overwrite_each_other(browser, t
         desk.clean()
 
 
+@pytest.mark.slow
 def test_all_of_it_by_keyboard(browser, tmp_path):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.txt").write_bytes(b"Mr. Ann Lee\r\nsaw Bob Ray.\r\n")
@@ -377,6 +379,7 @@ def test_all_of_it_by_keyboard(browser, tmp_path):
     assert sorted(marked(tmp_path / "notes.annotations")["a"]) == [("NAME", "Lee"), ("PLACE", "Mr")]
 
 
+@pytest.mark.slow
 def test_other_annotators_and_items_are_reviewed_in_the_page(browser, tmp_path):
     place = tmp_path / "p.annotations"
     text = "Ann Lee saw Bob Ray in Oslo.\n"
@@ -420,6 +423,7 @@ def test_other_annotators_and_items_are_reviewed_in_the_page(browser, tmp_path):
     assert decided == [[("anna", "same", "same street")], [("anna", "unsure", "")]]
 
 
+@pytest.mark.slow
 def test_an_adjudicator_sees_whose_is_what_and_what_a_scrubbing_wrote(browser, tmp_path):
     place = tmp_path / "p.annotations"
     text = "Ann Lee saw Bob Ray in Oslo.\n"
@@ -514,6 +518,7 @@ def test_attacks_of_another_site_a_rebound_name_and_a_used_link(browser, tmp_pat
         assert not any(entry.state == "done" for entry in project.entries("anna"))
 
 
+@pytest.mark.slow
 def test_the_browser_keeps_nothing_of_a_note(play, tmp_path):
     (tmp_path / "notes").mkdir()
     secret = "Szymborskaquellenweg"

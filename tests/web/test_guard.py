@@ -341,6 +341,7 @@ def established(port: int) -> bool:
     return any(row[1].endswith(f":{port:04X}") and row[3] == "01" for row in rows)
 
 
+@pytest.mark.slow
 def test_a_head_that_does_not_come_in_time_ends_its_connection():
     program = SERVER.replace("place.hosts), place)", "place.hosts), place, patience=0.5)")
     server = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, cwd=Path.cwd())

@@ -361,6 +361,7 @@ def test_more_than_can_wait_is_told_to_come_again_and_a_worker_that_dies_costs_i
         assert re.search(r"^deid_worker_restarts_total [1-9]", client.get("/metrics").text, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_workers_that_are_killed_while_they_begin_are_begun_again(tmp_path: Path) -> None:
     """As when memory is short for a while: 503 meanwhile, and then answers; nobody has to start the service again."""
     with serving(tmp_path, "--jobs", "1", roles={"all": "all"}) as one, one.client() as client:
@@ -413,6 +414,7 @@ def test_a_token_is_made_by_the_command(tmp_path: Path) -> None:
         assert client.post("/tag", json={"text": NOTE}, headers=headers).status_code == 200
 
 
+@pytest.mark.slow
 def test_sessions_in_the_vault_go_on_after_a_restart_and_leave_a_trail(tmp_path: Path) -> None:
     place = tmp_path / "vault"
     Vault.create(place, KEY, who="test").close()

@@ -125,6 +125,7 @@ def test_a_folder_and_a_table_become_what_deid_scrub_writes(tmp_path: Path) -> N
     assert rows.read_bytes().count(b"\n") == 6
 
 
+@pytest.mark.slow
 def test_a_bulk_export_becomes_what_deid_scrub_writes(tmp_path: Path) -> None:
     """The persons of its Patient files are known to the notes beside them, in a job too."""
     arguments = (*options(tmp_path), "--keep", "filename")
@@ -141,6 +142,7 @@ def test_a_bulk_export_becomes_what_deid_scrub_writes(tmp_path: Path) -> None:
     assert not check_manifests(out).faults
 
 
+@pytest.mark.slow
 def test_what_jobs_replace_stands_in_the_vault_and_is_told_by_it_to_the_entitled(tmp_path: Path) -> None:
     """As `deid scrub --vault`; each look-up, what is not found too, has a line of who and why."""
     for name in ("vault", "same.vault"):
@@ -254,6 +256,7 @@ def test_a_job_is_cancelled_and_leaves_nothing_but_what_the_vault_has(tmp_path: 
         assert over(client, submitted(client, source / "note0001.txt", data / "three.txt"))["state"] == "done"
 
 
+@pytest.mark.slow
 def test_jobs_outlive_a_killed_service(tmp_path: Path) -> None:
     arguments = options(tmp_path)
     source, data = notes(tmp_path, 150, 10), tmp_path / "data"
@@ -272,6 +275,7 @@ def test_jobs_outlive_a_killed_service(tmp_path: Path) -> None:
     assert files(data / "out") == files(data / "later") == files(tmp_path / "same")
 
 
+@pytest.mark.slow
 def test_jobs_go_on_when_their_store_is_there_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "_AGAIN", 0.3)
     source, data = notes(tmp_path, 2), (tmp_path / "data").resolve()
@@ -443,6 +447,7 @@ def test_a_table_of_a_server_becomes_what_deid_scrub_writes(postgresql: Callable
     assert [f.what for f in check_manifests(join_place(shared, "deid.note"), first=first).faults] == ["changed"]
 
 
+@pytest.mark.slow
 def test_a_job_on_a_table_goes_on_after_a_kill_and_vanishes_when_it_is_cancelled(tmp_path: Path) -> None:
     table_of(tmp_path / "ward.db", 400, 4)
     killed = began(tmp_path, *BASES, roles=ROLES)
@@ -476,6 +481,7 @@ def killed(*_, **__):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("moment", "documents", "manifests"),
     [
