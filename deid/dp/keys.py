@@ -33,7 +33,7 @@ from deid.base.late import pd
 from deid.dp.budget import Ledger
 from deid.dp.intervals import discrete_half_width
 from deid.dp.noise import Noise, OpenDPNoise, laplace_scale
-from deid.dp.payment import AlreadyReleased, check_payer, row_key
+from deid.dp.payment import AlreadyReleased, row_key
 from deid.dp.plan import ReleasePlan, Terms, check_free
 from deid.dp.release_files import NOT_PRIVATE
 from deid.dp.unit import PrivacyUnit, bounded_rows
@@ -62,7 +62,7 @@ def log_delta(unit: PrivacyUnit, epsilon: float, threshold: float) -> float:
     apart, together = np.log(rows) + 1 / scale, rows / scale
     worst = float(((unit.max_rows - rows) / scale + np.maximum(apart, together)).max())
     found = worst - threshold / scale - math.log1p(math.exp(-1 / scale))
-    return found + (math.log1p(math.exp(epsilon / 2)) if unit.relation == "replace" else 0.0)
+    return found + (float(np.logaddexp(0.0, epsilon / 2)) if unit.relation == "replace" else 0.0)
 
 
 def threshold_for(unit: PrivacyUnit, epsilon: float, delta: float) -> int:
@@ -76,7 +76,7 @@ def threshold_for(unit: PrivacyUnit, epsilon: float, delta: float) -> int:
     check_delta(delta)
     require(unit.max_rows <= _MOST_ROWS, f"more than {_MOST_ROWS} rows a unit hide nothing", "bound them: --max-rows")
     excess = log_delta(unit, epsilon, 0.0) - math.log(delta)
-    threshold = max(math.ceil(excess * laplace_scale(unit.distance, epsilon)), unit.max_rows + 1)
+    threshold = math.ceil(excess * laplace_scale(unit.distance, epsilon))  # above the rows of a unit, as delta is small
     while log_delta(unit, epsilon, threshold) > math.log(delta) - 1e-12:  # rounding
         threshold += 1
     return threshold
@@ -219,7 +219,6 @@ def find_keys(
         When the request was answered before, that answer.
     """
     noise = noise or OpenDPNoise()
-    check_payer(ledger, noise)
     check_columns(frame, [plan.column])
     check_free([plan.column], ("count", "lower", "upper", NOT_PRIVATE), "a column", "an answer")
     if plan.person is not None:

@@ -434,8 +434,13 @@ def test_units_say_whom_they_protect() -> None:
     ("method", "most", "over"),
     [
         ("cells", (4000, 5000), (4000, 5001)),
+        ("cells-clamped", (4000, 50), (4000, 5001)),
+        ("topdown", (4000, 50), (4000, 5001)),
         ("privelet", (4096, 4096), (4096, 8192)),
         ("dpcube", (4000, 5000), (4000, 5001)),
+        ("dpcube-paper", (4000, 50), (4000, 5001)),
+        ("diffgen", (300, 300, 300), None),
+        ("even", (300, 300, 300), None),
         ("forest", (1000, 1000, 990), (1000, 1000, 998)),  # the columns and the two largest pairs: 2,000,000
         ("forest", (300, 300, 300), (2000, 999)),
         ("privtree", (300, 300, 300), None),
@@ -469,7 +474,7 @@ def test_an_answer_of_too_many_numbers_is_refused() -> None:
     frame = pd.DataFrame({"a": [1], "b": [1], "c": [1]})
     session = QuerySession(frame, dimensions, None, noise=SeededNoise(1), unit=PrivacyUnit(), report_share=0)
     assert len(session.query("SELECT HISTOGRAM(c) FROM t GROUP BY a", 1.0).rows) == 8000
-    for asked in ("HISTOGRAM(b)", "QUANTILE(b, 0.5, 1, 180000)"):  # 540 million candidates
+    for asked in ("HISTOGRAM(b)", "QUANTILE(b, 0.5, 1, 180000)", "TOP(51, b)"):  # 540 and 51 million candidates
         with pytest.raises(ConfigError, match="too many numbers"):
             session.query(f"SELECT {asked} FROM t GROUP BY a", 1.0)
 

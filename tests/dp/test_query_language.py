@@ -140,6 +140,24 @@ def test_bad_queries(text: str, match: str) -> None:
         parse_query(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "where", "hint"),
+    [
+        ("(age", "ends too early, at character 5", "a comparison such as"),
+        ("(age =", "ends too early, at character 7", "a column"),
+        ("(age)", "ends too early, at character 6", "a comparison such as"),
+        ("(age = 3", "ends too early, at character 9", ") belongs here"),
+        ("(age + 3 = 4", "ends too early, at character 13", ") belongs here"),
+        ("NOT (NOT", "ends too early, at character 9", "a column"),
+    ],
+)
+def test_a_parenthesis_that_is_not_read_says_what_the_longest_reading_lacks(text: str, where: str, hint: str) -> None:
+    """It may hold a condition or a value."""
+    with pytest.raises(ConfigError, match=re.escape(where)) as error:
+        parse_condition(text)
+    assert hint in str(error.value)
+
+
 @given(st.text(max_size=30))
 def test_any_text_is_read_or_refused(text: str) -> None:
     for parse in (parse_query, parse_condition, parse_value):

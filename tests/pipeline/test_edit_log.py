@@ -138,6 +138,14 @@ def test_a_line_that_is_no_span_says_what_one_looks_like(log: Path, value: objec
     assert "this is no span" in str(failure.error)
 
 
+@pytest.mark.parametrize(("start", "end"), [(0, 0), (3, 3), (5, 5), (0, 5)])
+def test_an_empty_span_and_the_whole_text_lie_in_it(log: Path, start: int, end: int) -> None:
+    span = {"document": "n2", "start": start, "end": end, "label": "X"}
+    for back in (False, True):
+        (moved,) = move_spans([json.dumps(span).encode()], log, back=back)
+        assert json.loads(moved) == span  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(("start", "end"), [(-1, 3), (3, 2), (0, 6), (6, 6)])
 def test_a_span_outside_of_its_text_is_refused(log: Path, start: int, end: int) -> None:
     """The text of n2 has five characters, that of n1 more behind the run than before it."""
