@@ -127,14 +127,14 @@ def bottom_up(table: CodedTable, constraint: Constraint) -> IndexArray:
 
 
 def _merge(work: _Work, groups: list[list[int]]) -> list[list[int]]:
-    """Merge groups until all are good, then split the large ones."""
+    """Merge groups until all are good, then split the large ones; all of them together are good."""
     codes = work.table.codes
     low = np.array([codes[g].min(axis=0) for g in groups])
     high = np.array([codes[g].max(axis=0) for g in groups])
     size = np.array([len(g) for g in groups], dtype=np.float64)
     alive = np.ones(len(groups), dtype=bool)
     good = [work.good(g) for g in groups]
-    while not all(good[g] for g in np.flatnonzero(alive)) and alive.sum() > 1:
+    while not all(good[g] for g in np.flatnonzero(alive)):
         keep = np.flatnonzero(alive)  # forget the groups that are gone, so that later rounds are short
         low, high, size, alive = low[keep], high[keep], size[keep], alive[keep]
         groups, good = [groups[g] for g in keep], [good[g] for g in keep]
@@ -145,8 +145,6 @@ def _merge(work: _Work, groups: list[list[int]]) -> list[list[int]]:
             cost[~alive] = np.inf
             cost[g] = np.inf
             other = int(np.argmin(cost))
-            if not np.isfinite(cost[other]):
-                break
             groups[g] = groups[g] + groups[other]
             groups[other] = []
             alive[other] = False
@@ -244,7 +242,7 @@ def _mend(work: _Work, groups: list[list[int]]) -> list[list[int]]:
     high = np.array([codes[g].max(axis=0) for g in groups])
     size = np.array([len(g) for g in groups])
     for g in sorted(range(len(groups)), key=lambda g: (len(groups[g]), g)):
-        while size[g] and not work.good(groups[g]) and np.count_nonzero(size) > 1:
+        while size[g] and not work.good(groups[g]):
             union = (size[g] + size) * work.boxes.joined(low[g], high[g], low, high)
             own = size * work.boxes.loss(low, high)
             rise = np.where(size > 0, union - own, np.inf)

@@ -240,7 +240,7 @@ def optimal_levels(
     for flat in np.argsort(bound, axis=None, kind="stable"):
         levels = tuple(int(level) for level in np.unravel_index(flat, shape))
         if best is not None and bound[levels] >= best.loss:
-            break
+            return best
         if known[levels] == -1:
             continue
         path = list(_path_up(levels, known, bound)) if inherits else [levels]

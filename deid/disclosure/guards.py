@@ -154,8 +154,6 @@ def told_of(data: Microdata) -> str:
 def _proposed(data: Microdata) -> dict[str, str | None]:
     """Return the role that is proposed for each column of which nothing is said; ``other`` for a short value of all."""
     names = data.unnamed
-    if not names:
-        return {}
     kinds = {name: kind for name, kind in data.kinds.items() if name in names}
     return {
         name: c.role for name, c in propose_schema(Microdata(data.frame[list(names)], {}, kinds=kinds)).columns.items()

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow.parquet import ParquetFile
 
 from deid.base.errors import ConfigError, DeidError, OutputError
 from deid.base.late import pd
@@ -150,16 +151,24 @@ def test_workers_make_the_same(table: Path) -> None:
     assert table.with_name("1.parquet").read_bytes() == table.with_name("2.parquet").read_bytes()
 
 
-def test_a_folder_of_parts_is_one_table(table: Path) -> None:
+def test_a_folder_of_parts_is_one_table_written_as_memory_has_room(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = table.with_name("parts.parquet")
     folder.mkdir()
     whole = pd.read_parquet(table)
     for number in range(3):
         whole.iloc[number::3].to_parquet(folder / f"part-{number}.parquet", index=False)
     one, many = (table.with_name(f"{name}.parquet") for name in ("one", "many"))
-    for place, out in ((table, one), (folder, many)):
+    for place, out, at_once in ((table, one, 10_000), (folder, many, 400)):
+        monkeypatch.setattr(out_of_core, "_ROW_BYTES", MEMORY // at_once)
         anonymize_on_disk(place, SCHEMA, Requirements(k=5), out, memory=MEMORY)
     assert rows(pd.read_parquet(one)) == rows(pd.read_parquet(many))
+    written = [ParquetFile(out).metadata for out in (one, many)]
+    whole, *groups = [own.row_group(at).num_rows for own in written for at in range(own.num_row_groups)]
+    assert whole == 1000
+    assert len(groups) == 3
+    assert max(groups) < 450
 
 
 def test_a_table_of_a_database_is_anonymized_as_in_memory(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,9 +233,10 @@ def test_levels_are_those_of_the_verifiers_in_memory(tmp_path: Path, seed: int) 
     published["age"] = [rng.choice(["[0-29]", "*", "31", None]) for _ in range(300)]
     published["empty"] = [None if row["place"] == "A" else row["disease"] for _, row in published.iterrows()]
     published["void"] = pd.Series([None] * 300, dtype="string")
+    published["blank"] = [rng.choice(["flu", "Flu ", "cold", "*", "", "  ", None]) for _ in range(300)]
     published.to_parquet(tmp_path / "out.parquet", index=False)
     schema = Schema({name: Column("quasi-identifier") for name in ("age", "class", "place")}).over(
-        Schema({name: Column("sensitive") for name in ("disease", "empty", "void")})
+        Schema({name: Column("sensitive") for name in ("disease", "empty", "void", "blank")})
     )
     data = read_microdata(str(tmp_path / "out.parquet"), schema, published=True)
     for asked in (
