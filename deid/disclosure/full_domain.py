@@ -95,7 +95,6 @@ class _Search:
     max_suppressed: float
     released: BoolArray | None = None  # the rows whose loss counts, and that may be suppressed; all by default
     columns: list[_Column] = field(init=False)
-    checks: int = 0
 
     def __post_init__(self) -> None:
         self.columns = [_column(column) for column in self.table.columns]
@@ -117,7 +116,6 @@ class _Search:
 
     def violating(self, levels: Levels, which: Sequence[int] | None = None) -> BoolArray:
         """Return the rows in classes that violate the constraint, for the columns ``which`` at their levels."""
-        self.checks += 1
         which = range(len(levels)) if which is None else which
         chosen = [(self.columns[c], level, self.table.codes[:, c]) for c, level in zip(which, levels, strict=True)]
         codes = np.stack([column.groups[level][code] for column, level, code in chosen], axis=1)

@@ -95,14 +95,12 @@ def _search(split: _Splitter, rounds: int | None, seed: int) -> IndexArray:
     everyone = np.zeros(len(table), dtype=np.intp)
     least = smallest_group(constraint)
     first = _THRIFT if len(table) <= _ROWS_FOR_ALL and least >= 5 else _THRIFT[:1]
-    unsaid = rounds is None
-    if rounds is None:
-        rounds = min(max(least // 5, 1), 5)
     floors: tuple[int, ...] = (least,)
     model = closeness_in(constraint)
     if model is not None:
         floors = (least, max(least, 50), max(least, 150))  # small parts are far from the table by chance
-        rounds = 15 if unsaid else rounds
+    if rounds is None:
+        rounds = min(max(least // 5, 1), 5) if model is None else 15
     results = [split(exponent, everyone, floor) for exponent in first for floor in floors]
     if model is not None and model.ground == "equal":
         results += _by_complements(table, constraint, model, max(least, 10))
@@ -199,7 +197,7 @@ class _Splitter:
                 classes[rows[gone]] = done + (np.cumsum(dead) - 1)[group[gone]]
                 done += int(np.count_nonzero(dead))
             part = _parts(choice, places, group)
-            bits = max(int(len(rows) - 1).bit_length(), 1)
+            bits = len(rows).bit_length()
             wide = max(2 if cut is None else cut.widest for cut in cuts) + 1
             key = (((group * wide + part)[~dead[group]]) << bits) | np.flatnonzero(~dead[group])
             key.sort()
@@ -392,7 +390,7 @@ def _halve(
         middle = np.where(np.isnan(half), column.size - 2, np.searchsorted(column.numbers, half, side="right") - 1)
     below = np.bincount(group, codes <= middle[group], minlength=len(starts)).astype(np.intp)
     cut = np.clip(below, np.minimum(least, lengths - 1), np.maximum(lengths - least, 1))
-    bits = max(int(len(codes) - 1).bit_length(), 1)
+    bits = len(codes).bit_length()
     key = ((group * column.size + codes) << bits) | np.arange(len(codes))
     key.sort()
     order = key & ((1 << bits) - 1)

@@ -147,7 +147,7 @@ def _cut(
     group = np.repeat(np.arange(len(lengths)), lengths)
     code = runs.codes[chosen[group], np.arange(len(group))].astype(np.int64)
     # one sort of packed keys: group, code, place
-    bits = max(int(len(group) - 1).bit_length(), 1)
+    bits = len(group).bit_length()
     code_bits = int(code.max()).bit_length()
     key = (((group << code_bits) | code) << bits) | np.arange(len(group))
     key.sort()

@@ -116,12 +116,9 @@ def _share(shape: re.Pattern[str], values: tuple[str, ...]) -> float:
 
 def _code_system(values: tuple[str, ...], words: set[str]) -> str | None:
     """Return the system whose codes the values look like; three digits alone are codes only under a name of codes."""
-    named = bool(words & NAMED["codes"])
-    for system, shape in _CODES.items():
-        dotted = any("." in value and not value.replace(".", "").isdigit() for value in values)
-        if (named or (dotted and system == "icd-10-cm")) and _share(shape, values) >= _MOST:
-            return system
-    return None
+    dotted = any("." in value and not value.replace(".", "").isdigit() for value in values)
+    systems = list(_CODES) if words & NAMED["codes"] else ["icd-10-cm"] * dotted
+    return next((system for system in systems if _share(_CODES[system], values) >= _MOST), None)
 
 
 def _placed(system: str, coded: Codes) -> bool:

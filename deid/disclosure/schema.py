@@ -235,7 +235,7 @@ def apply_schema(frame: pd.DataFrame, schema: Schema, *, published: bool = False
     kinds = {name: column.kind for name, column in schema.columns.items() if column.kind is not None}
     if published:
         kinds |= {name: "nominal" for name, role in roles.items() if role == "quasi-identifier"}
-    plain = Microdata(frame[list(schema.columns)] if schema.columns else frame, {}, kinds=kinds)
+    plain = Microdata(frame, {}, kinds=kinds)
     trees: dict[str, Hierarchy] = {}
     for name, column in schema.columns.items():
         if isinstance(column.hierarchy, Hierarchy):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+from operator import le
 
 import numpy as np
 import pandas as pd
@@ -81,6 +82,17 @@ def test_incognito_and_the_optimal_search_agree_with_brute_force(
     greedy = greedy_levels(small, constraint, allowed / 24)
     assert greedy.levels in expected
     assert greedy.loss == pytest.approx(expected[greedy.levels])
+
+
+def test_incognito_looks_at_nothing_that_is_decided_by_what_it_has_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all columns it looks at no levels above ones that suffice."""
+    coded = encode(random_table(60, 1))
+    looked: list[tuple[int, ...]] = []
+    own = _Search.violating
+    monkeypatch.setattr(_Search, "violating", lambda self, *asked: looked.append(asked[0]) or own(self, *asked))
+    good = set(incognito(coded, KAnonymity(3)))
+    least = {levels for levels in good if not any(other != levels and all(map(le, other, levels)) for other in good)}
+    assert good & set(looked) == least < good
 
 
 EXTRA = [EntropyL(1.8, "disease"), EntropyL(2.6, "disease"), AlphaK(0.45, "disease"), BetaLikeness(0.8, "disease")]

@@ -48,6 +48,23 @@ def test_it_loses_less_than_mondrian() -> None:
 
 
 @pytest.mark.parametrize(
+    ("k", "close", "rounds"),
+    [(2, False, 1), (9, False, 1), (10, False, 2), (29, False, 5), (30, False, 5), (2, True, 15)],
+)
+def test_rounds_are_as_many_as_is_said_or_as_k_is_worth(
+    k: int, close: bool, rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coded, own, made = encode(random_table(80, 5)), search._better, []
+    monkeypatch.setattr(search, "_better", lambda *given: made.append(1) or own(*given))
+    constraint: Constraint = KAnonymity(k)
+    constraint = All((constraint, TCloseness(0.4, "disease"))) if close else constraint
+    for said, expected in ((None, rounds), (0, 0), (3, 3)):
+        made.clear()
+        local_recoding(coded, constraint, rounds=said)
+        assert len(made) == expected
+
+
+@pytest.mark.parametrize(
     ("rows", "seed", "persons", "loss"), [(100, 1, 0, 0.436), (100, 2, 0, 0.42), (100, 3, 0, 0.44), (200, 1, 100, 0.42)]
 )
 def test_closeness_costs_less_where_complements_are_joined(rows: int, seed: int, persons: int, loss: float) -> None:

@@ -227,6 +227,30 @@ def test_what_is_proposed_for_a_hospital_table() -> None:
     assert table.hierarchies["date_of_birth"].root == "*"
 
 
+@pytest.mark.parametrize(
+    ("cells", "named", "unnamed"),
+    [
+        ("E11.65 I10 C4A.0", "icd-10-cm", "icd-10-cm"),
+        ("E11 I10 C4A", "icd-10-cm", None),  # a ward may be called so
+        ("250.00 V58.1 401.9", "icd-9-cm", None),
+        ("V58.1 V10 V45", "icd-10-cm", "icd-10-cm"),
+        ("250 401 V58", "icd-9-cm", None),
+        ("250.00 401.9 414.01", "icd-9-cm", None),  # a number may be written so
+        ("E11.65 I10 flu", None, None),
+        (" ".join(["E11.65"] * 99 + ["flu"]), None, None),
+        ("3.5 flu cold", None, None),
+    ],
+)
+def test_codes_are_told_by_the_name_of_their_column_or_by_letters_and_a_point(
+    cells: str, named: str | None, unnamed: str | None
+) -> None:
+    frame = pd.DataFrame({"dx_code": cells.split(), "x": cells.split()}, dtype="string")
+    found = propose_schema(Microdata(frame, {})).columns
+    for name, system in (("dx_code", named), ("x", unnamed)):
+        told = f"codes of {system} (" in found[name].reason
+        assert (told, found[name].role == "sensitive") == (system is not None, system is not None or name == "dx_code")
+
+
 @pytest.mark.parametrize("kind", ["automatic", "intervals", "prefixes"])
 def test_a_built_hierarchy_is_of_the_values_that_are_not_suppressed(kind: str) -> None:
     """A published table has stars in its columns, which are its root and no value."""

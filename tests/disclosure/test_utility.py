@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from small_tables import microdata
 
 from deid.base.errors import ConfigError, InputError
-from deid.disclosure.queries import average_relative_error, query_precision, random_queries
+from deid.disclosure.queries import PublishedColumn, average_relative_error, query_precision, random_queries
 from deid.disclosure.utility import (
     average_class_size,
     classification_metric,
@@ -204,6 +204,17 @@ def test_parts_of_narrow_intervals_are_parts_of_their_width() -> None:
     release = microdata([("[0.25-0.75]",)] * 3, "x")
     _, errors = average_relative_error(original, release, [{"x": (0.2, 0.5)}, {"x": (0.25, 0.75)}])
     assert errors.tolist() == pytest.approx([abs(1.5 - 2) / 2, 0])
+
+
+def test_what_the_original_lacks_is_of_made_up_rows_and_meets_no_condition_for_words() -> None:
+    original, made = microdata([(30, "a"), (40, "b")], "age q"), microdata([(55, "a"), (30, "z")], "age q")
+    with pytest.raises(InputError, match="covers no value of the original"):
+        PublishedColumn.of(original, made, "q")
+    assert PublishedColumn.of(original, made, "q", made_up=True).share(frozenset("ab")).tolist() == [1, 0]
+    for made_up in (False, True):
+        assert PublishedColumn.of(original, made, "age", made_up=made_up).share((50, 60)).tolist() == [1, 0]
+        with pytest.raises(InputError, match="column 'age'"):  # nor is a word a number
+            PublishedColumn.of(original, microdata([("old", "a")], "age q"), "age", made_up=made_up)
 
 
 def test_columns_without_a_value_are_asked_nothing() -> None:
