@@ -230,7 +230,7 @@ class _Domains:
         place = folder / "values.parquet"
         pyarrow.parquet.write_table(pyarrow.table(filled), place)
         try:
-            own = Schema({name: schema.columns.get(name, Column(None)) for name in names}, None, True)
+            own = Schema({name: schema.columns.get(name, Column(None)) for name in names})
             data = read_microdata(str(place), own)
         finally:
             place.unlink()

@@ -288,6 +288,7 @@ def randomize_small_domains(
     check_columns(table.frame, [sensitive])
     column = table.codes(sensitive)
     m = len(column.values)
+    require(gamma >= 1, "uniform perturbation needs a gamma of at least 1", "for example gamma = 5")
     require(1 <= least <= m, f"blocks of at least {least} of {m} values", "give a number from 1 to that of the values")
     recorded = np.flatnonzero(column.codes != NA_CODE)
     if order is None:
@@ -305,9 +306,7 @@ def randomize_small_domains(
     for block in range(int(blocks.max()) + 1):
         members = np.flatnonzero(blocks == block)
         rows = recorded[np.isin(codes[recorded], members)]
-        operator = uniform_operator(len(members), gamma)
-        # with probability (gamma - 1) / (m - 1 + gamma) the value is kept, else it is drawn from the whole block
-        keep = operator[0, 0] - (operator[0, 1] if len(members) > 1 else 0.0)
+        keep = (gamma - 1) / (len(members) - 1 + gamma)  # else the value is drawn from the whole block
         redraw = rng.random(len(rows)) >= keep
         codes[rows[redraw]] = rng.choice(members, int(redraw.sum()))
     return SmallDomains(column.values, codes, blocks, gamma)

@@ -180,5 +180,12 @@ def test_blocks_in_an_order_of_ones_own_and_missing_values() -> None:
     assert np.isnan(found.estimate()).all()  # gamma 1 keeps nothing
     with pytest.raises(ConfigError, match="does not hold"):
         randomize_small_domains(table, "code", 2, 2, ["a"])
-    with pytest.raises(ConfigError, match="blocks of at least 9 of 5"):
-        randomize_small_domains(table, "code", 2, 9)
+    for least in (0, 6, 9):
+        with pytest.raises(ConfigError, match=f"blocks of at least {least} of 5"):
+            randomize_small_domains(table, "code", 2, least)
+    with pytest.raises(ConfigError, match="gamma of at least 1"):
+        randomize_small_domains(table, "code", 0.9, 2)
+    alone = randomize_small_domains(table, "code", 1, 1)
+    assert alone.codes.tolist() == table.codes("code").codes.tolist()
+    assert alone.estimate().tolist() == [1] * 5
+    assert randomize_small_domains(table, "code", 1, 5).blocks.tolist() == [0] * 5

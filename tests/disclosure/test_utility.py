@@ -141,6 +141,12 @@ def test_ages_with_a_top_code_are_asked_as_numbers() -> None:
         for cells, names in ((ages, ["a", "b"]), (ages, ["first", "first"]))
     )
     assert average_relative_error(own, published, [{"age": (80, 90), "q": frozenset("a")}])[0] == pytest.approx(0)
+    digits = Microdata(
+        pd.DataFrame({"age": ages, "q": [1, 2] * 18}),
+        original.roles | {"q": "quasi-identifier"},
+        kinds={"q": "nominal"},
+    )
+    assert {type(query["q"]) for query in random_queries(digits, 30) if "q" in query} == {frozenset}
     assert query_precision(original, original, "age") == 1
     assert query_precision(original, decades, "age") < 1
 
