@@ -129,6 +129,20 @@ def test_local_recoding_with_a_population_loses_less_and_auto_takes_the_better()
         anonymize(data, Requirements(presence=(0.0, 0.5)), "local", population=people)
 
 
+@pytest.mark.parametrize(("at_once", "most"), [(1, 99), (1 << 22, 99), (1 << 22, 1)])
+def test_rows_move_to_the_least_general_group_of_enough_members_that_covers_them(
+    at_once: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ages of four rows and eight members; where pairs are too many, nothing moves."""
+    monkeypatch.setattr(population_search, "_AT_ONCE", at_once)
+    monkeypatch.setattr(population_search, "_MOST_PAIRS", most)
+    ages = [3, 5, 9, 4, *(0, 8, 9), *(2, 3, 4), *(5, 5)]
+    coded = encode(Microdata(pd.DataFrame({"age": ages}), {"age": "quasi-identifier"}))
+    classes = np.array([0] * 7 + [1] * 3 + [2] * 2)
+    moved = population_search._least_general(coded, classes, 4, 3)
+    assert moved.tolist() == ([1, 0, 0, 1] if most > 1 else [0] * 4) + classes[4:].tolist()
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     st.integers(0, 10_000), st.sampled_from([(0.0, 0.5), (0.0, 0.8), (0.1, 0.7), (0.2, 0.6)]), st.booleans(),

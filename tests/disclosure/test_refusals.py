@@ -15,6 +15,7 @@ from deid.base.keys import Key
 from deid.disclosure.assessment import Requirements, assess, read_guard, read_pair
 from deid.disclosure.closeness import t_closeness
 from deid.disclosure.clustering import bottom_up
+from deid.disclosure.consistency import k1_anonymity, k_map, one_k_anonymity
 from deid.disclosure.constraints import KAnonymity
 from deid.disclosure.encoding import encode
 from deid.disclosure.exclusion import exclusion_attack
@@ -83,6 +84,9 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         ),
         "one row a person",
     ),
+    "a map of none": (lambda: k_map(TABLE, TABLE, 0), "k must be at least 1"),
+    "(1,0)-anonymity": (lambda: one_k_anonymity(TABLE, TABLE, 0), "k must be at least 1"),
+    "(0,1)-anonymity": (lambda: k1_anonymity(TABLE, TABLE, 0), "k must be at least 1"),
     "clusters of collapsed rows": (lambda: bottom_up(CODED, KAnonymity(2)), "one row a record"),
     "local recoding of collapsed rows": (lambda: local_recoding(CODED, KAnonymity(2)), "one row a record"),
     "relaxed cuts of collapsed rows": (lambda: mondrian(CODED, KAnonymity(2), mode="relaxed"), "one row a record"),
