@@ -50,6 +50,10 @@ _FOLDED = "\u017f\u212a\u0130\u0131"
 """What an expression without regard to case takes for s, k and i."""
 _NUMBER = re.compile(r"[0-9]+")
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+"""Signs of scripts in which no blank, or none without fail, stands between a name and the words beside it."""
+_POLITE = "先生|女士|小姐|太太|醫師|医师|医生|様|さま|さん|氏|君|殿|씨|님|군|양"
+"""What stands behind a family name of one sign there."""
 _PLACES = frozenset(("CITY", "STATE", "COUNTRY", "STREET", "LOCATION-OTHER"))
 """What may be called by an ordinary word, and is written with a capital letter."""
 
@@ -189,7 +193,8 @@ class KnownRecognizer:
     def _find(self, words: _Words, category: str, value: str) -> list[Span]:
         sought = _sought(category, value)
         if sought.coarse == "NAME":
-            return _names(words, category, value, self.alike)
+            found = _names(words, category, value, self.alike)
+            return found if value.isascii() else found + _unspaced(words.view.text, category, value)
         view = words.view
         vocabulary = load_vocabulary(self.language, self.folders)
         # where day and month, or the age, are not written there is nothing to look for: to compile an expression takes
@@ -464,6 +469,17 @@ def _names(words: _Words, category: str, value: str, alike: Callable[[str, str],
         first, end = _with_initials(view, index, name.initials)
         spans.append(Span(view.starts[first], view.ends[end - 1], category, source="known:name", score=hits[index]))
     return spans + _user_names(words, name)
+
+
+def _unspaced(text: str, category: str, value: str) -> list[Span]:
+    """Find a name in signs that no blank parts from the words around: in whole, or a part of two and more signs."""
+    parts = _UNSPACED.findall(value)
+    if not parts:
+        return []
+    whole = [r"[ \u3000\u30fb]?".join(parts)] if len(parts) > 1 else []
+    long = [part for part in parts if len(part) > 1]
+    alone = [rf"{part}(?=[ \u3000]?(?:{_POLITE}))" for part in parts[:1] if len(part) == 1]
+    return _matches(text, "|".join((*whole, *long, *alone)), category, _W["name_word"])
 
 
 def _user_names(words: _Words, name: _Name) -> list[Span]:

@@ -6,8 +6,10 @@ A record is a message, or the header or trailer of a batch or a file. What its f
 
 from __future__ import annotations
 
+import codecs
 import functools
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
@@ -39,6 +41,21 @@ _NAMING = HEADS[:3]  # segments that name the separators
 _USUAL = "^~\\&"
 _STATELESS = frozenset(("utf-8", "ascii", *(f"iso8859-{n}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 15)), "cp1252"))
 """Character sets in which what was decoded is written as it was."""
+_SHIFTED = re.compile(r"\x1b\$(?:[@B]|\([A-Z]).*?(?:\x1b\([A-Z]|\Z)", re.DOTALL)
+"""Characters of two bytes between escapes of ISO 2022: bytes of them look like separators."""
+_JAPANESE = {
+    "ISO IR13": "iso2022_jp_ext",
+    "ISO IR159": "iso2022_jp_1",
+    "ISO IR87": "iso2022_jp",
+    "ISO IR14": "iso2022_jp",
+}
+"""Further character sets of a message, that escapes of ISO 2022 lead to -> the codec of all that it says."""
+_WIDE = ("big5", "gb18030", "gbk", "shift_jis", "cp932")
+"""Codecs in which a second byte may be one of a separator: what a header says is read as what it says itself."""
+_LIKE_ASCII = re.compile(
+    r"ascii|iso8859-|cp(?:125|437|8[56]|93|94|95)|big5|gb|euc_|shift_jis|koi8|utf-8\Z|hp-roman8|mac-"
+)
+"""Codecs of character sets whose first half is ASCII, by which senders write what they are called elsewhere."""
 _SEGMENT = re.compile(r"[A-Z][A-Z0-9]{2}\Z")
 _PLAIN = re.compile(r"\[[0-9]+\]")
 
@@ -90,6 +107,8 @@ class _Message:
         """Identifiers that are looked for in the free text, and in what would be kept."""
         self.persons: list[int] = []
         """Where each PID begins."""
+        self.closed: list[tuple[int, int]] = []
+        """Names of segments, and fields that say how the message is read: no name is looked for there."""
         begun = data.lstrip(_AROUND_BYTES)
         head = begun.partition(b"\r")[0].partition(b"\n")[0].decode("latin-1")
         if not (head.isascii() and head.isprintable()):
@@ -121,13 +140,21 @@ class _Message:
         self.codec = self.fields.codec
 
     def _charset(self, head: str, encoding: str) -> str:
-        fields = head.split(self.sep, 18)
-        said = fields[17].partition(self.repetition)[0].strip() if len(fields) > 17 else ""
-        if said not in self.table.charsets:
+        said = self._said(_SHIFTED.sub("", head))
+        found = self._codec(said[0])
+        if not head.isascii():
+            for wide in _WIDE:
+                told = self._codec(self._said(head.encode("latin-1").decode(wide, "replace"))[0])
+                if told and codecs.lookup(told).name == wide:
+                    found = told
+        shifted = next((codec for name, codec in _JAPANESE.items() if name in said), None)
+        if found is None or (not shifted and _SHIFTED.search(self.data.decode("latin-1"))):
             raise EncodingError(
                 "the character set is not known", "convert the message to UNICODE UTF-8 first", position="MSH-18"
             )
-        if found := self.table.charsets[said]:
+        if shifted and b"\x1b" in self.data:
+            return shifted
+        if found:
             return found
         for name in encoding.split(","):
             try:
@@ -136,6 +163,15 @@ class _Message:
                 continue
             return name
         return encoding.partition(",")[0]
+
+    def _said(self, head: str) -> list[str]:
+        """Return the character sets that a header says, the first one for all that no escape leads elsewhere."""
+        fields = head.split(self.sep, 18)
+        return [part.strip() for part in fields[17].split(self.repetition)] if len(fields) > 17 else [""]
+
+    def _codec(self, name: str) -> str | None:
+        """Return the codec of a character set, empty for the usual one; None for what is none."""
+        return self.table.charsets[name] if name in self.table.charsets else _codec_called(name)
 
     def read(self) -> None:
         """Find the places."""
@@ -160,6 +196,7 @@ class _Message:
             if not _SEGMENT.match(name):
                 raise wrong("this is no segment", f"segment {number + 1}")
             count = seen[name] = seen.get(name, 0) + 1
+            self.closed.append((start, start + len(name)))
             if name == "PID":
                 self.persons.append(start)
             if number == 0 and name == "MSH" and (len(fields) < 9 or not fields[8]):
@@ -175,7 +212,9 @@ class _Message:
             for raw in fields:
                 if raw and number != begin and raw != NULL:
                     plan = plans[number] if number < len(plans) else reader.unnamed
-                    if not (plan.coded and len(raw) <= LONGEST_CODE and raw.isalnum()):
+                    if plan.closed is not None and plan.closed.fullmatch(raw):
+                        self.closed.append((at, at + len(raw)))
+                    elif not (plan.coded and len(raw) <= LONGEST_CODE and raw.isalnum()):
                         asked, here, old = plan.asked, plan.path if count == 1 else "", False
                         if plan.by:
                             plan = reader.typed(plan, fields[plan.by] if len(fields) > plan.by else "", raw)
@@ -265,7 +304,10 @@ class _Message:
             read = place.end
         kept.append((read, len(self.source)))
         kept, escaped = self._without_escapes(kept)
+        begun = [start for start, _ in self.closed]
         for start, end, category in sweep(self.source, kept, self.known):
+            if start < self.closed[bisect_right(begun, start) - 1][1]:
+                continue
             text = self.source[start:end]
             self.places.append(Place(self._path(start), start, end, category, text, self.codec.encode))
         for start, end in escaped:  # what a name is made of may be written with escapes
@@ -312,6 +354,16 @@ class _Message:
             if rest.split(self.component)[4:5] == [wanted]:
                 return place.text.strip()
         return numbers[0].text.strip()
+
+
+@functools.lru_cache(maxsize=256)
+def _codec_called(name: str) -> str | None:
+    """Return the codec of a character set whose first half is ASCII, by a name of IANA's or a usual one; else None."""
+    try:
+        found = codecs.lookup(name).name
+    except (LookupError, ValueError):
+        return None
+    return found if _LIKE_ASCII.match(found) else None
 
 
 @functools.cache

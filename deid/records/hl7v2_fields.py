@@ -15,6 +15,7 @@ from deid.records.hl7v2_lists import (
     HL7_TABLE,
     LONGEST_CODE,
     NUMBER_OF_PERSON,
+    all_listed_as,
     is_beside_lists,
     is_person,
     is_stray,
@@ -88,13 +89,24 @@ class FieldPlan:
         Whether a day in it is looked for elsewhere.
     asked : bool
         Whether it tells of whom the message is, or of which day.
+    closed : re.Pattern, optional
+        What of it says how the message is read, and is neither examined nor searched.
     """
 
-    def __init__(self, rule: Rule | None, path: str = "", *, dated: bool = False, asked: bool = False) -> None:
+    def __init__(
+        self,
+        rule: Rule | None,
+        path: str = "",
+        *,
+        dated: bool = False,
+        asked: bool = False,
+        closed: re.Pattern[str] | None = None,
+    ) -> None:
         self.rule = rule
         self.path = path
         self.dated = dated
         self.asked = asked
+        self.closed = closed
         self.coded = rule in (KEEP, LISTED)
         """Whether a short code in it stays."""
         self.by = rule.field if isinstance(rule, By) else 0
@@ -146,7 +158,9 @@ class FieldReader:
             found = [self.unnamed] * (max(rules, default=-1) + 1)
             for number, rule in rules.items():
                 path = f"{name}-{number}"
-                found[number] = FieldPlan(rule, path, dated=first and path in dates, asked=path in asked)
+                form = facts.get("closed", {}).get(path)
+                closed = None if form is None else re.compile(form)
+                found[number] = FieldPlan(rule, path, dated=first and path in dates, asked=path in asked, closed=closed)
             if rules:  # other names come from records, and would fill the memory
                 self._plans[key] = found
         return found
@@ -355,8 +369,7 @@ class FieldReader:
 
     def _of_list(self, places: list[Place], raw: str, at: int, path: str) -> None:
         """Make places of what no list has in a field of a list: a person, else each component for itself."""
-        usual = self.table.facts["list_words"]
-        kinds = [listed_as(piece, usual) for piece in raw.split(self.component)]
+        kinds = all_listed_as(raw.split(self.component), self.table)
         if self._is_misplaced(raw) or kinds[:2] == [TEXT, TEXT]:
             self._misplaced(places, raw, at, path)
             return

@@ -20,6 +20,7 @@ LONGEST_CODE: Final = 6
 NUMBER_OF_PERSON = 6
 """Digits that no code beside a name has."""
 _AMOUNT = re.compile(r"[$+-]?[0-9,]+\.[0-9]{1,2}\Z")
+_NUMERIC = re.compile(r"[0-9]{1,18}(?:-[0-9]{1,4}){0,2}\Z")
 _LONGEST_UNIT = 3
 """Letters of a code of an interval or a duration: *QID*."""
 _GIVEN = (
@@ -65,12 +66,24 @@ def listed_as(text: str, usual: str) -> str:
     return KEEP if words_of(usual).issuperset(re.findall(r"[^\W\d_]+", text.lower())) else TEXT
 
 
+def all_listed_as(pieces: Sequence[str], table: Table) -> list[str]:
+    """Return what the components of a field of a list are: a number that its coding system, the second component
+    behind it, makes of numbers, is a code (*18748-4^Report^LN*).
+    """
+    usual, systems = table.facts["list_words"], table.facts["numeric_systems"]
+    return [
+        KEEP
+        if piece[:1].isdigit() and n + 2 < len(pieces) and pieces[n + 2] in systems and _NUMERIC.match(piece)
+        else listed_as(piece, usual)
+        for n, piece in enumerate(pieces)
+    ]
+
+
 @functools.lru_cache(maxsize=1 << 14)
 def is_beside_lists(raw: str, component: str, repetition: str, table: Table) -> bool:
     """Tell whether a field of a list holds anything else than what lists hold."""
-    usual = table.facts["list_words"]
     parts = raw.split(repetition)
-    return any(listed_as(piece, usual) != KEEP for part in parts for piece in part.split(component)) or any(
+    return any(kind != KEEP for part in parts for kind in all_listed_as(part.split(component), table)) or any(
         stray(component).search(part) for part in parts
     )
 

@@ -42,6 +42,8 @@ LEAST = {"PATIENT": 3, "DOCTOR": 3, "CITY": 4, "ZIP": 5}
 LEAST_NUMBER: Final = 5
 LEAST_INSIDE: Final = 6
 """Digits of a number that is looked for inside of longer words, too."""
+_SHORT_NAME: Final = 4
+"""Signs that no part of a name has in Chinese, Japanese or Korean."""
 INSTANT = re.compile(
     r"\s*([0-9]{4}(?:[0-9]{2})?(?=\s*\Z)|(?:[0-9]{2}){4,7})(?:\.[0-9]+)?(?:[+-][0-9]{2}(?::?[0-9]{2})?|Z)?\s*\Z"
 )
@@ -460,7 +462,10 @@ def fit(text: str, charset: str) -> str:
 def forms(category: str, value: str) -> list[str]:
     """Return the forms in which a known identifier may stand in a code."""
     if category in NAMES:
-        return value.replace(",", " ").split()
+        words = value.replace(",", " ").split()
+        if not value.isascii() and len(words) > 1 and max(map(len, words)) < _SHORT_NAME:
+            return ["".join(words), *words]  # as scripts of signs write them
+        return words
     if category == "DATE":
         return [value, value.replace("-", "")] if day_of(value) else []
     plain = "".join(filter(str.isalnum, value))

@@ -22,6 +22,8 @@ _CODE = 4
 """Letters of a code."""
 _BESIDE = 2
 """Characters between two words of a name."""
+_IN_SIGNS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]{2}")
+"""What is no initial: two signs of a script whose words are short."""
 
 
 def known_of(kind: str, text: str) -> list[tuple[str, str]]:
@@ -38,8 +40,11 @@ def known_of(kind: str, text: str) -> list[tuple[str, str]]:
             values = [line.strip() for line in re.split(r"[\^&]", text)]
     if kind in _INSTITUTIONS:
         values = [value for value in [text.replace("_", " ").partition("^")[0].strip()] if _is_own(value)]
+    least = LEAST.get(kind, LEAST_NUMBER)
     return [
-        (kind, value) for value in values if len(value) >= LEAST.get(kind, LEAST_NUMBER) and not says_nothing(value)
+        (kind, value)
+        for value in values
+        if (len(value) >= least or _is_name_in_signs(kind, value)) and not says_nothing(value)
     ]
 
 
@@ -111,5 +116,9 @@ def _somebodys(lower: str, found: list[tuple[int, int, str]]) -> list[tuple[int,
 def _swept(category: str, value: str) -> tuple[str, ...]:
     """Return the forms of a known identifier that are long enough to be looked for, in small letters."""
     least = LEAST.get(category, LEAST_NUMBER)
-    words = [word for word in forms(category, value) if len(word) >= least]
+    words = [word for word in forms(category, value) if len(word) >= least or _is_name_in_signs(category, word)]
     return tuple([small(word) for word in words if not (category in NAMES and word[-1] == ".")])  # Mrs.
+
+
+def _is_name_in_signs(category: str, word: str) -> bool:
+    return category in NAMES and not word.isascii() and _IN_SIGNS.match(word) is not None

@@ -226,11 +226,13 @@ class NameMap:
         return canonical_given(key)
 
     def letter(self, letter: str) -> str:
-        """Return the surrogate of one letter in the same case; other characters stay."""
+        """Return the surrogate of one letter in the same case, a Latin one of any script; other characters stay."""
         base = name_key(letter)[:1]
         new = self._new_letter(base)
         if new is None:
-            return letter
+            if not letter.isalpha():
+                return letter
+            new = "abcdefghijklmnoprstuvw"[self._keyed.number("letter", base or letter) % 22]
         return new.upper() if letter.isupper() else new
 
     def initials(self, text: str) -> str:
@@ -341,7 +343,7 @@ class NameMap:
             word = text[part.start : part.end]
             if several and (part.role in _KEPT_ROLES or word in _BETWEEN_NAMES):
                 out.append(word)
-            elif part.role == "initial":
+            elif part.role == "initial" and word[:1].lower() != word[:1].upper():  # an ideograph is a name
                 out.append("".join(map(self.letter, self._true_initials(word, family))))
                 replaced = True
             else:

@@ -321,3 +321,20 @@ def test_a_user_name_is_found_however_often_the_name_itself_stands_beside_it(
     text = f"{' and '.join([family] * times)}: wrote as {written} today, {family.lower()}."
     spans = KnownRecognizer({"n": (Known("PATIENT", f"Jan {family}"),)}).find(Document("n", text))
     assert [text[s.start : s.end] for s in spans if s.category == "USERNAME"] == [written]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "names"),
+    [
+        ("傅, 鎮宇", "患者傅鎮宇於今日入院，傅先生情況穩定，傅立葉轉換", ["傅鎮宇", "鎮宇", "傅"]),
+        ("桜庭, 佳乃", "桜庭佳乃様は本日来院。桜庭様の母", ["桜庭佳乃", "桜庭"]),
+        ("김, 철수", "환자 김철수는 오늘 입원, 김 씨", ["김철수", "김"]),
+    ],
+)
+def test_a_name_in_signs_is_found_where_no_blank_parts_it_from_other_words(
+    name: str, text: str, names: list[str]
+) -> None:
+    spans = KnownRecognizer({"p": (Known("PATIENT", name),)}).find(Document("p", text))
+    found = {text[span.start : span.end] for span in spans}
+    assert found <= {*names, *("".join(name.split(", ")), name.partition(", ")[2])}
+    assert {*names[:1], *names[-1:]} <= found

@@ -560,3 +560,89 @@ def test_a_name_where_a_number_belongs_is_a_name(surrogates: Pipeline, said: str
     name = out[2].removeprefix("OBX|1|TX|1||Seen by Dr. ").removesuffix(".")
     assert name.lower() in out[1].lower()
     assert "wilkerson" not in "".join(out).lower()
+
+
+def test_japanese_in_escapes_of_iso_2022_is_read_and_written_so(surrogates: Pipeline) -> None:
+    """Bytes of two-byte characters look like separators: the third name holds those of ``^``, ``|`` and ``&``."""
+    lines = (
+        "MSH|^~\\&|SYS|暇間病院|EHR|CLINIC|20240312094500||ORU^R01|M-1|P|2.5||||||~ISO IR87||ISO 2022-1994|JPN",
+        "PID|1||884123^^^H^MR||桜庭^佳乃~瞠醐^佳乃||19470619|F",
+        "OBX|1|TX|1^N^LN||桜庭佳乃様は本日来院||||||F",
+        "AIG|1||8841^柊木^佳乃",
+        "RXO|612170101^錠剤^HOT9|||250||mg",
+    )
+    data = "\r".join(lines).encode("iso2022_jp") + b"\r"
+    written = surrogates(document(one(data), "m")).document.record
+    assert written is not None
+    out = written.data.decode("iso2022_jp").split("\r")
+    assert not re.search("[桜庭瞠醐柊佳暇]", "".join(out))
+    assert "来院" in out[2] or out[2].count("|") == lines[2].count("|")
+    assert "||ISO 2022-1994|JPN" in out[0]
+    assert out[4] == lines[4]
+
+
+@pytest.mark.parametrize("said", ["", "UNICODE UTF-8", "8859/1"])
+def test_escapes_of_iso_2022_that_no_header_says_are_refused(said: str) -> None:
+    head = f"MSH|^~\\&|SYS|A|B|C|20240312||ORU^R01|M-1|P|2.5||||||{said}\rNTE|1|L|"
+    with pytest.raises(EncodingError, match="not known"):
+        one(head.encode() + "桜庭".encode("iso2022_jp") + b"\r")
+
+
+@pytest.mark.parametrize(
+    ("said", "codec"), [("BIG5", "big5"), ("GBK", "gbk"), ("ISO8859-15", "iso8859-15"), ("windows-1250", "cp1250")]
+)
+def test_a_character_set_is_known_by_what_others_call_it(said: str, codec: str) -> None:
+    name = "許功蓋醫院" if codec in ("big5", "gbk") else "Klinik"  # their second bytes are ``\\`` and ``|``, too
+    head = f"MSH|^~\\&|SYS|{name}|B|C|20240312||ORU^R01|M-1|P|2.5||||||{said}\r"
+    record = one(head.encode(codec) + "PID|1||884123^^^H^MR||Ovelgoenne^Ute\r".encode(codec))
+    assert record.patient == "884123"
+    assert name in record.source
+
+
+@pytest.mark.parametrize("said", ["rot13", "utf-16", "punycode", "hex", "utf-7", "DE"])
+def test_a_codec_that_is_no_character_set_of_messages_is_not_known(said: str) -> None:
+    with pytest.raises(EncodingError, match="not known"):
+        one(message(PID, charset=said))
+
+
+@pytest.mark.parametrize("name", ["傅^鎮宇", "毛^宇", "김^철수", "傅", "O^Ki", "Ж^Юй"])
+def test_a_name_of_one_sign_is_no_initial(surrogates: Pipeline, name: str) -> None:
+    out = scrub(surrogates, message(f"PID|1||884123^^^H^MR||{name}", charset="UNICODE UTF-8"))
+    assert not {*name} & {*out.split("||")[2]} - {"^"}
+
+
+def test_what_says_how_a_message_is_read_is_no_name(surrogates: Pipeline) -> None:
+    data = message("PID|1||884123^^^H^MR||NTE^ORU", "NTE|1|L|x", "PV1|1|I|||||411^ADT^R01")
+    out = scrub(surrogates, data.replace(b"ORU^R01|", b"ADT^R01|"))
+    assert "||ADT^R01|" in out.split("\r")[0]
+    assert [line[:3] for line in out.split("\r")[1:4]] == ["PID", "NTE", "PV1"]
+
+
+@pytest.mark.parametrize(
+    "segment",
+    [
+        "TXA|1|18748-4^Diagnostic imaging report^LN|TX",
+        "PV1|1|I||||||||394802001^General medicine^SCT",
+        "RXO|612170101^Metformin^HOT",
+        "RXR|109060000^Implant^NCIT",
+    ],
+)
+def test_numbers_of_coding_systems_are_codes_in_fields_of_lists(surrogates: Pipeline, segment: str) -> None:
+    assert segment in scrub(surrogates, message(segment))
+
+
+@pytest.mark.parametrize("code", ["8812345^Visit^L", "8812345^Visit", "8812345^Visit^HL70007", "552-12-3344^Visit^LN"])
+def test_other_numbers_there_are_somebodys(surrogates: Pipeline, code: str) -> None:
+    assert code.partition("^")[0] not in scrub(surrogates, message(f"PV1|1|I||{code}"))
+
+
+def test_movements_of_the_patient_are_read(surrogates: Pipeline) -> None:
+    """ZBE of IHE's Patient Administration Management: its days move with the others, its wards are replaced."""
+    out = scrub(
+        surrogates,
+        message("EVN||20240311", "ZBE|MV-88123^SYS|20240312||INSERT|N|A02|Zorvath^^^^^^UF^^^4521||HMS"),
+    ).split("\r")
+    days = [datetime.datetime.strptime(day, "%Y%m%d") for day in (out[1].split("|")[2], out[2].split("|")[2])]
+    assert (days[1] - days[0]).days == 1
+    assert out[2].split("|")[4:7] == ["INSERT", "N", "A02"]
+    assert not re.search("MV-88123|Zorvath|4521", out[2])

@@ -436,3 +436,10 @@ def test_a_given_name_that_no_list_has_becomes_one_of_the_sex_that_is_known(lang
         for (kind, *_), cell in pool.by_kind.items():
             held |= {*pool.words[cell.start : cell.start + cell.size]} if kind == sex else set()
         assert name_key(names.replace(name.title())) in held
+
+
+@pytest.mark.parametrize("name", ["傅 鎮宇", "傅", "김 철수", "Ж. Юнь", "Θ Νίκη"])
+def test_one_sign_of_another_script_does_not_stay(name: str) -> None:
+    new = name_map("patient:1", name).replace(name)
+    assert new
+    assert not {*name} & {*new} - {*" ."}

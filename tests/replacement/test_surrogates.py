@@ -501,6 +501,6 @@ def test_words_of_the_patients_known_names_are_in_no_surrogate() -> None:
     assert not set(usual.split()) & set(again.split())
 
 
-@pytest.mark.parametrize("name", ["??", "李", "- ."])
+@pytest.mark.parametrize("name", ["??", "- ."])
 def test_a_name_of_which_no_letter_can_be_exchanged_becomes_a_tag(name: str) -> None:
     assert run(build("Seen by ", ("PATIENT", name), " today")) == ["[PATIENT]"]
