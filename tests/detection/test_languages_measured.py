@@ -91,22 +91,22 @@ def test_notes_of_many_layouts(path: Path) -> None:
         *(("unread", "de", 0.93, 0.88), ("unread", "en", 0.91, 0.79), ("unread", "es", 0.88, 0.825)),
         *(("unread", "fr", 0.85, 0.875), ("unread", "nl", 0.90, 0.83)),
         # by another, of the density that notes have
-        *(("ordinary", "en", 0.95, 0.89), ("ordinary", "de", 0.965, 0.925), ("ordinary", "es", 0.96, 0.85)),
+        *(("ordinary", "en", 0.95, 0.89), ("ordinary", "de", 0.965, 0.92), ("ordinary", "es", 0.96, 0.85)),
         *(("ordinary", "fr", 0.96, 0.91), ("ordinary", "nl", 0.95, 0.91)),
         # by a third, who knew no rule either
         # scanned faxes and forms
-        *(("scans", "en", 0.90, 0.85), ("scans", "de", 0.815, 0.90), ("scans", "fr", 0.83, 0.86)),
+        *(("scans", "en", 0.90, 0.85), ("scans", "de", 0.87, 0.89), ("scans", "fr", 0.83, 0.86)),
         *(("scans", "nl", 0.86, 0.85), ("scans", "es", 0.82, 0.83)),
         # the last of several batches, each of other settings, scored before it was read; even notes were not read
         *(("rounds", "es", 0.845, 0.835), ("rounds", "fr", 0.885, 0.865)),
-        *(("strangers", "de", 0.905, 0.93), ("strangers", "fr", 0.915, 0.90)),
+        *(("strangers", "de", 0.915, 0.92), ("strangers", "fr", 0.915, 0.90)),
         *(("strangers", "nl", 0.91, 0.91), ("strangers", "es", 0.91, 0.88), ("strangers", "en", 0.93, 0.92)),
         # the last of three batches and more, each of other settings and scored before it was read
         ("rounds", "nl", 0.935, 0.91),
-        ("rounds", "de", 0.905, 0.9),
+        ("rounds", "de", 0.92, 0.9),
         ("rounds", "en", 0.85, 0.89),
         # of wards, practices, homes, chats, by two writers who knew no rule
-        ("shifts", "de", 0.91, 0.905),
+        ("shifts", "de", 0.92, 0.90),
     ],
 )
 def test_notes_of_which_half_was_never_read(folder: str, language: str, found: float, right: float) -> None:
