@@ -8,7 +8,7 @@
 
 #include <structmember.h>
 
-enum { MOST_CLASSES = 32, MOST_FIELDS = 16 };
+enum { MOST_CLASSES = 32, MOST_FIELDS = 20 };
 
 typedef struct {
     PyTypeObject *type;

@@ -103,6 +103,7 @@ class _Run:
 
 _Tag = tuple[str, list[tuple[str, XmlAttribute]], dict[str, str], Mapping[str, str]]
 """Name of the element, names and values of its attributes, the values decoded, the namespaces there."""
+_HL7_TABLE = re.compile(r"HL7[0-9]{4,5}\Z")
 _SPACES = {"xml": "http://www.w3.org/XML/1998/namespace"}
 
 
@@ -126,6 +127,9 @@ class _Document:
         self.namespaces: Mapping[str, str] = facts["namespaces"]
         self.inline, self.cells, self.breaks = (frozenset(facts[n]) for n in ("inline", "cells", "breaks"))
         self.standards = tuple(facts["standards"])
+        self.systems = (*self.standards, *facts["code_systems"])
+        self.codes: set[str] = set()
+        """Codes of standards' systems."""
         self.target, self.subject = facts["patient"].partition("/")[0], facts["subject"]
         found = table.of_type(facts["anywhere"])
         assert isinstance(found, Inner)
@@ -383,9 +387,11 @@ class _Document:
         end = at + len(raw)
         kind = rule if isinstance(rule, str) and not frame.blocked else ""
         if kind == DISPLAY:
-            kind = display_as(raw, of_standard=frame.said.get("@codeSystem", "").startswith(self.standards))
+            kind = display_as(raw, of_standard=self._is_system(frame.said.get("@codeSystem", "")))
         elif kind == _ANCHOR:
             kind = KEEP if raw.startswith("#") else BLOCKED
+        elif key == "@codeSystemName" and self._is_system(frame.said.get("@codeSystem", "")):
+            kind = _STRUCTURE  # figures in it are a standard's
         elif kind in (KEEP, _STRUCTURE):
             shape = kept_words(raw.strip())  # but for days: versions of code systems are some
             kind = kind if shape in (KEEP, "DATE") else shape
@@ -412,6 +418,8 @@ class _Document:
         if kind in CATEGORIES or kind == TEXT:
             self._value(frame, kind, path, raw, at, encode)
         else:
+            if kind == KEEP and key == "@code" and self._is_system(frame.said.get("@codeSystem", "")):
+                self.codes.add(raw)
             self._other(kind, Place(path, at, end, KEEP, raw, encode), examined=frame.blocked)
 
     def _value(self, frame: _Frame, kind: str, path: str, raw: str, at: int, encode: _Encode) -> None:
@@ -443,6 +451,8 @@ class _Document:
         alone = not frame.said.get("@extension")
         if raw.startswith(self.standards) or raw in self.table.facts["roots"]:
             return
+        if path.endswith("/@codeSystem") and self._is_system(raw):
+            return
         own = frame.rules.get("@extension")
         text, starts = decoded(raw, SPECIAL_INSIDE)
         if alone and isinstance(own, str) and own in CATEGORIES and own != "IDNUM":
@@ -451,6 +461,14 @@ class _Document:
                 self._number(text, at, second=True)
         else:
             self.links.append(Place(path, at, at + len(raw), "IDNUM", text, encode, starts))
+
+    def _is_system(self, said: str) -> bool:
+        """Tell whether a code system is a standard's: by its number, or by a name in its place."""
+        return (
+            said.startswith(self.systems)
+            or said.upper() in self.table.facts["system_names"]
+            or (_HL7_TABLE.match(said) is not None)
+        )
 
     def _number(self, text: str, at: int, *, second: bool) -> None:
         """Add a number of the patient; those of second choice come when there is no other."""
@@ -480,6 +498,7 @@ class _Document:
             links=self.links,
             whose=self._whose(persons) if len(persons) > 1 else (),
             sexes={word: sex for person, said in self.said_sex.items() for word, sex in self._sexes(person, said)},
+            codes=self.codes,
         )
 
     def _persons(self) -> list[_Patient]:

@@ -69,6 +69,22 @@ _HINT = "repair the resource at its source, or leave it out"
 _PARAMETER = re.compile(r"([^&=?]+)=([^&]*)")
 _LEAST_DIGITS = 6  # of a word that is a number of somebody's, where an address of a system belongs
 _NUMBERS = frozenset(("IDNUM", "MEDICALRECORD", "HEALTHPLAN", "ACCOUNT", "LICENSE", "DEVICE"))
+_ADDRESS_OF_CODE = re.compile(r"(?!.*[0-9]{5})https?://[A-Za-z0-9./_#-]+")
+_CODED = frozenset(("valueBoolean", "valueCode", "valueCoding", "valueCodeableConcept"))
+"""Values of an extension of a standard that are of a closed list, where no person and no place is described."""
+_DESCRIBED = frozenset(
+    (
+        "Patient",
+        "RelatedPerson",
+        "Practitioner",
+        "PractitionerRole",
+        "Person",
+        "Location",
+        "Organization",
+        "Coverage",
+        "Group",
+    )
+)
 _SEVERAL = ("Bundle", "Parameters")  # they hold others, of which each says whose it is
 _PERSONS = frozenset(("Patient", "RelatedPerson", "Practitioner", "Person"))
 _REDACTED = (
@@ -128,7 +144,11 @@ class _Resource:
         self.keys: dict[int, str] = {}
         """Where a patient of a Bundle begins -> the key."""
         self.sexes: dict[str, str] = {}
+        self.codes: set[str] = set()
+        """Codes of standards' systems, and addresses of such systems."""
         self.owner: str | None = None
+        self.inside = ""
+        """Type of the resource that is read."""
         self.dates: dict[str, str] = {}
         self.facts: Mapping[str, Any] = table.facts
 
@@ -179,6 +199,7 @@ class _Resource:
             marks=self.marks,
             whose=whose,
             sexes=self.sexes,
+            codes=self.codes,
         )
 
     def _resource(self, node: JsonValue, path: str, around: JsonValue | None) -> int:
@@ -195,6 +216,7 @@ class _Resource:
                 path or "resourceType",
             )
         here = f"{path}.{name}" if path else name
+        above, self.inside = self.inside, name
         own = self._person(node, name, contained=around is not None) if name in _PERSONS else ""
         for said in self.facts.get("patient", ()) if name not in _SEVERAL else ():
             if target := reference_of(down(node, said), around or node):
@@ -208,12 +230,14 @@ class _Resource:
             if day is not None and day.kind == STRING:
                 self.dates.setdefault(said, day.value[:10])
         if around is not None:
-            return self._object(node, rules, here)
+            state = self._object(node, rules, here)
+            self.inside = above
+            return state
         self._mark(node)
         outer, self.owner = self.owner, own or None
         self.whose.append((node.start, self.owner))
         state = self._object(node, rules, here)
-        self.owner = outer
+        self.owner, self.inside = outer, above
         self.whose.append((node.end, outer))
         return state
 
@@ -289,7 +313,7 @@ class _Resource:
         if isinstance(rule, Inner):
             if node.kind == OBJECT:
                 return self._object(node, self.table.parts(rule), path)
-            rule = TEXT  # R4 and R5 differ in what is a plain value
+            rule = TEXT if node.kind == STRING else NUMBER  # R4 and R5 differ in what is a plain value
         assert isinstance(rule, str)
         if rule == BLOCKED:
             return 1
@@ -318,6 +342,8 @@ class _Resource:
             rule = KEEP if USUAL.match(node.value) else shape  # no code of a closed list
         elif rule == "name" and sum(map(str.isdigit, node.value)) < LEAST_NUMBER:
             rule = CODE
+        elif rule == CODE and _ADDRESS_OF_CODE.fullmatch(node.value) and of_standard(node.value, self.facts):
+            rule = KEEP
         rule = kept_as(rule, node.value)
         if rule == DATA:
             return self._data(node, path, owner)
@@ -326,6 +352,8 @@ class _Resource:
                 return 0 if self.data_at[owner.start] else 1
             return 0 if rule == "size" else 1
         if rule == KEEP:
+            if path.endswith(".code") and self._is_standard(owner):
+                self.codes.add(node.value)
             if path.rpartition(".")[2].partition("[")[0] not in self.facts.get("titles", ()):
                 self.kept.append((node, path))
         elif rule == "xhtml":
@@ -423,7 +451,26 @@ class _Resource:
                     found = self.table.of_type(target) or TEXT
                 if found is not None:
                     return found
+        if "url" in rule.names and self._is_coded(owner):
+            return self.table.of_type("CodedExtension")
         return None if rule.otherwise == BLOCKED else rule.otherwise
+
+    def _is_coded(self, extension: JsonValue) -> bool:
+        """Tell whether an extension that no line names is a standard's, and says a code, yes or no."""
+        if self.inside in _DESCRIBED or not of_standard(string_of(extension, "url"), self.facts):
+            return False
+        said = [name for name in extension.value if name not in ("url", "id")]
+        if len(said) != 1 or said[0] not in _CODED:
+            return False
+        value = extension.value[said[0]][1]
+        if said[0] == "valueCoding":
+            return value.kind == OBJECT and self._is_standard(value)
+        codes = (
+            list(objects(value.value.get("coding")))
+            if said[0] == "valueCodeableConcept" and value.kind == OBJECT
+            else []
+        )
+        return said[0] != "valueCodeableConcept" or (bool(codes) and all(map(self._is_standard, codes)))
 
     def _type_of(self, reference: str) -> str:
         found = TYPED.search(reference) or SEARCH.search(reference)
@@ -443,6 +490,8 @@ class _Resource:
         """Find what names an institution in the address of a system, or in that part of a string."""
         said: str = node.value[start:end]
         if said in self.table.types or of_standard(said, self.facts):
+            if "://" in said:
+                self.codes.add(said)
             return
         if matched := UUID.match(said):
             self._link(node, start + matched.start(1), start + matched.end(1), path)

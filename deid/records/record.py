@@ -20,6 +20,7 @@ from deid.base.compiled import quick
 from deid.base.errors import OutputError
 from deid.base.plain_letters import without_accents
 from deid.document import Edit, Span
+from deid.phi import group
 from deid.records.readings import doubts, is_unsaid
 
 TEXT: Final = "text"
@@ -42,6 +43,12 @@ LEAST = {"PATIENT": 3, "DOCTOR": 3, "CITY": 4, "ZIP": 5}
 LEAST_NUMBER: Final = 5
 LEAST_INSIDE: Final = 6
 """Digits of a number that is looked for inside of longer words, too."""
+_OF_SOMEBODY = ("known:", "consistency:known:")
+"""Sources of spans that the record itself says to be somebody's."""
+_NO_NUMBERS = frozenset(("NAME", "DATE", "AGE"))
+_AROUND_CODES = " '\"()[]{}="
+_CODE = re.compile(r"[0-9]{6,18}|(?=.*[0-9])(?=.*[-.])[A-Z0-9.-]{4,12}")
+"""A code that is no ordinary number of a house, a room or a year."""
 _SHORT_NAME: Final = 4
 """Signs that no part of a name has in Chinese, Japanese or Korean."""
 INSTANT = re.compile(
@@ -185,6 +192,8 @@ class Record:
     marks: tuple[ChangeMark, ...] = ()
     sexes: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Words of given names -> M or F, as fields beside the names say."""
+    codes: frozenset[str] = field(default=frozenset(), repr=False)
+    """Codes of standards' systems, and addresses of such systems, that the record says: in its text they are codes."""
 
     @property
     def told(self) -> tuple[tuple[str, str], ...]:
@@ -242,6 +251,8 @@ class Record:
         """Return spans of the free text, cut where a place ends; none in what stays."""
         found = []
         for span in spans:
+            if self.codes and self._is_code(span):
+                continue
             at = bisect_right(self.offsets, span.start) - 1
             while at < len(self.places) and self.offsets[at] < span.end:
                 start = max(span.start, self.offsets[at])
@@ -254,6 +265,12 @@ class Record:
                     found.append(span.moved(start, end))
                 at += 1
         return found
+
+    def _is_code(self, span: Span) -> bool:
+        """Tell whether what was taken for a number or an address is a code that the record says elsewhere."""
+        if span.source.startswith(_OF_SOMEBODY) or group(span.category) in _NO_NUMBERS:
+            return False
+        return self.text[span.start : span.end].strip(_AROUND_CODES) in self.codes
 
     def patient_at(self, start: int, end: int) -> str | None:
         """Return the key of the patient in whose place a stretch of the text stands; of a place that is nobody's, of
@@ -491,6 +508,7 @@ def assemble(
     marks: Sequence[ChangeMark] = (),
     whose: Sequence[tuple[int, str | None]] = (),
     sexes: Mapping[str, str] | None = None,
+    codes: Iterable[str] = (),
 ) -> Record:
     """Return the record of places in any order.
 
@@ -502,6 +520,8 @@ def assemble(
         They may not overlap; those that are one stand in the order of the text.
     known, patient, date, links, marks, sexes
         See `Record`.
+    codes : iterable of str
+        Codes of standards' systems, and addresses of such systems; those too short to tell are left out.
     whose : sequence of (int, str or None)
         Where in the record what belongs to a patient begins, in order, and the patient's key.
     """
@@ -536,6 +556,7 @@ def assemble(
         tuple(links),
         tuple(marks),
         sexes or {},
+        frozenset([c for c in codes if "://" in c or _CODE.fullmatch(c)]).difference(value for _, value in known),
     )
 
 

@@ -555,3 +555,36 @@ def test_an_age_that_identifies_is_the_least_of_them(
     said = f"<observation><value xsi:type='PQ' value='{value}' unit='{unit}'/></observation>"
     data = document().replace(b"</section>", f"<entry>{said}</entry></section>".encode())
     assert f"value='{new}' unit='{unit}'" in scrub(request.getfixturevalue(policy), data)
+
+
+SYSTEMS = """<ClinicalDocument xmlns="urn:hl7-org:v3" xmlns:sdtc="urn:hl7-org:sdtc"><component><structuredBody>
+<component><section><text><paragraph>Bronchitis (32398004 SNOMED CT), test code = 718-7, file 32398005</paragraph>
+</text><entry><act><performer><sdtc:functionCode code="PCP" codeSystem="2.16.840.1.113883.5.88" displayName="primary"/>
+<assignedEntity><id extension="K-88123"/></assignedEntity></performer>
+<entryRelationship><observation><code code="718-7" codeSystem="LOINC" displayName="Measurement of hemoglobin"/>
+<value xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="CD" code="32398004"
+codeSystem="2.16.840.1.113883.6.96">
+<translation code="J40" codeSystem="1.2.276.0.76.5.409" displayName="Bronchitis, nicht akut"/>
+<translation code="ZB-1" codeSystem="1.3.6.1.4.1.99999.7" displayName="Bronchitis by Dr. Zorvath"/></value>
+</observation></entryRelationship></act></entry></section></component></structuredBody></component></ClinicalDocument>"""
+
+
+def test_code_systems_of_countries_and_by_name_are_standards(surrogates: Pipeline) -> None:
+    out = scrub(surrogates, SYSTEMS.encode())
+    assert '<sdtc:functionCode code="PCP" codeSystem="2.16.840.1.113883.5.88" displayName="primary"/>' in out
+    assert '<code code="718-7" codeSystem="LOINC" displayName="Measurement of hemoglobin"/>' in out
+    assert 'codeSystem="1.2.276.0.76.5.409" displayName="Bronchitis, nicht akut"' in out
+    assert not re.search("Zorvath|K-88123|99999", out)
+
+
+def test_codes_of_the_document_are_codes_in_its_narratives(surrogates: Pipeline) -> None:
+    out = scrub(surrogates, SYSTEMS.encode())
+    assert "(32398004 SNOMED CT), test code = 718-7," in out
+    assert "32398005" not in out
+
+
+def test_the_number_of_a_country_alone_is_no_persons(surrogates: Pipeline) -> None:
+    """Australian documents write a person's number as the end of a root, below those of code systems."""
+    said = '<recordTarget><patientRole><id root="1.2.36.1.2001.1003.0.8003608833357361"/></patientRole></recordTarget>'
+    out = scrub(surrogates, f'<ClinicalDocument xmlns="urn:hl7-org:v3">{said}</ClinicalDocument>'.encode())
+    assert "8003608833357361" not in out

@@ -395,3 +395,128 @@ def test_lines_that_cannot_be_meant_are_refused(tmp_path: Path, lines: str, word
     with pytest.raises(ConfigError, match=words) as caught:
         load_table("fhir-r4", site)
     assert caught.value.where == str(site)
+
+
+def test_codes_of_the_record_are_codes_in_its_text(surrogates: Pipeline) -> None:
+    """Narratives that servers make say each code and its system; the same figures elsewhere are somebody's."""
+    system = "http://terminology.hl7.org/CodeSystem/condition-category"
+    resource = {
+        "resourceType": "Condition",
+        "id": "c1",
+        "text": {
+            "status": "generated",
+            "div": '<div xmlns="http://www.w3.org/1999/xhtml"><p><b>code</b>: Fever <span>(Details : {SNOMED CT code '
+            f"'386661006' = 'Fever'}})</span>; {{{system} code 'problem-list-item'}}; file 386661007</p></div>",
+        },
+        "code": {"coding": [{"system": "http://snomed.info/sct", "code": "386661006", "display": "Fever"}]},
+        "category": [{"coding": [{"system": system, "code": "problem-list-item"}]}],
+    }
+    out = json.loads(scrubbed(surrogates, dump(resource)))
+    assert "'386661006' = 'Fever'" in out["text"]["div"]
+    assert system in out["text"]["div"]
+    assert "386661007" not in out["text"]["div"]
+
+
+def test_a_known_number_is_no_code_though_a_standard_has_it(surrogates: Pipeline) -> None:
+    patient = {"resourceType": "Patient", "id": "p1", "identifier": [{"system": "urn:x:mrn", "value": "386661006"}]}
+    note = {
+        "resourceType": "Observation",
+        "subject": {"reference": "Patient/p1"},
+        "code": {"coding": [{"system": "http://snomed.info/sct", "code": "386661006"}]},
+        "note": [{"text": "chart no. 386661006"}],
+    }
+    bundle = {"resourceType": "Bundle", "entry": [{"resource": patient}, {"resource": note}]}
+    assert "386661006" not in scrubbed(surrogates, dump(bundle)).decode().partition('"note"')[2]
+
+
+def test_what_standards_of_all_countries_say_stays(surrogates: Pipeline) -> None:
+    coding = [
+        {
+            "system": "https://bluebutton.cms.gov/resources/codesystem/adjudication",
+            "code": "https://bluebutton.cms.gov/resources/variables/line_alowd_chrg_amt",
+        },
+        {
+            "system": "urn:oid:2.16.840.1.113883.3.1937.777.24.5.3",
+            "code": "2.16.840.1.113883.3.1937.777.24.5.3.6",
+            "display": "MDAT erheben",
+        },
+        {
+            "system": "http://fhir.de/CodeSystem/bfarm/icd-10-gm",
+            "code": "R50.9",
+            "display": "Fieber, nicht näher bezeichnet",
+        },
+        {"system": "urn:oid:1.2.36.1.2001.1005.17", "code": "GNFLU"},
+    ]
+    resource = {"resourceType": "Observation", "code": {"coding": coding}, "status": "final"}
+    assert json.loads(scrubbed(surrogates, dump(resource)))["code"]["coding"] == coding
+
+
+def test_an_address_in_place_of_a_code_that_is_no_standards_goes(surrogates: Pipeline) -> None:
+    code = "https://portal.zorvath-clinic.example/codes/thornbury"
+    resource = {"resourceType": "Observation", "code": {"coding": [{"code": code}]}}
+    out = scrubbed(surrogates, dump(resource)).decode()
+    assert "zorvath" not in out
+    assert "thornbury" not in out
+
+
+def test_a_number_where_r5_has_a_code_stays(surrogates: Pipeline) -> None:
+    """A priority is a number in R4, and a code in R5."""
+    out = json.loads(scrubbed(surrogates, dump({"resourceType": "Appointment", "status": "booked", "priority": 5})))
+    assert out["priority"] == 5
+
+
+@pytest.mark.parametrize("name", ["Medicare", "MEDICAID", "Medicare Part", "Self pay", "Private insurance"])
+def test_a_programme_is_no_institution(surrogates: Pipeline, name: str) -> None:
+    resource = {
+        "resourceType": "Coverage",
+        "type": {"text": name},
+        "payor": [{"display": name}],
+        "beneficiary": {"display": "Eleanor Thornbury"},
+    }
+    out = json.loads(scrubbed(surrogates, dump(resource)))
+    assert out["payor"] == [{"display": name}]
+    assert out["type"] == {"text": name}
+    assert "Thornbury" not in out["beneficiary"]["display"]
+
+
+def extended(resource: str, **value: Any) -> dict[str, Any]:
+    return {"resourceType": resource, "extension": [{"url": "https://fhir.kbv.de/StructureDefinition/KBV_X", **value}]}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"valueBoolean": True},
+        {"valueCode": "N1"},
+        {"valueCoding": {"system": "https://fhir.kbv.de/CodeSystem/KBV_CS", "code": "00", "display": "Arznei"}},
+        {"valueCodeableConcept": {"coding": [{"system": "http://snomed.info/sct", "code": "386661006"}]}},
+    ],
+)
+def test_a_code_in_an_extension_of_a_standard_stays_where_nobody_is_described(
+    value: dict[str, Any], surrogates: Pipeline
+) -> None:
+    """A place of a person may be one, as the number of a municipality is."""
+    assert json.loads(scrubbed(surrogates, dump(extended("Medication", **value)))) == extended("Medication", **value)
+    for resource in ("Patient", "Location", "Coverage", "Organization"):
+        assert "extension" not in json.loads(scrubbed(surrogates, dump(extended(resource, **value))))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"valueString": "Zorvath"},
+        {"valueDate": "1947-06-19"},
+        {"valueCoding": {"system": "https://zorvath.example/codes", "code": "00"}},
+        {"valueCoding": {"code": "00"}},
+        {"valueBoolean": True, "valueString": "Zorvath"},
+        {"extension": [{"url": "a", "valueString": "Zorvath"}]},
+        {"url": "https://zorvath.example/StructureDefinition/x", "valueBoolean": True},
+    ],
+)
+def test_all_else_in_an_extension_that_no_line_names_goes(value: dict[str, Any], surrogates: Pipeline) -> None:
+    assert "extension" not in json.loads(scrubbed(surrogates, dump(extended("Medication", **value))))
+
+
+def test_who_pays_is_replaced_though_no_reference_says_who_that_is(surrogates: Pipeline) -> None:
+    resource = {"resourceType": "Coverage", "payor": [{"display": "AOK Zorvath"}]}
+    assert "Zorvath" not in scrubbed(surrogates, dump(resource)).decode()
