@@ -281,9 +281,6 @@ def _remove_originals(page: _Page, found: list[tuple[str, str]], out: list[str])
             if category == "DATE" or original not in out[i].casefold() or not whole.search(out[i]):
                 continue
             out[i] = _other(page, category, text, look)
-            for word in _RUN.findall(out[i].casefold()):
-                if word in places:
-                    places[word].add(i)
 
 
 def _other(page: _Page, category: str, text: str, look: Finder) -> str:

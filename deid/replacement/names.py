@@ -324,7 +324,7 @@ class NameMap:
             As the word stands in the text; its letter case is followed.
         """
         accents = not (self._plain and original.isascii())
-        new = (self._given and self._given.get((key, family))) or self._words.get(key) or self.word(key)
+        new = self._given.get((key, family)) or self._words.get(key) or self.word(key)
         if "-" in new:
             return match_case("-".join([self._written_form(w, accents) for w in new.split("-")]), original)
         return match_case(self._written_form(new, accents), original)

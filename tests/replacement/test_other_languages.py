@@ -180,7 +180,15 @@ OF_ALL = {
     "ZIP": ("56564",),
     "CITY": ("Neuwied", "Lugo"),
     "COUNTRY": ("USA", "Syrien", "France", "Nederland", "Francia"),
-    "HOSPITAL": ("Beatrixziekenhuis", "Klinikum Neuwied"),
+    "HOSPITAL": (
+        "Beatrixziekenhuis",
+        "Klinikum Neuwied",
+        "Augenklinik Quux",
+        "Cliniques Quux",
+        "Huisartsenpraktijk Quux",
+    ),
+    "ORGANIZATION": ("Bäckerei Quux", "Boulangerie Quux", "Bakkerij Quux"),
+    "LOCATION-OTHER": ("Friedhof Quux", "Cimetière Quux", "Begraafplaats Quux", "Embalse Quux"),
     "PROFESSION": ("Tischler", "zzyx"),
     "USERNAME": ("kfeldmann",),
 }
