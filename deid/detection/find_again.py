@@ -432,15 +432,11 @@ def _parts(text: str, at: i64) -> bool:
 
 
 def _is_spelt(text: str, at: int, gap: int) -> bool:
-    """Tell whether a letter is the second of three that stand alone, with as many characters between two of them."""
+    """Tell whether a letter stands between two others, with the same characters on either side."""
     first, last = at - gap - 1, at + gap + 1
     if first < 0 or last >= len(text) or not (_is_letter(text, first) and _is_letter(text, last)):
         return False
-    before = text[first - 1] if first else ""
-    if before.isalnum() or before in ("_", "'", "\u2019"):
-        return False
-    behind = text[last + 1] if last + 1 < len(text) else ""
-    return not (behind.isalnum() or behind == "_") and text[first + 1 : at] == text[at + 1 : last]
+    return text[first + 1 : at] == text[at + 1 : last]
 
 
 def _is_letter(text: str, at: i64) -> bool:

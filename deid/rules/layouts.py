@@ -331,12 +331,9 @@ def _stacked(text: str) -> Iterator[re.Match[str]]:
     """Yield the short lines under each other, between empty ones, that may be the head of a table."""
     at = 0
     while at >= 0:
-        end = text.find("\n", at)
+        if found := _STACKED.match(text, at):
+            yield found
         behind = text.find("\n\n", at)
-        if 0 < end - at <= _MAX_HEADER_CELL and behind != end:
-            last = len(text) if behind < 0 else behind
-            if text.find(":", at, last) < 0 and (found := _STACKED.match(text, at)):
-                yield found
         at = behind + 2 if behind >= 0 else -1
 
 

@@ -405,6 +405,16 @@ def test_a_share_too_small_for_what_is_told_of_left_out_rows_costs_nothing(tmp_p
     QuerySession(visits(), DIMENSIONS, ledger, report_share=0.1, **options).query("SELECT COUNT(age)", 0.3)
 
 
+@pytest.mark.parametrize(("query", "reported"), [("COUNT(*)", False), ("COUNT(age)", True), ("HISTOGRAM(ward)", True)])
+def test_a_question_about_no_column_pays_for_no_report_of_rows_outside_it(query: str, reported: bool) -> None:
+    def half(share: float) -> float:
+        session = QuerySession(visits(), DIMENSIONS, None, noise=SeededNoise(1), report_share=share)
+        row = session.query(f"SELECT {query}", 1.0).rows[0]
+        return row["upper"] - row["lower"]
+
+    assert (half(0.9) > half(0)) is reported
+
+
 def test_a_computed_column_holds_numbers_between_two_bounds() -> None:
     table = asked(visits()).table
     for name, value, low, high, match in (
