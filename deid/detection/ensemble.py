@@ -273,7 +273,7 @@ class Ensemble:
             here: list[Candidate] | None = None if candidates is None else []
             scene, found, decisive = self._accept(document.with_text(part.of(text)), here)
             found = [span for span in found if part.back(span) is not None]
-            gather(scene, found, self.strong, part.start - len(part.head), gathered)
+            gather(scene, found, self.strong, gathered)
             accepted.extend(filter(None, map(part.back, found)))
             labelled.extend(filter(None, map(part.back, decisive)))
             marks.append(len(accepted))

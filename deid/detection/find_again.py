@@ -143,9 +143,9 @@ def find_again(scene: Scene, spans: Iterable[Span], certain: float, gathered: Ga
     return found
 
 
-def gather(scene: Scene, spans: Iterable[Span], certain: float, at: int, gathered: Gathered) -> None:
-    """Add what is to be looked for in a whole text because of what was found in one passage, which begins at ``at``."""
-    gathered.enter(at)
+def gather(scene: Scene, spans: Iterable[Span], certain: float, gathered: Gathered) -> None:
+    """Add what is to be looked for in a whole text because of what was found in its next passage."""
+    gathered.enter()
     for span in sorted(_sure(spans, certain, bytearray(len(scene.view.text))), key=_by_certainty):
         _sow(scene, span, scene.view.words_at(span.start, span.end), (), gathered)
 
@@ -163,11 +163,9 @@ class Gathered:
         self._whose: Any = array("i")
         self._same: Any = array("q")
         self._known: set[tuple[str, ...]] = set()
-        self._at = 0
 
-    def enter(self, at: int) -> None:
-        """Begin with the passage at a place of the text."""
-        self._at = at
+    def enter(self) -> None:
+        """Begin with the next passage."""
         self._known.clear()
 
     def add(self, sequence: tuple[str, ...], span: Span) -> None:
@@ -176,7 +174,7 @@ class Gathered:
             return
         self._known.add(sequence)
         number = len(self._spans)
-        self._spans.extend((span.moved(span.start + self._at, span.end + self._at),))
+        self._spans.extend((span,))
         self._words += "\n".join(sequence).encode("utf-8", "surrogatepass")
         self._ends.append(len(self._words))
         self._same.append(hash((sequence, span.category)))
@@ -186,9 +184,8 @@ class Gathered:
 
     def sort(self) -> None:
         """Make what was added ready to be looked up: of what came in several passages the surest, the first such."""
-        starts, ends = self._spans.columns()
-        certainty = np.fromiter((-(span.score or 0.0) for span in self._spans), np.float64, len(starts))
-        order = np.lexsort((ends, starts, certainty, self._same))
+        certainty = np.fromiter((-(span.score or 0.0) for span in self._spans), np.float64, len(self._spans))
+        order = np.lexsort((certainty, self._same))  # which leaves equals in their order, that of the text
         same = np.asarray(self._same)[order]
         kept = np.zeros(len(order), dtype=bool)
         kept[order[np.flatnonzero(np.diff(same, prepend=~same[:1]))]] = True
@@ -216,7 +213,7 @@ class Gathered:
         seeds = Seeds()
         ordered = sorted(chosen)
         found = list(zip(ordered, self._spans.some(ordered), strict=True))
-        for number, span in sorted(found, key=lambda item: (_by_certainty(item[1]), item[0])):
+        for number, span in sorted(found, key=lambda item: (-(item[1].score or 0.0), item[0])):
             sequence = self._sequence(number)
             seeds.add(sequence, span)
             if _has_variants(sequence, span):

@@ -98,6 +98,19 @@ def test_a_text_without_a_latin_letter_is_read_to_its_end_and_no_further(text: s
     assert fresh.view(text)[0] == words == view.words_of(text)
 
 
+@pytest.mark.skipif(native is None, reason="the compiled module is not there")
+def test_what_is_no_text_is_refused():
+    fresh = native.Viewer(view.page, view._describe)
+    for asked, text in ((fresh, b"ab"), (fresh, 1), (fresh, None), (native.Viewer.__new__(native.Viewer), "ab")):
+        with pytest.raises(TypeError, match="a text is wanted"):
+            asked.view(text)
+    with pytest.raises(RuntimeError, match="made already"):
+        fresh.__init__(view.page, view._describe)
+    with pytest.raises(ZeroDivisionError):
+        native.Viewer(view.page, lambda word: 1 / 0).view("ab")
+    assert fresh.view("ab")[0] == ["ab"]
+
+
 def test_nothing_is_seen_in_nothing():
     assert view_of("").strings == view_of(" \n").strings == []
 

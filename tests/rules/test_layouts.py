@@ -81,6 +81,19 @@ def test_a_value_is_of_its_column_whatever_cells_beside_it_are_empty(text: str, 
     assert values.items() <= found.items()
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Last | First | MRN\nQuuxley | Blornia | 471120\n", ["Quuxley", "Blornia"]),
+        ("Last | MRN | Room\nQuuxley | 471120 | 12\n", []),
+        ("MRN    Last    First    Room\n471120   Quuxley   Blornia    12\n", ["Quuxley", "Blornia"]),
+        ("MRN    Last    Drug    Room\n471120   Quuxley   Blornia    12\n", []),
+    ],
+)
+def test_last_and_first_are_heads_of_names_beside_each_other_alone(text: str, names: list[str]) -> None:
+    assert [text[s.start : s.end] for s in RULES.find_in(text) if s.category == "PATIENT"] == names
+
+
 def test_the_first_line_of_a_table_has_three_columns() -> None:
     text = "Patient | MRN |\nBlorn Quux | 471120\n"
     assert not [s for s in RULES.find_in(text) if s.source.endswith(".column")]

@@ -109,6 +109,9 @@ def test_what_is_not_understood_passes_everywhere():
     sieve = sieve_of(r"(?(1)a|b)")
     assert sieve.places("xyz") == {0: [0, 1, 2]}
     assert sieve.places("") == {}
+    for asked, text in ((sieve, b"xyz"), (sieve, 1), (sieve, None), (native.Sieve.__new__(native.Sieve), "xyz")):
+        with pytest.raises(ValueError, match="a text is wanted"):
+            asked.places(text)
 
 
 @needs_native
@@ -169,6 +172,15 @@ def test_words_are_found_as_their_expression_finds_them(text, words, start, leng
 def test_words_that_letters_cannot_be_compared_to_one_by_one_are_refused(word):
     with pytest.raises(ValueError, match="ASCII"):
         native.Words(("ab", word))
+
+
+@needs_native
+@pytest.mark.parametrize("given", [(b"ab", 0, 1), ("ab", 0), ("ab", 0, "1"), ("ab", 0, 1, 2)])
+def test_words_are_looked_for_in_a_text_between_two_places(given):
+    with pytest.raises(TypeError):
+        native.Words(("ab",)).hold(*given)
+    with pytest.raises(TypeError):
+        native.Words.__new__(native.Words).hold("ab", 0, 1)
 
 
 @needs_native
