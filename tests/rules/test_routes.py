@@ -27,4 +27,4 @@ def found(routes: str) -> list[str]:
 @pytest.mark.parametrize("plain", ["grammar", "numpy"])
 def test_the_routes_find_the_same_in_swapped_sentences(plain: str) -> None:
     assert found(plain) == found("")
-    assert len(set(found(""))) == len(found("")) > 1
+    assert len(set(found(""))) == len(found("")) > 0
