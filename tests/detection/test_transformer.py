@@ -81,6 +81,29 @@ def test_texts_without_phi(text: str, tiny: TransformerRecognizer) -> None:
     assert found(tiny, text) == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "most", "longest"),
+    [
+        ("bert", 64, 64),
+        ("bert", 4096, 512),
+        ("bert", None, 512),
+        (None, 64, 64),
+        ("roberta", 514, 512),
+        ("xlm-roberta", 64, 62),
+        ("camembert", 4098, 512),
+        ("roberta", 513, 511),
+    ],
+)
+def test_a_model_takes_so_many_tokens_as_it_has_positions(
+    tmp_path: Path, kind: str | None, most: int | None, longest: int
+) -> None:
+    """Those of the family of roberta begin at 2."""
+    folder = make(tmp_path / "tiny")
+    config = json.loads((folder / "config.json").read_text()) | {"model_type": kind, "max_position_embeddings": most}
+    (folder / "config.json").write_text(json.dumps({key: own for key, own in config.items() if own is not None}))
+    assert TransformerRecognizer.load(folder).longest == longest
+
+
 @given(words=st.lists(st.sampled_from(["Ana", "Ruiz", "Monday", "and", "then", ","]), max_size=60))
 def test_windows_change_nothing_where_the_model_sees_single_words(
     tiny: TransformerRecognizer, words: list[str]
