@@ -60,6 +60,29 @@ def test_a_models_folder_says_whether_rules_work_beside_it(models: Path) -> None
     assert "NUMERO_TELEFONO" not in categories(str(models / "spanish"), rules=False)
 
 
+@pytest.mark.parametrize(
+    ("said", "languages"),
+    [
+        ({"model": "none"}, ("en",)),
+        ({"model": "none", "language": "fr"}, ("fr",)),
+        ({"language": "es"}, ()),  # its model works alone
+        ({"language": "es", "rules": True}, ("es",)),
+        ({"model": "es", "rules": True}, ("es",)),
+        ({"model": "plain", "language": "de"}, ()),
+        ({"model": "plain", "language": "de", "rules": True}, ("de",)),
+        ({"model": "spanish"}, ("en",)),
+        ({"model": "spanish", "language": "es"}, ("es",)),
+        ({"model": "spanish", "language": "es", "rules": False}, ()),
+    ],
+)
+def test_rules_are_of_the_language_that_is_named_where_the_model_has_them_or_they_are_asked_for(
+    models: Path, said: dict[str, object], languages: tuple[str, ...]
+) -> None:
+    own = {"model": str(models / str(said["model"]))} if said.get("model") in ("plain", "spanish") else {}
+    recognizer = build_recognizer(RecognizerOptions(**{**said, **own}))  # type: ignore[arg-type]
+    assert recognizer._rule_languages == languages  # type: ignore[attr-defined]
+
+
 def test_rules_speak_the_labels_of_the_model(models: Path) -> None:
     recognizer = build_recognizer(RecognizerOptions(model=str(models / "spanish")))
     assert {s.category for s in recognizer.find(NOTE)} <= LABEL_SETS["meddocan"].labels.keys()

@@ -123,6 +123,11 @@ def test_a_city_in_the_name_of_something_else_is_less_sure() -> None:
         ("per American Heart Association 2014", []),
         ("by World Health Organization criteria 2016", ["2016"]),
         ("World Health Organization wrote 2016", ["2016"]),
+        ("by QVZRF (2016) criteria", []),
+        ("by QVZRF 2016 criteria", []),
+        ("by QVZRF criteria, done ( 2016", ["2016"]),
+        ("by qvzrf (2016) criteria", ["2016"]),
+        ("by QV (2016) criteria", ["2016"]),
     ],
 )
 def test_a_year_is_an_edition_directly_behind_who_publishes(text: str, years: list[str]) -> None:
