@@ -103,6 +103,8 @@ class _Run:
 
 _Tag = tuple[str, list[tuple[str, XmlAttribute]], dict[str, str], Mapping[str, str]]
 """Name of the element, names and values of its attributes, the values decoded, the namespaces there."""
+_OF_PLACES = {"@code": "IDNUM", "@displayName": "LOCATION-OTHER"}
+"""What a code of a county or town is, and what it says."""
 _HL7_TABLE = re.compile(r"HL7[0-9]{4,5}\Z")
 _SPACES = {"xml": "http://www.w3.org/XML/1998/namespace"}
 
@@ -386,7 +388,9 @@ class _Document:
         encode = self.codec.double if value.double else self.codec.single
         end = at + len(raw)
         kind = rule if isinstance(rule, str) and not frame.blocked else ""
-        if kind == DISPLAY:
+        if key in _OF_PLACES and kind and frame.said.get("@codeSystem", "") in self.table.facts["place_systems"]:
+            kind = _OF_PLACES[key]
+        elif kind == DISPLAY:
             kind = display_as(raw, of_standard=self._is_system(frame.said.get("@codeSystem", "")))
         elif kind == _ANCHOR:
             kind = KEEP if raw.startswith("#") else BLOCKED
@@ -463,7 +467,9 @@ class _Document:
             self.links.append(Place(path, at, at + len(raw), "IDNUM", text, encode, starts))
 
     def _is_system(self, said: str) -> bool:
-        """Tell whether a code system is a standard's: by its number, or by a name in its place."""
+        """Tell whether a code system is a standard's: by its number, or by a name in its place; none of places is."""
+        if said in self.table.facts["place_systems"]:
+            return False
         return (
             said.startswith(self.systems)
             or said.upper() in self.table.facts["system_names"]

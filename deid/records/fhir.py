@@ -334,7 +334,9 @@ class _Resource:
         return self._string(node, rule, path, owner)
 
     def _string(self, node: JsonValue, rule: str, path: str, owner: JsonValue) -> int:
-        if rule == DISPLAY:
+        if rule in (CODE, DISPLAY) and string_of(owner, "system") in self.facts["place_systems"]:
+            rule = "IDNUM" if rule == CODE else "LOCATION-OTHER"  # of a county or town
+        elif rule == DISPLAY:
             rule = display_as(node.value, of_standard=self._is_standard(owner))
         elif rule == TEXT and "coding" in owner.value and path.endswith(".text"):
             rule = self._beside_codes(node.value, owner)
@@ -382,9 +384,9 @@ class _Resource:
         return 0
 
     def _is_standard(self, coding: JsonValue) -> bool:
-        """Tell whether a code is of a standard's system."""
+        """Tell whether a code is of a standard's system, and of no place."""
         system = string_of(coding, "system")
-        return bool(system) and of_standard(system, self.facts)
+        return bool(system) and of_standard(system, self.facts) and system not in self.facts["place_systems"]
 
     def _beside_codes(self, text: str, concept: JsonValue) -> str:
         """Return what the text beside codes is: what a code says, or free text."""

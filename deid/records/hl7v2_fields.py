@@ -139,6 +139,7 @@ class FieldReader:
         self._encode = codec.encode
         self._standards = tuple(table.facts["oids"])
         self._systems = table.facts["coding_systems"]
+        self._places = frozenset(table.facts.get("place_systems", ()))
         self._number_kinds: Mapping[str, str] = table.facts["number_kinds"]
         self.wanted: frozenset[str] = frozenset(table.facts.get("known", ()))
         self._plans: dict[str, list[FieldPlan]] = {}
@@ -271,7 +272,8 @@ class FieldReader:
                 elif inner == NUMBER and piece.isalpha() and len(piece) > _LONGEST_KIND:
                     inner = "IDNUM"  # no sentence stands in an amount: a lone word there is somebody's
                 elif inner == DISPLAY:
-                    inner = self._said(piece, pieces[number] if len(pieces) > number else "")
+                    system = pieces[number] if len(pieces) > number else ""
+                    inner = "LOCATION-OTHER" if system in self._places else self._said(piece, system)
                 elif (
                     inner in CATEGORIES
                     and inner not in NAMES
@@ -283,6 +285,8 @@ class FieldReader:
                 if inner == "IDNUM" and number == 1 and self._is_named(pieces, rule):
                     inner, first, last = rule.parts[2][0], 1, rule.parts[2][2]
                     here = f"{path}.1"
+                if inner == CODE and len(pieces) > number + 1 and pieces[number + 1] in self._places:
+                    inner = "IDNUM"  # of a county or town
                 if inner == KEEP and not _is_broken(piece):
                     if len(piece) > LONGEST_CODE and (shape := kept_as(CODE, piece)) in CATEGORIES:
                         self._leaf(places, shape, piece, at, here)

@@ -588,3 +588,11 @@ def test_the_number_of_a_country_alone_is_no_persons(surrogates: Pipeline) -> No
     said = '<recordTarget><patientRole><id root="1.2.36.1.2001.1003.0.8003608833357361"/></patientRole></recordTarget>'
     out = scrub(surrogates, f'<ClinicalDocument xmlns="urn:hl7-org:v3">{said}</ClinicalDocument>'.encode())
     assert "8003608833357361" not in out
+
+
+def test_the_code_of_a_county_or_town_is_no_code_that_stays(surrogates: Pipeline) -> None:
+    place = 'code="50021" codeSystem="2.16.840.1.113883.6.93" displayName="Zorvath County"'
+    head = f'<recordTarget><patientRole><id extension="K-88123"/></patientRole></recordTarget><code {place}/>'
+    out = scrub(surrogates, f'<ClinicalDocument xmlns="urn:hl7-org:v3">{head}</ClinicalDocument>'.encode())
+    assert 'codeSystem="2.16.840.1.113883.6.93"' in out
+    assert not re.search("50021|Zorvath|88123", out)

@@ -520,3 +520,13 @@ def test_all_else_in_an_extension_that_no_line_names_goes(value: dict[str, Any],
 def test_who_pays_is_replaced_though_no_reference_says_who_that_is(surrogates: Pipeline) -> None:
     resource = {"resourceType": "Coverage", "payor": [{"display": "AOK Zorvath"}]}
     assert "Zorvath" not in scrubbed(surrogates, dump(resource)).decode()
+
+
+@pytest.mark.parametrize("system", ["urn:oid:2.16.840.1.113883.6.93", "http://fhir.de/sid/destatis/ags"])
+def test_the_code_of_a_county_or_town_is_no_code_that_stays(surrogates: Pipeline, system: str) -> None:
+    place = {"system": system, "code": "50021", "display": "Zorvath County"}
+    resource = {"resourceType": "Observation", "status": "final", "valueCodeableConcept": {"coding": [place]}}
+    out = scrubbed(surrogates, dump(resource)).decode()
+    assert system in out
+    assert "50021" not in out
+    assert "Zorvath" not in out

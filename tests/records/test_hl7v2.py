@@ -646,3 +646,17 @@ def test_movements_of_the_patient_are_read(surrogates: Pipeline) -> None:
     assert (days[1] - days[0]).days == 1
     assert out[2].split("|")[4:7] == ["INSERT", "N", "A02"]
     assert not re.search("MV-88123|Zorvath|4521", out[2])
+
+
+@pytest.mark.parametrize("system", ["FIPS6_4", "USGSGNIS"])
+def test_the_code_of_a_county_or_town_is_no_code_that_stays(surrogates: Pipeline, system: str) -> None:
+    out = scrub(surrogates, message(f"OBX|1|CWE|77967-8^Reporting County^LN||50021^Zorvath County^{system}||||||F"))
+    assert "50021" not in out
+    assert "Zorvath" not in out
+    state = "OBX|1|CWE|77966-0^Reporting State^LN||50^Vermont^FIPS5_2||||||F"
+    assert "||50^" in scrub(surrogates, message(state))
+
+
+def test_a_disease_that_is_called_by_a_year_is_no_day(surrogates: Pipeline) -> None:
+    said = "OBR|1||||||||||||||||||||||||||||||11065^Coronavirus Disease 2019 (COVID-19)^NND"
+    assert said in scrub(surrogates, message(said))
