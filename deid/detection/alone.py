@@ -17,10 +17,8 @@ from deid.detection.things import (
     FUNCTION,
     INITIALS,
     NAMESAKE,
-    compound,
     is_nobodys,
     is_spaced_head,
-    is_thing,
     names_a_thing,
 )
 from deid.document import Span
@@ -29,7 +27,7 @@ from deid.reading.view import LOWER, NUMBER, TITLE, UPPER
 from deid.rules.institutions import is_general
 from deid.rules.person_words import PERSON, follows_eponym_cue, tells
 from deid.rules.scene import Scene
-from deid.rules.word_classes import CREDENTIAL, EPONYM_HEAD, ROLE, TITLES, cues_of
+from deid.rules.word_classes import CREDENTIAL, ROLE, TITLES, cues_of
 
 ALONE: Final = 0.95
 """Probability from which a model needs nobody else."""
@@ -299,7 +297,7 @@ def _is_no_person(scene: Scene, words: list[int], origin: SourceTraits) -> bool:
         return True
     if (
         _is_spoken(scene, words[0])
-        or is_thing(scene, words, origin.model)
+        or follows_eponym_cue(scene, words)
         or _labels(scene, words)
         or _is_heading(scene, words)
     ):
@@ -314,8 +312,6 @@ def _is_no_place(scene: Scene, words: list[int], end: int, kind: CategoryTraits,
         if (len(words) == 1 and scene.says(first, "answer")) or is_general(scene, words):
             return True
         if not kind.institution and follows_eponym_cue(scene, words):
-            return True
-        if origin.model and compound(scene, words, EPONYM_HEAD):
             return True
         if origin.untitled and names_a_thing(scene, words):
             return True

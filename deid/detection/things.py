@@ -15,9 +15,9 @@ from deid.detection.kinds import CategoryTraits, SourceTraits
 from deid.document import Span
 from deid.reading.lexicon import classes_of
 from deid.reading.view import LOWER, NUMBER, UPPER
-from deid.rules.person_words import PERSON, follows_eponym_cue
+from deid.rules.person_words import PERSON
 from deid.rules.scene import Scene
-from deid.rules.word_classes import EPONYM_HEAD, ORDINARY
+from deid.rules.word_classes import EPONYM_HEAD
 
 LEADERS: Final = regex.compile(r"[ \t]{0,2}(?:[._\u00b7\u2026][ ]?){3,}")
 """Signs that lead from a label to its value."""
@@ -391,23 +391,6 @@ def _is_criterion(scene: Scene, span: Span) -> bool:
 
 def _is_limit(scene: Scene, index: int) -> bool:
     return scene.says(index, "comparison") or scene.word(index) in _COMPARED
-
-
-def compound(scene: Scene, words: list[int], classes: int) -> int:
-    """Return the last word of the hyphenated compound that a name is part of, if it has one of some classes, or 0."""
-    last, text = words[-1], scene.text
-    while scene.word(last + 1) == "-" and scene.is_word(last + 2) and scene.ends[last] + 1 == scene.starts[last + 2]:
-        last += 2
-    joined = last > 1 and text[scene.starts[last] - 1] == "-" and text[scene.starts[last] - 2].isalpha()
-    return last if joined and len(scene.strings[last]) >= INITIALS and scene.has(last, classes) else 0
-
-
-def is_thing(scene: Scene, words: list[int], modelled: bool) -> bool:
-    """Tell whether the name of a person is that of a disease, a sign, a thing: *Morbus Crohn*, *Hüft-TEP*."""
-    if follows_eponym_cue(scene, words) or compound(scene, words, EPONYM_HEAD):
-        return True
-    last = compound(scene, words, ORDINARY) if modelled else 0
-    return last > 0 and not scene.has(last, PERSON)
 
 
 def names_a_thing(scene: Scene, words: list[int]) -> bool:

@@ -72,6 +72,22 @@ def test_names(marked: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Ward list\n\nPatient    Baker\n", ["Baker"]),
+        ("Patient    Baker\n", ["Baker"]),
+        ("  Patient    Potter\nPatient    Potter", ["Potter", "Potter"]),
+        ("Ward list\n\nPatient    Baker    Ward\n", []),
+        ("Ward list\n\nPatient | Baker | Ward\n", []),
+    ],
+)
+def test_an_ordinary_word_in_a_column_behind_a_label_is_a_name_but_in_the_head_of_a_table(
+    text: str, names: list[str]
+) -> None:
+    assert [word for word, category in found(text) if category == "PATIENT"] == names
+
+
+@pytest.mark.parametrize(
     "marked",
     [
         # a login that nothing announces
