@@ -130,7 +130,7 @@ def require_names(
         return  # what cannot be read says so itself
     if missing:
         name = min(missing)
-        close = difflib.get_close_matches(name, seen, 1, 0.5)
+        close = difflib.get_close_matches(name, seen, cutoff=0.5)
         there = f"fields: {', '.join(map(repr, list(seen)[:12]))}" if seen else "they have no fields beside the text"
         raise ConfigError(
             f"{named[name]} {name}: no document has such a field", f"did you mean {close[0]!r}?" if close else there
