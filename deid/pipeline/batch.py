@@ -15,7 +15,6 @@ from deid.base.keys import MAP_VERSION
 from deid.detection import Recognizer
 from deid.detection.recognizers import LazyRecognizer, find_with_effect
 from deid.detection.site_lists import NO_EFFECT, Effect
-from deid.disclosure.expert_report import read_report
 from deid.document import Document, Span, Tally
 from deid.io import Format, Options, Source
 from deid.pipeline.collisions import Collisions
@@ -347,6 +346,8 @@ def _checked_report(place: Path, target: Path, pipeline: Pipeline) -> bytes:
         raise ConfigError("--risk-report is for policies that need an expert's determination", "such as expert")
     beside = risk_report_beside(target)
     require(not beside.exists(), "the file to write exists already", "name a new OUT", str(beside), kind=OutputError)
+    from deid.disclosure.expert_report import read_report  # which few runs need, and takes a while to load
+
     return read_report(place, pipeline.key)
 
 
