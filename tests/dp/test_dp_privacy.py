@@ -148,8 +148,10 @@ def odds(method: str, size: int, epsilon: float = 1.0) -> float:
     return upper_log_ratio(*seen, size, 0.001)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("method", sorted(METHODS))
+@pytest.mark.parametrize(
+    "method",
+    [pytest.param(m, marks=pytest.mark.night if m == "adaptive" else pytest.mark.slow) for m in sorted(METHODS)],
+)
 def test_odds_of_every_method_in_the_long_run(method: str) -> None:
     """8,000 releases a side; 2,000 of those that fit a model each time, to what is public by then."""
     assert odds(method, 2000 if method in ("forest", "adaptive") else 8000) <= 1.0

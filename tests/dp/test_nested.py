@@ -248,20 +248,22 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         deid(*asked, "--level-share", "state:x", "-o", "e.parquet")
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "size", [pytest.param(2000, marks=pytest.mark.slow), pytest.param(8000, marks=pytest.mark.night)]
+)
 @pytest.mark.parametrize(("epsilon", "broken"), [(1.0, False), (4.0, True)])
-def test_odds_of_neighbours_stay_within_epsilon(epsilon: float, broken: bool) -> None:
+def test_odds_of_neighbours_stay_within_epsilon(epsilon: float, broken: bool, size: int) -> None:
     """The control spends four times what it says."""
     plan = plan_cube([COUNTY], epsilon, PrivacyUnit(), method="topdown", report_share=0.0)
     seen = []
     for which, rows in enumerate((["Ada"], ["Ada", "Rich"])):
         noise, frame = SeededNoise(50 + which), pd.DataFrame({"county": rows}, dtype="string")
         answers = Counter[Any]()
-        for _ in range(8000):
+        for _ in range(size):
             made = release_cube(frame, plan, ledger=None, noise=noise).model
             answers[int(np.clip(np.rint(made.unbiased[3] * 2), -3, 5))] += 1
         seen.append(answers)
-    assert (upper_log_ratio(*seen, 8000) > 1.0) == broken
+    assert (upper_log_ratio(*seen, size) > 1.0) == broken
 
 
 PAIRS = {"tree": {"Idaho": ["Adams", "Ada"], "Ohio": ["Adams", "Lake"]}, "within": ["state"], "paired": True}

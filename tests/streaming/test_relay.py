@@ -265,7 +265,7 @@ def test_a_few_kills_of_the_relay(folder: Path) -> None:
     kill_at_random(folder, 60, 3)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_25_kills_of_the_relay(folder: Path) -> None:
     kill_at_random(folder, 500, 25)
 
