@@ -52,10 +52,14 @@ _CODE = re.compile(r"[0-9]{6,18}|(?=.*[0-9])(?=.*[-.])[A-Z0-9.-]{4,12}")
 _SHORT_NAME: Final = 4
 """Signs that no part of a name has in Chinese, Japanese or Korean."""
 INSTANT = re.compile(
-    r"\s*([0-9]{4}(?:[0-9]{2})?(?=\s*\Z)|(?:[0-9]{2}){4,7})(?:\.[0-9]+)?(?:[+-][0-9]{2}(?::?[0-9]{2})?|Z)?\s*\Z"
+    r"\s*([0-9]{4}(?:[0-9]{2})?(?=\s*\Z)|(?:[0-9]{2}){4,7}"
+    r"|(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])(?:[01][0-9]|2[0-3])(?:[0-5][0-9]){2}[0-9]{1,4})"
+    r"(?:\.[0-9]+)?(?:[+-][0-9]{2}(?::?[0-9]{2})?|Z)?\s*\Z"
 )
-"""An instant as HL7 v2 and CDA write it, its digits to its precision. All else in a field of dates goes through the
-operator of dates as a whole: of ``2015-06-22`` the year alone would be read here, and month and day would stay."""
+"""An instant as HL7 v2 and CDA write it, its digits to its precision; some write parts of a second without a point.
+
+All else in a field of dates goes through the operator of dates as a whole: of ``2015-06-22`` the year alone would be
+read here, and month and day would stay."""
 _ISO = re.compile(r"[0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2})?)?")
 
 

@@ -519,6 +519,18 @@ def test_instants_with_a_zone_a_field_off_move_as_the_others_do(surrogates: Pipe
     assert moved[0][1] == moved[1][1]
 
 
+def test_parts_of_a_second_without_a_point_stay_behind_a_day_that_moves(surrogates: Pipeline) -> None:
+    """Sixteen digits are an instant where their time of day is one; else they are a number."""
+    moved, other, number = (
+        scrub(surrogates, message(PID, f"EVN|A01|{said}")).split("\r")[2].split("|")[2]
+        for said in ("2018030508300012", "20180305083000", "2018030599990012")
+    )
+    assert moved == f"{other}12"
+    assert moved[:8] != "20180305"
+    assert moved[8:] == "08300012"
+    assert number[:8] not in ("20180305", moved[:8])
+
+
 def test_lines_of_an_address_are_known_each_for_itself(surrogates: Pipeline) -> None:
     address = "Grünweg 12a&Grünweg&12a^Haus Zorvath^Eutin^^23701"
     person = f"PID|1||77^^^H^MR||Ovelgoenne^Ute||||||{address}"
