@@ -244,9 +244,11 @@ def test_many_levels_do_not_grow_out_of_noise() -> None:
     assert made.ever(["c7"])["upper"][0] >= 0
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "size", [pytest.param(2000, marks=pytest.mark.slow), pytest.param(8000, marks=pytest.mark.night)]
+)
 @pytest.mark.parametrize(("epsilon", "broken"), [(1.0, False), (8.0, True)])
-def test_odds_of_a_person_more_stay_within_epsilon(epsilon: float, broken: bool) -> None:
+def test_odds_of_a_person_more_stay_within_epsilon(epsilon: float, broken: bool, size: int) -> None:
     """A person with five rows; the control spends eight times what it says, on four depths."""
     base = [[("2020-01-05", "low", "F")], [("2020-05-05", "high", "M")]]
     more = [*base, [(day, "high", "F") for day in DAYS[:5]]]
@@ -255,8 +257,8 @@ def test_odds_of_a_person_more_stay_within_epsilon(epsilon: float, broken: bool)
     for which, own in enumerate((base, more)):
         noise, rows = SeededNoise(90 + which), table(own)
         answers = Counter[Any]()
-        for _ in range(8000):
+        for _ in range(size):
             tree = release_sequences(rows, source, ledger=None, noise=noise).model.tree
             answers[tuple(np.clip(tree.levels[1].noisy - 1, -2, 2).astype(int))] += 1
         seen.append(answers)
-    assert (upper_log_ratio(*seen, 8000) > 1.0) == broken
+    assert (upper_log_ratio(*seen, size) > 1.0) == broken
