@@ -583,6 +583,15 @@ def test_codes_of_the_document_are_codes_in_its_narratives(surrogates: Pipeline)
     assert "32398005" not in out
 
 
+@pytest.mark.parametrize("label", ["MRN: ", "Account # ", "Member ID: ", "NPI ", "Case #: ", "Phone: 30", "SSN: 5"])
+def test_a_number_behind_its_label_is_no_code_whatever_the_document_codes(surrogates: Pipeline, label: str) -> None:
+    number = f"{label.rpartition(' ')[2]}32398004"
+    said = SYSTEMS.replace("(32398004 SNOMED CT)", f"{label}32398004").replace('code="32398004"', f'code="{number}"')
+    out = scrub(surrogates, said.encode())
+    assert f'code="{number}"' in out
+    assert f"{label}32398004" not in out
+
+
 def test_the_number_of_a_country_alone_is_no_persons(surrogates: Pipeline) -> None:
     """Australian documents write a person's number as the end of a root, below those of code systems."""
     said = '<recordTarget><patientRole><id root="1.2.36.1.2001.1003.0.8003608833357361"/></patientRole></recordTarget>'
