@@ -20,6 +20,7 @@ import regex
 
 from deid.base.compiled import quick
 from deid.base.errors import ConfigError
+from deid.base.plain_letters import SIGNS
 from deid.base.safe_names import safe_name
 from deid.document import Document, Span, by_position
 from deid.linkage.clustering import near
@@ -50,8 +51,7 @@ _FOLDED = "\u017f\u212a\u0130\u0131"
 """What an expression without regard to case takes for s, k and i."""
 _NUMBER = re.compile(r"[0-9]+")
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
-"""Signs of scripts in which no blank, or none without fail, stands between a name and the words beside it."""
+_UNSPACED = re.compile(f"{SIGNS}+")
 _POLITE = "先生|女士|小姐|太太|醫師|医师|医生|様|さま|さん|氏|君|殿|씨|님|군|양"
 """What stands behind a family name of one sign there."""
 _PLACES = frozenset(("CITY", "STATE", "COUNTRY", "STREET", "LOCATION-OTHER"))

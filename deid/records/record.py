@@ -46,8 +46,6 @@ LEAST_INSIDE: Final = 6
 _OF_SOMEBODY = ("known:", "consistency:known:")
 """Sources of spans that the record itself says to be somebody's."""
 _NO_NUMBERS = frozenset(("NAME", "DATE", "AGE"))
-_ADDRESSES = frozenset(("URL", "ROOM"))
-"""What rules find by its shape alone; a number they find by its label, and what the text calls one is no code."""
 _AROUND_CODES = " '\"()[]{}="
 _CODE = re.compile(r"[0-9]{6,18}|(?=.*[0-9])(?=.*[-.])[A-Z0-9.-]{4,12}")
 """A code that is no ordinary number of a house, a room or a year."""
@@ -274,7 +272,7 @@ class Record:
 
     def _is_code(self, span: Span) -> bool:
         """Tell whether what was taken for a number or an address is a code that the record says elsewhere."""
-        labelled = "rule:" in span.source and span.category not in _ADDRESSES
+        labelled = "rule:" in span.source and span.category != "URL"  # what the text calls a number is no code
         if labelled or span.source.startswith(_OF_SOMEBODY) or group(span.category) in _NO_NUMBERS:
             return False
         return self.text[span.start : span.end].strip(_AROUND_CODES) in self.codes

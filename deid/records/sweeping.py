@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 
+from deid.base.plain_letters import SIGNS
 from deid.records.readings import ordinary_words, says_nothing
 from deid.records.record import LEAST, LEAST_INSIDE, LEAST_NUMBER, NAMES, forms, small
 
@@ -22,7 +23,7 @@ _CODE = 4
 """Letters of a code."""
 _BESIDE = 2
 """Characters between two words of a name."""
-_IN_SIGNS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]{2}")
+_IN_SIGNS = re.compile(f"{SIGNS}{{2}}")
 """What is no initial: two signs of a script whose words are short."""
 
 

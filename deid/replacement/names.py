@@ -232,7 +232,8 @@ class NameMap:
         if new is None:
             if not letter.isalpha():
                 return letter
-            new = "abcdefghijklmnoprstuvw"[self._keyed.number("letter", base or letter) % 22]
+            usual = self._classes[0]
+            new = usual[self._keyed.number("letter", base or letter) % len(usual)]
         return new.upper() if letter.isupper() else new
 
     def initials(self, text: str) -> str:
