@@ -592,6 +592,10 @@ def test_a_number_behind_its_label_is_no_code_whatever_the_document_codes(surrog
     assert f"{label}32398004" not in out
 
 
+def test_a_room_behind_its_label_is_no_code_whatever_the_document_codes(surrogates: Pipeline) -> None:
+    assert "718-7, file" not in scrub(surrogates, SYSTEMS.replace("test code = 718-7", "Room: 718-7").encode())
+
+
 def test_the_number_of_a_country_alone_is_no_persons(surrogates: Pipeline) -> None:
     """Australian documents write a person's number as the end of a root, below those of code systems."""
     said = '<recordTarget><patientRole><id root="1.2.36.1.2001.1003.0.8003608833357361"/></patientRole></recordTarget>'
