@@ -240,7 +240,7 @@ def scrub_files(
         log = stack.enter_context(atomic_files([edit_log], replace=True))[0] if edit_log else None
 
         def write(origin: Origin, result: Scrubbed) -> Iterator[str]:
-            if origin.document is not None and vault is not None:
+            if vault is not None:
                 from deid.replacement.sealing import Entry
 
                 result = collisions.settle(origin.document, result)
@@ -264,7 +264,7 @@ def scrub_files(
 
         write_each(
             report, output, pipeline, write, patients=settings.patients, identify=pipeline.naming.id,
-            keep=vault is not None, jobs=jobs, run=run, watch=watch,
+            jobs=jobs, run=run, watch=watch,
         )  # fmt: skip
     report.collisions, report.shared_names, report.written_twice = collisions.words, collisions.names, len(writings)
     if attached is not None:
@@ -282,7 +282,6 @@ def write_each(
     *,
     patients: Patients,
     identify: Callable[[str], str] = str,
-    keep: bool = False,
     jobs: int = 1,
     run: RunNote | None = None,
     watch: Watch = iter,
@@ -302,8 +301,6 @@ def write_each(
         Those of their table whose documents are not there are counted.
     identify : callable
         Gives the id that a document gets, by which its file is known when a run goes on.
-    keep : bool
-        Whether the step needs the documents, too.
     jobs, run, watch
         See `scrub_files`; the caller ends the run.
 
@@ -326,7 +323,7 @@ def write_each(
 
     with nullcontext() if run is None else closing(run), output:
         report.each(
-            watch(output.follow(results(source, work, jobs, keep=keep, skip=skip), report.failures)),
+            watch(output.follow(results(source, work, jobs, skip=skip), report.failures)),
             lambda pair: step(*pair),
             lambda pair, error: pair[0].failure(error, source),
         )

@@ -167,27 +167,23 @@ def _items(source: Source) -> Iterator[tuple[str, Document | Failure]]:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a result comes from: what is kept of a document while it is under way."""
+    """Where a result comes from."""
 
     group: str
-    id: str
-    name: str
-    index: int | None
-    document: Document | None = field(default=None, repr=False)
-    """The document itself, where the result needs it."""
+    document: Document = field(repr=False)
 
     def failure(self, error: Exception, source: Source) -> Failure:
         """Return a failure of this document, with its real path for whoever runs it again."""
         if isinstance(error, DeidError):  # a writer names the scrubbed document, which the user does not know
-            error = type(error)(error.what, error.hint, self.name, error.position)
-        return Failure(self.name, error, self.index, self.path(source))
+            error = type(error)(error.what, error.hint, self.document.name, error.position)
+        return Failure(self.document.name, error, self.document.index, self.path(source))
 
     def path(self, source: Source) -> str:
         """Return the line of a list of documents for this one (`deid.base.list_lines.list_line`)."""
         if isinstance(source.format, CollectionFormat):
             file = source.root / (self.group or source.names[0])
-            return list_line(str(next(_existing(file, source.format), file)), self.id)
-        file = source.root / self.id
+            return list_line(str(next(_existing(file, source.format), file)), self.document.id)
+        file = source.root / self.document.id
         return list_line(str(next(_existing(file, source.format), file)))
 
 
@@ -196,10 +192,9 @@ def results(
     work: Callable[[Document], R],
     jobs: int,
     *,
-    keep: bool = False,
     skip: Callable[[str, Document], bool] | None = None,
 ) -> Iterator[tuple[Origin, R] | Failure]:
-    """Yield each result with where it comes from, in order; with its document when that is to be kept.
+    """Yield each result with where it comes from, in order.
 
     Parameters
     ----------
@@ -208,8 +203,6 @@ def results(
         What is done with a document.
     jobs : int
         Number of processes.
-    keep : bool
-        Whether the documents themselves are needed beside the results.
     skip : callable, optional
         Tells of a collection's name and a document whether nothing is to be done with it.
     """
@@ -220,7 +213,7 @@ def results(
             if isinstance(item, Document):
                 if skip is not None and skip(group, item):
                     continue
-                origins.append(Origin(group, item.id, item.name, item.index, item if keep else None))
+                origins.append(Origin(group, item))
             else:
                 origins.append(None)
             yield item

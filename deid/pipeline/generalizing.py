@@ -197,7 +197,7 @@ def generalize_files(
         report.telling.update(told)
         output.write(origin.group, result.document)
         certified = result.words, result.plausible, result.reached, result.optimal
-        report.notes.append(GeneralizedNote(origin.name, origin.index, *certified))
+        report.notes.append(GeneralizedNote(origin.document.name, origin.document.index, *certified))
         report.unlisted += not listed
         report.unscrubbed += not scrubbed
         return (edit.category for edit in result.edits)

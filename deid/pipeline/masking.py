@@ -249,7 +249,7 @@ class Substitutes:
             return known
         made = Substitute(piece.category, original, piece.replacement)
         if marked or not piece.natural or not self._fits(made):
-            shown = piece.replacement if piece.remainder and not marked else ""
+            shown = piece.replacement if piece.remainder else ""
             made = Substitute(piece.category, original, self._mark(kind, "" if _BRACKETS.search(shown) else shown))
         self._add(kind, made)
         return made.written

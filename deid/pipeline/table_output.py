@@ -339,7 +339,7 @@ class TableOutput(AbstractContextManager["TableOutput"]):
         for item in items:
             known = len(failures)
             yield item
-            number = item.index if isinstance(item, Failure) else item[0].index  # type: ignore[index]
+            number = item.index if isinstance(item, Failure) else item[0].document.index  # type: ignore[index]
             if number is None:
                 self._broken = True
                 continue

@@ -233,6 +233,7 @@ def test_persons_who_look_alike_and_notes_that_disagree_are_told(tmp_path: Path)
     assert "1 rows tell neither name nor record number" in result.stderr
     told = json.loads((tmp_path / "s.json").read_text())
     assert told["look_alikes"]["pairs"] == 1
+    assert (told["linked"], told["unmatched"]) == (0, 0)  # nothing is joined
     assert {"birth_date", "sex"} <= told["conflicts"].keys()
     assert told["filled"] == filled(tmp_path / "v.csv")
     for column, count in told["conflicts"].items():

@@ -158,12 +158,20 @@ def test_a_name_that_ends_in_s_keeps_its_possessive() -> None:
         ("‘seen by Rivas’, Rivas’ age", "‘seen by Baker’, Baker’s age"),
         ("RIVAS' COUGH", "BAKER'S COUGH"),
         ("Rivas'x", "Baker'x"),
+        ("Rivas'x y", "Baker'x y"),
         ("Rivas's", "Baker's"),
     ):
         assert known.restore(answer) == restored
+    other = Substitutes()
+    other.replace("Ann Baker came.", [Piece(0, 9, "PATIENT", "Zoe D'Ars", natural=True)])
+    for answer, restored in (("'seen by D'Ars'", "'seen by Baker'"), ("D'Ars' cough", "Baker's cough")):
+        assert other.restore(answer) == restored
 
 
-@pytest.mark.parametrize(("original", "restored"), [("BO", "BO'S cough"), ("Bo", "Bo's cough"), ("JOE", "JOE'S cough")])
+@pytest.mark.parametrize(
+    ("original", "restored"),
+    [("BO", "BO'S cough"), ("Bo", "Bo's cough"), ("JOE", "JOE'S cough"), ("J", "J's cough")],
+)
 def test_the_possessive_of_a_name_in_capitals_is_in_capitals(original: str, restored: str) -> None:
     known = Substitutes()
     written = "Rivas".upper() if original.isupper() else "Rivas"
@@ -193,6 +201,17 @@ def test_only_the_name_before_an_apostrophe_gets_a_mark() -> None:
     masked = known.replace(text, pieces)
     assert masked == "[NAME-1]' saw Tim Vale."
     assert known.restore(masked) == text
+    assert [one.written for one in known.since(0)] == ["[NAME-1]", "Tim Vale"]
+    assert known.restore("Zoe Rivas") == "Zoe Rivas"  # which stood for nobody in the end
+
+
+def test_a_name_that_had_a_surrogate_keeps_the_mark_that_an_apostrophe_made_it_need() -> None:
+    known = Substitutes()
+    piece = Piece(0, 9, "PATIENT", "Zoe Rivas", natural=True)
+    texts = ["Ann Baker came.", "Ann Baker' came.", "Ann Baker' left.", "Ann Baker stayed."]
+    masked = [known.replace(text, [piece]) for text in texts]
+    assert masked == ["Zoe Rivas came.", "[NAME-1]' came.", "[NAME-1]' left.", "[NAME-1] stayed."]
+    assert [known.restore(text) for text in masked] == texts
 
 
 def test_marks_are_found_as_models_write_them() -> None:
