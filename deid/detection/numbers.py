@@ -79,8 +79,6 @@ _OWN_FORM: Final = {
     "ZIP": re.compile(r"(?<![0-9.,])[0-9]{5}-[0-9]{4}(?![0-9])"),
 }
 """Forms that no row of values has."""
-_FIRST: Final = frozenset("0123456789(+")
-"""Signs that they begin with."""
 _ZERO: Final = 0x30
 _NINE: Final = 0x39
 _A: Final = 0x61
@@ -106,7 +104,6 @@ _TWO_DAYS: Final = re.compile(
     rf"([0-9]{{1,2}}\2[0-9]{{1,2}}(?:\2({_YEAR})|\.)?)"
 )
 """Two days, each with its month: *5/5/25-13/5/25*, *05.05. - 13.05.2025*; without a year by a rule: *17/11-23/11*."""
-_SHORTEST_STRETCH: Final = len("1-3/1")
 _OPEN_DAY: Final = re.compile(r"(?:3[01]|[12][0-9]|0[1-9])\.(?:1[0-2]|0[1-9])")
 """A day that a decimal may look like, for which a rule stands that looks at what is around: *vom 26.11 bis 03.12*."""
 _PADDED: Final = re.compile(r"(?:[0-3]?[0-9]\.0[1-9]|0[1-9]\.1[0-2])\.[ :,)]")
@@ -217,31 +214,29 @@ class Numbers:
         if kind == "ID" and not ruled:
             span = _behind_label(scene, span)
             start = span.start
-        if test is None or (ruled and (kind == "AGE" or category == "ROOM" or not figures)):
+        if test is None or (ruled and (kind == "AGE" or category == "ROOM")):
             return (span,)  # rules for ages and rooms ask for words of them
         text = whole[start:end]
         dated = kind == "DATE"
-        first = None if own is None or not figures or whole[start] not in _FIRST else own.match(whole, start)
+        first = None if own is None else own.match(whole, start)
         if first is not None and first.end() == end and (not dated or checks.date(text)):
             return (span,)
-        stretched = dated and figures and end - start >= _SHORTEST_STRETCH
-        if stretched and (_STRETCH.fullmatch(text) or (ruled and _RULED_STRETCH.fullmatch(text))):
+        if dated and (_STRETCH.fullmatch(text) or (ruled and _RULED_STRETCH.fullmatch(text))):
             return (span,)
-        if stretched and (days := _two_days(span, whole, ruled)):
+        if dated and (days := _two_days(span, whole, ruled)):
             return days
         place = start, end
         numbers = self._made[place] if place in self._made else self._made.setdefault(place, _is_numbers(scene, span))
         if numbers is None:
-            if not dated or ruled or (figures and _LOOSE_DATE.search(text)) or not any(map(str.isupper, text)):
+            if not dated or ruled or _LOOSE_DATE.search(text) or not any(map(str.isupper, text)):
                 return (span,)
             nothing = len(_PIECE.findall(text)) >= _ROW or _LETTERED.fullmatch(text) is not None
             return () if nothing else (span.named("OTHER").scored(min(_VAGUE, score_of(span))),)
         if not numbers:
             # behind the name of a month stands a day, a year or no date
-            odd = figures and dated and any(len(p) == 4 and not 1800 <= int(p) < 2200 for p in _GROUP.findall(text))
+            odd = dated and any(len(p) == 4 and not 1800 <= int(p) < 2200 for p in _GROUP.findall(text))
             return () if odd and self._standing(place, span)[0] else (span,)
-        if "  " in text or "\t" in text or "\u00a0" in text:
-            text = _BLANKS.sub(" ", text)
+        text = _BLANKS.sub(" ", text)
         level, cue, alone = self._standing(place, span)
         # three groups of a number in blanks are a row too; a value does not begin with 0
         spaced = alone and (level < _MEASURED or text[0] == "0") and _in_groups(scene, kind, text)
@@ -253,7 +248,7 @@ class Numbers:
             return (span.named("ZIP") if category in _TOWNS and _ZIP.fullmatch(text) else span,)
         if cue != kind and ((cue == "ID" and _GROUPED.match(text)) or (cue == "CONTACT" and _CALLABLE.match(text))):
             return (span.named(_CALLED[cue]),)
-        if level == _ALONE and kind != "ID" and _LONG_ID.search(text) and not _in_series(scene, span):
+        if level == _ALONE and kind != "ID" and _LONG_ID.search(text):
             return (span.named("IDNUM"),)
         if own is None or (level == _ALONE and cue != kind):
             return ()
@@ -295,11 +290,13 @@ def _has_letter(text: str, start: int, end: int) -> bool:
 def _two_days(span: Span, text: str, ruled: bool) -> tuple[Span, ...]:
     """Return the first and the last day of a stretch, where a span is one and both say their month."""
     found = _TWO_DAYS.fullmatch(text, span.start, span.end)
-    if found is None or not (found[4] or ruled):
-        return ()
-    days = found[1], found[3]
-    possible = all(checks.date(day) or checks.month_day(day) for day in days)
-    return (span.moved(*found.span(1)), span.moved(*found.span(3))) if possible else ()
+    return (
+        (span.moved(*found.span(1)), span.moved(*found.span(3)))
+        if found is not None
+        and (found[4] or ruled)
+        and all(checks.date(day) or checks.month_day(day) for day in (found[1], found[3]))
+        else ()
+    )
 
 
 def _written(scene: Scene, span: Span, kind: str, level: int) -> bool:
@@ -315,7 +312,7 @@ def _written(scene: Scene, span: Span, kind: str, level: int) -> bool:
         return False
     text, form = scene.text, scene.vocabulary.expressions[name]
     found = form.match(text, span.start)
-    if found is not None and category == "DATE" and found.end() > span.end + 1:
+    if found is not None and category == "DATE" and found.end() > span.end:
         found = form.fullmatch(text, span.start, span.end + text.startswith(".", span.end))
     return found is not None and span.end <= found.end() <= span.end + 1  # the full stop of a day may be no part of it
 

@@ -110,6 +110,19 @@ def test_it_does_not_matter_who_proposed_it(category: str) -> None:
                 assert Numbers(scene(text)).read(span) == ()
 
 
+def test_what_is_read_of_what_was_proposed() -> None:
+    sources = {"model": ("model:xx", 0.9), "rule": ("rule:x.y", 0.9), "guess": ("rule:x.y", 0.7)}
+    for line in (Path(__file__).parent / "readings.tsv").read_text(encoding="utf-8").splitlines()[1:]:
+        language, category, who, marked, expected = line.split("\t")
+        before, part, behind = re.split(r"\[\[|\]\]", marked.replace("\\t", "\t").replace("\\n", "\n"))
+        source, score = sources[who]
+        proposed = Span(len(before), len(before) + len(part), category, source=source, score=score)
+        text = before + part + behind
+        found = Numbers(plain_scene(text, load_lexicon(language))).read(proposed)
+        told = "; ".join(f"{text[own.start : own.end]} {own.category}" for own in found) or "-"
+        assert told == (f"{part} {category}" if expected == "=" else expected), line
+
+
 @pytest.mark.parametrize(
     ("text", "category", "reads"),
     [

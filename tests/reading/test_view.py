@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -109,6 +111,29 @@ def test_what_is_no_text_is_refused():
     with pytest.raises(ZeroDivisionError):
         native.Viewer(view.page, lambda word: 1 / 0).view("ab")
     assert fresh.view("ab")[0] == ["ab"]
+
+
+@pytest.mark.skipif(native is None, reason="the compiled module is not there")
+def test_a_word_that_could_not_be_told_of_is_asked_for_again():
+    numbers = iter([0])
+    fresh = native.Viewer(view.page, lambda word: (view._describe(word), 1 / next(numbers, 1))[0])
+    with pytest.raises(ZeroDivisionError):
+        fresh.view("ab")
+    assert fresh.view("ab")[3] == ["ab"]
+
+
+@pytest.mark.skipif(native is None, reason="the compiled module is not there")
+def test_words_are_remembered_from_text_to_text_until_they_are_too_many():
+    fresh = native.Viewer(view.page, view._describe)
+
+    def numbering(text: str) -> int:
+        return fresh.view(text)[-1][0]
+
+    words = ("".join(letters) for letters in itertools.product("abcdefghij", repeat=5))
+    first = numbering(" ".join(itertools.islice(words, 60_000)))
+    assert numbering("another") == first
+    assert numbering("another aaaaa") == numbering("aaaaa") != first
+    assert fresh.view("aaaaa another Another")[0] == ["aaaaa", "another", "Another"]
 
 
 def test_nothing_is_seen_in_nothing():
