@@ -59,7 +59,7 @@ class _Page:
     numbers : Keyed or None
         Choices of all patients, for the numbers that identify one; None where each patient has a map of his own.
     originals : frozenset of str
-        Normal forms of the document's numbers, as far as they are long enough to identify.
+        Normal forms of what is replaced in the document, as far as they are long enough to identify.
     """
 
     def __init__(self, choices: Choices, places: PlaceMap, numbers: Keyed | None, originals: frozenset[str]) -> None:
@@ -69,8 +69,6 @@ class _Page:
         self.places = places
         self.numbers = numbers
         self.originals = originals
-        self.lengths = frozenset(map(len, originals))
-        """How long the originals are."""
         self.acronyms: dict[str, str] = {}
 
     def number(self, category: str, text: str, step: int) -> str:
@@ -79,19 +77,15 @@ class _Page:
         if self.numbers is None:
             keyed = self.keyed
             return replace_ssn(keyed, text, step) if social else replace_code(keyed, text, category, step)
-        if step > 1:
-            return ""
         new: str = replace_social_security(self.numbers, text) if social else replace_number(self.numbers, text)
-        written = "".join(filter(str.isalnum, new)).upper() if new.isascii() else ""
-        if written and self.originals.isdisjoint([written[-length:] for length in self.lengths]):
-            return new  # a normal form is the end of what is written, and as long as an original's
-        return "" if new and normal_form(new) in self.originals else new
+        return "" if normal_form(new) in self.originals else new
 
     def surrogate(self, category: str, text: str, step: int) -> str:
         """Return the surrogate of what is no name, place or date; empty when there is none."""
         if category == _ELSEWHERE and (new := replace_coordinates(self.keyed, text, step)):
             return new
         if category in TEMPLATES:
+            learn_states(self.choices, text, self.places.known)
             return replace_by_template(self.choices, category, text, self.places.known, self.acronyms, step)
         if category in _NUMBERS:
             return self.number(category, text, step)
@@ -199,9 +193,8 @@ def fill(document: Document, spans: Sequence[Span], scope: Scope, corpus: bool, 
 
 
 def _forms(found: list[tuple[str, str]]) -> frozenset[str]:
-    """Return the normal forms of the numbers among originals that no surrogate number of their document may be."""
-    numbers = {text for category, text in found if category in _NUMBERS}
-    return frozenset([form for form in map(normal_form, numbers) if len(form) >= _LONG])
+    """Return the normal forms of originals that no surrogate number of their document may be."""
+    return frozenset([form for _, text in found if len(form := normal_form(text)) >= _LONG])
 
 
 def _original_words(texts: Collection[str]) -> frozenset[str]:
@@ -238,20 +231,14 @@ def _fill(page: _Page, found: list[tuple[str, str]], places: dict[int, AddressSp
         elif category != "DATE":
             (several if " " in text else later).append(i)
     pause("others")
-    acronyms = any(found[i][0] in TEMPLATES and found[i][1].isupper() for i in later)
     for i in several + later:
         what = found[i]
         known = done.get(what)
         if known is None:
             category, text = what
-            named = category in TEMPLATES
-            if named:
-                learn_states(page.choices, text, page.places.known)
             done[what] = known = page.first(category, text)
-            if acronyms and named:
-                short = initials_of(text)
-                if short:
-                    page.acronyms.setdefault(short, initials_of(known))
+            if category in TEMPLATES:
+                page.acronyms.setdefault(initials_of(text), initials_of(known))
         out[i] = known
     pause("originals")
     _remove_originals(page, found, out)

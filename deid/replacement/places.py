@@ -290,8 +290,7 @@ class PlaceMap:
                 yield self._near(f"{area} {target}", rank, group, area == target)
             yield from self._choices.hashed(f"city {target}", key, group, 200)
 
-        options = list(candidates())[step - 1 :] if step > 1 else candidates()
-        return self._choices.claim("cities", key, options)
+        return self._choices.claim("cities", key, itertools.islice(candidates(), step - 1, None))
 
     def _near(self, what: str, rank: int, group: tuple[str, ...], same: bool) -> str:
         """Return a city of about the same rank, by a keyed permutation of the ranks between two limits."""
@@ -299,7 +298,7 @@ class PlaceMap:
         while rank >= high:
             low, high = high, high * _CITY_SIZE
         high = min(high, len(group))
-        move = self._choices.keyed.move if same and high - low > 1 else self._choices.keyed.permute
+        move = self._choices.keyed.move if same else self._choices.keyed.permute
         return group[low + move(f"city {what} {low}", rank - low, high - low)]
 
     # ZIP codes

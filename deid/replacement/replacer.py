@@ -122,17 +122,16 @@ class Replacer:
                 by_rule[rule].append(place)
             else:
                 by_rule[rule] = [place]
-            known.append(span if category == label else span.named(category))
+            known.append(span.named(category))
         pause("filling")
         texts = [""] * len(united)
         for rule, places in by_rule.items():
             if self._operators[rule][0].operator == "surrogate":
                 stay = _at_home(document, known, originals, places, scope.language)
-                if stay:
-                    by_rule[rule] = [p for p in places if p not in stay]
-                    for place in stay:
-                        texts[place] = originals[place]
-                        known[place] = changed(known[place], "source", STAYS)
+                by_rule[rule] = [p for p in places if p not in stay]
+                for place in stay:
+                    texts[place] = originals[place]
+                    known[place] = changed(known[place], "source", STAYS)
         collisions = 0
         people: dict[str, str] = {}
         marked = document.with_spans(known)

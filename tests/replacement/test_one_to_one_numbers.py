@@ -202,6 +202,11 @@ def test_the_number_of_another_patient_may_come_up_but_not_in_his_note() -> None
         assert normal_form(new[1]) == further
         assert new[2] == replaced("8812345")[0]
     assert replaced("4711203", "8812345")[0] == usual
+    other = Document("d", *composed(("ACCOUNT", "4711203"), " | ", ("PHONE", f"{usual[:3]}-{usual[3:]}")))
+    assert OPERATOR(other, other.spans, Scope(KEY, "d", "1"))[0] == "[ACCOUNT]"
+    for number, gives_way in (("47112", True), ("4711", False)):  # a short number tells nobody
+        usual = replaced(number)[0]
+        assert replaced(number, f"{usual[:2]}-{usual[2:]}")[0] == ("[MEDICALRECORD]" if gives_way else usual)
 
 
 def test_the_map_of_yesterday_goes_on() -> None:

@@ -72,6 +72,19 @@ def test_spans_outside_the_text_are_refused_without_text() -> None:
     with pytest.raises(OffsetError) as caught:
         scrub("redact", [Span(45, 99, "DATE")])
     assert "2003" not in str(caught.value)
+    with pytest.raises(OffsetError):
+        scrub("redact", [*GOLD, Span(5, 5, "DATE")])
+
+
+def test_what_fields_say_counts_note_by_note() -> None:
+    data = {
+        "default": {"operator": "redact"},
+        "when": [{"field": "site", "values": [7], "categories": {"AGE": {"operator": "age90"}}}],
+    }
+    replacer, age = Replacer(parse_policy(data, "by site", Path())), GOLD[1:2]
+    for site, written in ((7, "90+"), (8, "[AGE]"), (7, "90+")):
+        replaced = replacer(Document("d", TEXT, metadata={"site": site}), age, Scope(KEY, "d", metadata={"site": site}))
+        assert replaced.document.text == TEXT.replace("91", written)
 
 
 def test_unknown_labels_count_as_other_but_are_never_kept() -> None:
@@ -84,6 +97,18 @@ def test_unknown_labels_count_as_other_but_are_never_kept() -> None:
     with pytest.raises(LabelError) as caught:
         scrub(keeping, [Span(4, 9, "SOBRIQUET")])
     assert "SOBRIQUET" not in str(caught.value)
+
+
+def test_what_was_decided_about_labels_is_kept_from_note_to_note_but_not_without_end() -> None:
+    replacer = Replacer(load_policy("tag"))
+
+    def kept(*labels: str) -> int:
+        marked = [Span(2 * i, 2 * i + 1, label) for i, label in enumerate(labels)]
+        replacer(Document("d", "x " * len(labels)), marked, Scope(KEY, "d"))
+        return len(replacer._decided)
+
+    assert [kept("CITY"), kept("DATE"), kept("CITY")] == [1, 2, 2]
+    assert max(kept(*(f"SOBRIQUET{first + i}" for i in range(600))) for first in range(0, 3000, 600)) < 2000
 
 
 def careless() -> Operator:
