@@ -96,8 +96,8 @@ def measure_adaptive(
     """
     single = single_share(len(shape))
     first, later = split(cost, (single, 1 - single)) if pairs else (cost, cost)
-    for each in split(later, [1.0] * len(pairs)) if pairs else ():
-        choosing(split(each, (_CHOICE, 1 - _CHOICE))[0])  # however many rounds there will be
+    if pairs:  # however many rounds there will be
+        choosing(split(split(later, [1.0] * len(pairs))[0], (_CHOICE, 1 - _CHOICE))[0])
     measured: list[Measured] = []
     # the error of a table grows with its cells and falls with its share: square roots make the sum of errors least
     for axis, share in enumerate(split(first, [math.sqrt(size) for size in shape])):

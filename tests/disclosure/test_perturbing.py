@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 from deid.base.errors import ConfigError, DeidError, InputError
 from deid.base.keys import Key
 from deid.cli.main import app
+from deid.disclosure import perturbing
 from deid.disclosure.perturbing import PerturbOptions, nearest_links, perturb
 from deid.table.microdata import Microdata
 from deid.table.table_files import read_table
@@ -107,6 +109,19 @@ def test_the_attack_is_that_of_a_plain_count() -> None:
     assert tried == 40
     assert share == pytest.approx(right / 40)
     assert nearest_links(data, data)[0] == pytest.approx(len(data.frame.drop_duplicates(["age", "zip"])) / 40)
+
+
+def test_the_attack_goes_by_blocks_of_persons_which_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, after = table(700, 3), table(700, 4)
+    found = nearest_links(before, after)
+    assert found[1] == 700
+    for persons in (100, 7):
+        monkeypatch.setattr(perturbing, "_BLOCK", persons * 700 + 699)
+        tracemalloc.start()
+        assert nearest_links(before, after) == pytest.approx(found)
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert most < 8 * 700 * (8 * persons + 200)
 
 
 def test_draws_hang_on_the_key_the_table_and_the_question_and_not_on_the_order() -> None:

@@ -64,6 +64,8 @@ def test_more_rows_make_better_means_and_no_better_counts() -> None:
     lines = forecast_query(empty.check("SELECT COUNT(*), MEAN(age) GROUP BY sex", 0.5))
     assert [line.rows for line in lines] == [None, 100, 1000, 10000]
     assert lines[1].error > 3 * lines[2].error > 9 * lines[3].error
+    for asked, rows in (("TOP(1, sex)", [100, 1000, 10000]), ("HISTOGRAM(sex)", [None]), ("SUM(age)", [None])):
+        assert [line.rows for line in forecast_query(empty.check(f"SELECT {asked}", 0.5))] == rows
     with pytest.raises(ConfigError, match="no column 'aeg'"):
         empty.check("SELECT MEAN(aeg)", 0.5)
 

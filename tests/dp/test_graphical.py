@@ -78,6 +78,15 @@ def test_where_noise_drowns_the_columns_by_themselves_are_left_whatever_they_han
         assert found.table(own.axes) == pytest.approx(own.values / 1e5, abs=1e-3)
 
 
+def test_tables_whose_counts_are_far_apart_are_fitted_in_few_rounds() -> None:
+    draw = np.random.default_rng(5)
+    left, right = (draw.dirichlet(np.full(400, 0.05)).reshape(20, 20) for _ in range(2))
+    right *= (left.sum(axis=0) / right.sum(axis=1))[:, None]
+    tables = [Marginal((0, 1), 1e5 * left, 1.0), Marginal((1, 2), 1e5 * right, 1.0)]
+    found = fit_graphical(tables, (20, 20, 20), total=1e5, rounds=40)
+    assert max(float(np.abs(found.table(own.axes) - own.values / 1e5).sum()) for own in tables) < 0.08
+
+
 def test_a_pair_that_stays_narrow_is_one_whose_tree_is() -> None:
     shape = (60, 60, 60, 2, 3)
     tables: list[Axes] = [(0, 1), (1, 2), (3, 4)]

@@ -415,6 +415,16 @@ def test_a_question_about_no_column_pays_for_no_report_of_rows_outside_it(query:
     assert (half(0.9) > half(0)) is reported
 
 
+def test_a_part_of_persons_pays_for_no_report_as_which_rows_are_of_it_is_not_told() -> None:
+    def half(share: float) -> float:
+        unit = PrivacyUnit("patient", "add-remove", 3)
+        session = asked(visits(), unit, person="patient", report_share=share)
+        row = session.table.by_person().partition("ward")["a"].sum("age", 1.0).rows[0]
+        return row["upper"] - row["lower"]
+
+    assert half(0.9) == half(0)
+
+
 def test_a_computed_column_holds_numbers_between_two_bounds() -> None:
     table = asked(visits()).table
     for name, value, low, high, match in (
@@ -516,7 +526,7 @@ def test_a_method_of_a_view_asks_what_its_words_ask(query: str, called: Callable
 
 
 def test_columns_of_an_answer_have_names_of_their_own() -> None:
-    for query in ("HISTOGRAM(sex) GROUP BY sex", "COUNT(*) GROUP BY sex, sex"):
+    for query in ("HISTOGRAM(sex) GROUP BY sex", "TOP(1, sex) GROUP BY sex", "COUNT(*) GROUP BY sex, sex"):
         with pytest.raises(ConfigError, match="named twice"):
             asked(visits()).check(f"SELECT {query}", 1.0)
     for name, query in (("aggregate", "COUNT(*), SUM(age)"), ("share", "QUANTILES(age, (0.1, 0.9))")):
