@@ -1,8 +1,8 @@
 """All single faults that can be put into a Python file: an operator, number, condition, result or statement changed.
 
 Left out is what no behaviour hangs on: docstrings, type hints, texts of messages, ``assert``, declarations of the
-public names, decorators, ``__repr__``, margins for rounding, widths of columns of text, sizes of pictures, and
-everything that kills processes.
+public names, decorators, ``__repr__``, margins for rounding, widths of columns of text, sizes of pictures, where a
+stage of work in step ends, and everything that kills processes.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _MARGIN = 1e-8
 """Smaller numbers are margins for rounding: neither a fifth more or less of one is a fault, nor whether a comparison
 that has one holds for equal numbers."""
 _SILENT = {"__repr__", "__all__", "__slots__", "__version__"}
-_SILENT_CALLS = re.compile(r"(^|\.)(warn|debug|info|warning|echo|TypeVar|NewType|kill|killpg|String|new_figure)$")
+_SILENT_CALLS = re.compile(r"(^|\.)(warn|debug|info|warning|echo|TypeVar|NewType|kill|killpg|String|new_figure|pause)$")
 
 
 class _Finder(ast.NodeVisitor):
