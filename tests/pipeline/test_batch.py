@@ -16,7 +16,7 @@ from deid.base.list_lines import list_line
 from deid.base.safe_names import safe_name
 from deid.detection.site_lists import Effect, SiteLists, Term
 from deid.document import Document, Span
-from deid.io import FORMATS, Options, read, scan
+from deid.io import FORMATS, Options, read, scan, write
 from deid.io.formats import ReadingOptions
 from deid.pipeline import Pipeline, Report, Settings, scrub_files, tag_files
 from deid.pipeline.edit_log import read_edit_log
@@ -47,6 +47,16 @@ def everything(folder: Path) -> str:
         if path.is_file():
             parts.append(path.read_bytes().decode("utf-8", "replace"))
     return "\n".join(parts)
+
+
+def test_words_of_what_was_replaced_that_stand_elsewhere_are_counted_over_all_notes(tmp_path: Path) -> None:
+    pipeline = Pipeline(None, load_policy("redact"), KEY, Settings(gold=True))
+    marked = (Span(4, 9, "PATIENT"),)
+    texts = ("Mr. Foley has a Foley bag, a Foley tube.", "Mr. Quist and Quist.", "Mr. Orme came.")
+    notes = [Document(f"n{place}", text, marked) for place, text in enumerate(texts)]
+    write(notes, tmp_path / "in.jsonl", "jsonl")
+    report = scrub_files(scan(tmp_path / "in.jsonl"), tmp_path / "out.jsonl", pipeline)
+    assert (report.residual, report.residual_documents) == (2, 2)
 
 
 PLANTED = ("Zebulon", "Quartermain", "Ulan", "Bator", "1/2/2003")

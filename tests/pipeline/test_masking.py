@@ -124,6 +124,12 @@ def test_an_original_has_the_case_of_the_answer(written: str, answer: str, origi
     assert known.restore(f"Seen: {answer}.") == f"Seen: {original}."
 
 
+def test_a_part_of_what_was_written_in_capitals_alone_is_written_as_it_was() -> None:
+    known = Substitutes()
+    known.replace("Maria Delgado", [Piece(0, 13, "PATIENT", "ZOE RIVAS", natural=True)])
+    assert known.restore("RIVAS, that is ZOE\nRIVAS.") == "Delgado, that is Maria Delgado."
+
+
 def test_a_later_text_that_says_what_stands_for_somebody_comes_back_as_it_was() -> None:
     known = Substitutes()
     first = known.replace("Maria Delgado came.", [Piece(0, 13, "PATIENT", "Zoe Rivas", natural=True)])
@@ -332,6 +338,7 @@ def test_a_surrogate_stands_for_its_original_only_where_it_can_be_told_from_all_
     assert masked("Dr. Quill came.", (*name, "Ostrava Pain", True, False)) == "Dr. Ostrava Pain came."
     for number, written in (("91234", "91234"), ("9123", "[ID-1]")):
         assert masked("MRN 47119.", ("47119", "MEDICALRECORD", number, True, False)) == f"MRN {written}."
+    assert masked("Bad Ostrava", ("Bad Ostrava", "CITY", "Ostrava Bad", True, False)) == "[LOCATION-1]"
     # it stands in the text already, or for somebody else
     assert masked("Dr. Quill saw ostrava.", (*name, "Ostrava", True, False)) == "Dr. [NAME-1] saw ostrava."
     other = ("Harrow", "DOCTOR", "Ostrava", True, False)
