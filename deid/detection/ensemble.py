@@ -24,7 +24,8 @@ In this order:
 6. Adjacent pieces of one name, date or address are joined.
 7. A text of one line that asks about a matter and names no individual has places, institutions, occupations and months
    that are nobody's: they are left out (`deid.detection.questions`).
-8. Each span is told what else it was taken for (`Span.also`): a policy that leaves it readable must allow all of it.
+8. A short text is read once more as a whole, where the model's folder has weights for it (`deid.detection.short`).
+9. Each span is told what else it was taken for (`Span.also`): a policy that leaves it readable must allow all of it.
 
 A long text (above `deid.reading.passages.WINDOW` characters) is read in windows that overlap. What was found with
 certainty is looked for, and gives its category to the same name, in all of them; only what a recognizer would have seen
@@ -77,6 +78,7 @@ from deid.detection.overlaps import (
 from deid.detection.packed import Packed, together
 from deid.detection.questions import bare_names, nobodys
 from deid.detection.recognizer import Probable, Recognizer
+from deid.detection.short import ShortTexts, reads
 from deid.detection.whose import (
     Told,
     name_words,
@@ -86,7 +88,7 @@ from deid.detection.whose import (
     whose,
     words_of_name,
 )
-from deid.document import Document, Span
+from deid.document import Document, Span, by_position
 from deid.phi import CANONICAL, canonical
 from deid.reading.lexicon import load_lexicon
 from deid.reading.normalize import Normalized, normalize
@@ -167,6 +169,8 @@ class Ensemble:
     """Dictionary folders of the user's own."""
     joining: Joining = field(default_factory=dict, repr=False, hash=False)
     """Learnt weights of what nobody else speaks for."""
+    short: ShortTexts | None = field(default=None, repr=False, hash=False)
+    """Reads short texts once more."""
     _asked: tuple[Recognizer, ...] = field(init=False, repr=False, compare=False)
     """The recognizers as they are asked: rules for weak candidates too, which another recognizer may raise."""
     _probable: Probable | None = field(init=False, repr=False, compare=False)
@@ -249,6 +253,9 @@ class Ensemble:
             return self._find_in(document, parts, candidates), self._scene(
                 document.text
             ) if candidates is not None else None
+        short = self.short if self._probable is not None and reads(document) else None
+        if short is not None and candidates is None:
+            candidates = []
         scene, accepted, labelled = self._accept(document, candidates)
         pause("again")
         again, named = self._again(scene, accepted, None, candidates), functools.partial(words_of_name, scene)
@@ -261,7 +268,28 @@ class Ensemble:
             general = nobodys(scene, spans)
             self._told(spans, candidates)
             spans = self._told([span for span in spans if span not in general], candidates, "nobodys")
-        return self._told(spans, candidates), scene
+        self._told(spans, candidates)
+        if short is not None and candidates is not None:
+            pause("short")
+            spans = self._read_short(short, scene, spans, candidates)
+        return spans, scene
+
+    def _read_short(
+        self, short: ShortTexts, scene: Scene, spans: list[Span], candidates: list[Candidate]
+    ) -> list[Span]:
+        """Read a short text once more, as a whole."""
+        model = self._probable
+        if model is None or not len(scene):
+            return spans
+        chances = model.chances(scene.text, list(zip(scene.starts, scene.ends, strict=True)))
+        readable = functools.partial(self.parts, Numbers(scene))
+        stay, come = short.read(scene, candidates, spans, chances, self._trusted.__contains__, readable)
+        self._told(stay, candidates, "unlikely")
+        for span in come:
+            candidates.append(Candidate(len(self.recognizers), "short", span, score_of(span), "accepted"))
+        if self.to_canonical:
+            come = [span.named(CANONICAL[span.category]) for span in come]
+        return sorted((*stay, *come), key=by_position)
 
     def _find_in(self, document: Document, parts: Sequence[Passage], candidates: list[Candidate] | None) -> list[Span]:
         """Find PHI in a long document window by window."""

@@ -24,7 +24,7 @@ FATES: dict[str, str] = {
     "supports": "the same kind of PHI, with less certainty",
     "overruled": "another kind of PHI was labelled, or had the higher certainty, then the longer span, then precedence",
     "vetoed": "clinical language, by weak evidence or of a model alone; or nobody else saw it, and no word shows it",
-    "unlikely": "a model or a rule alone found it, and the learnt weights say that it is none",
+    "unlikely": "a model or a rule alone found it, and learnt weights say that it is none, or those of short texts do",
     "weak": "below the threshold",
     "unreadable": "a number that cannot be that: a clinical value, too few digits, no day of a calendar",
     "absorbed": "a part of a longer name of a place, or the year of an edition",

@@ -23,6 +23,7 @@ from deid.detection.filled import RULE_LABELS, Alone, Filled, Labels
 from deid.detection.joining import joining_of_folder
 from deid.detection.known import KnownRecognizer
 from deid.detection.options import RULES_ALONE, RecognizerOptions
+from deid.detection.short import short_of_folder
 from deid.detection.site_lists import NO_EFFECT, Effect, SiteLists, load_site_lists
 from deid.detection.transformer import TransformerRecognizer
 from deid.document import Document, Span
@@ -124,8 +125,8 @@ class LazyRecognizer:
             return None
         language = (*self._rule_languages, self.options.language or DEFAULT_LANGUAGE)[0]
         # that rules are silent says nothing where there are none
-        joining = joining_of_folder(self._model if self._tagger is not None and self._rule_languages else None)
-        return Ensemble(self._members, language, joining=joining)
+        model = self._model if self._tagger is not None and self._rule_languages else None
+        return Ensemble(self._members, language, joining=joining_of_folder(model), short=short_of_folder(model))
 
     @cached_property
     def _alone(self) -> Alone:

@@ -30,6 +30,7 @@ from deid.detection.dial import DIAL_FILE
 from deid.detection.joining import JOINING_FILE
 from deid.detection.options import RULES_ALONE
 from deid.detection.recognizers import build_recognizer
+from deid.detection.short import SHORT_FILE
 from deid.document import Document
 from deid.document import Span as Found
 from deid.labeling.tagger import available_models, load_model
@@ -159,7 +160,7 @@ class DeidComponent:
                 tagger = load_model(model)
                 tagger.save(folder / _MODEL)
                 source = resource_folder("models") / model if model in available_models() else Path(model)
-                for beside in filter(Path.is_file, (source / DIAL_FILE, source / JOINING_FILE)):
+                for beside in filter(Path.is_file, (source / name for name in (DIAL_FILE, JOINING_FILE, SHORT_FILE))):
                     shutil.copyfile(beside, folder / _MODEL / beside.name)
                 model = tagger.name
             (folder / _NAME).write_text(json.dumps(model) + "\n", encoding="utf-8")
@@ -184,6 +185,7 @@ class DeidComponent:
             language = self.options.language if self.options.model else None
             self._recognizer = build_recognizer(replace(self.options, model=model, language=language))
             self.initialize()  # now, while the folder is there
+            self._recognizer.find(Document("", "a note"))  # what reads short texts is loaded with the first
         self._brought = data
         return self
 
