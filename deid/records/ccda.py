@@ -19,7 +19,20 @@ from deid.records.ages import is_old, write_age
 from deid.records.embedded import packed, unpacked
 from deid.records.markup import mark_of
 from deid.records.readings import read_as
-from deid.records.record import BLOCKED, INSTANT, TEXT, Change, Place, Record, assemble, changed, day_of, instant, iso
+from deid.records.record import (
+    BLOCKED,
+    INSTANT,
+    TEXT,
+    Change,
+    Place,
+    Record,
+    answer,
+    assemble,
+    changed,
+    day_of,
+    instant,
+    iso,
+)
 from deid.records.sweeping import known_of, sexes_of, sweep
 from deid.records.tables import (
     DATA,
@@ -88,6 +101,10 @@ class _Frame:
     """Where its tag begins."""
     subject: tuple[int, int] | None = None
     """Where it says whom it is about, if that is another person."""
+    first: int = 0
+    """The first place inside of it."""
+    question: str = ""
+    """What the code inside of it says."""
 
 
 @dataclass(slots=True)
@@ -132,6 +149,7 @@ class _Document:
         self.systems = (*self.standards, *facts["code_systems"])
         self.codes: set[str] = set()
         """Codes of standards' systems."""
+        self.asking, self.answering = facts["question"], facts["answer"]
         self.target, self.subject = facts["patient"].partition("/")[0], facts["subject"]
         found = table.of_type(facts["anywhere"])
         assert isinstance(found, Inner)
@@ -198,7 +216,7 @@ class _Document:
         frame = self._frame(above, name, spaces, said)
         if name not in self.inline:
             self._flush("\n")
-        frame.begin = begin
+        frame.begin, frame.first = begin, len(self.places)
         frames.append(frame)
         for key, value in attributes:
             rule = frame.rules.get(key) or self.anywhere.get(key)
@@ -283,6 +301,13 @@ class _Document:
                 self.places[self.last] = self.places[self.last].varied(behind="\n")
         if frame.parts:
             self._join(frame.parts)
+        if frames and frame.name == self.asking:
+            texts = (place.text for place in self.places[frame.first :] if place.kind == TEXT)
+            frames[-1].question = frame.said.get("@displayName") or next(texts, "")
+        elif frames and frame.name == self.answering and frames[-1].question:
+            answer(self.places, frame.first, frames[-1].question)
+            if self.last >= frame.first:
+                self.last = max(n for n, place in enumerate(self.places) if place.kind == TEXT)
 
     def _join(self, parts: list[tuple[int, Place]]) -> None:
         """Add the parts of a name, as one: family^given^given."""

@@ -60,7 +60,7 @@ from deid.records.json_positions import (
 from deid.records.markup import visible
 from deid.records.new_ids import OID, UUID
 from deid.records.readings import read_as
-from deid.records.record import BLOCKED, LEAST_NUMBER, NAMES, TEXT, ChangeMark, Place, Record, assemble, day_of
+from deid.records.record import BLOCKED, LEAST_NUMBER, NAMES, TEXT, ChangeMark, Place, Record, answer, assemble, day_of
 from deid.records.sweeping import SEXES, known_of, sexes_of, sweep
 from deid.records.tables import CODE, DATA, DISPLAY, KEEP, NUMBER, ByName, Inner, Rule, Table, display_as, kept_as
 
@@ -70,6 +70,8 @@ _PARAMETER = re.compile(r"([^&=?]+)=([^&]*)")
 _LEAST_DIGITS = 6  # of a word that is a number of somebody's, where an address of a system belongs
 _NUMBERS = frozenset(("IDNUM", "MEDICALRECORD", "HEALTHPLAN", "ACCOUNT", "LICENSE", "DEVICE"))
 _ADDRESS_OF_CODE = re.compile(r"(?!.*[0-9]{5})https?://[A-Za-z0-9./_#-]+")
+_VALUE = re.compile(r"(?:\[[0-9]+\])?(?:\.value[A-Za-z]+)?(?:\.text|\.coding\[[0-9]+\]\.display)?")
+"""Behind the path of an element with an answer, the words of its value."""
 _CODED = frozenset(("valueBoolean", "valueCode", "valueCoding", "valueCodeableConcept"))
 """Values of an extension of a standard that are of a closed list, where no person and no place is described."""
 _DESCRIBED = frozenset(
@@ -151,6 +153,8 @@ class _Resource:
         """Type of the resource that is read."""
         self.dates: dict[str, str] = {}
         self.facts: Mapping[str, Any] = table.facts
+        self.answers = tuple(self.facts["answers"])
+        """How elements with an answer begin."""
 
     # -- what stands where
 
@@ -275,11 +279,20 @@ class _Resource:
             rule = rules.get(name)
             if rule is None and name.startswith("_") and name[1:] in rules:
                 rule = Inner("*", "")  # what is said beside a value
+            begin = len(self.places)
             states[name] = self._take(members[name][1], rule, f"{path}.{name}", node)
+            if name.startswith(self.answers) and len(self.places) > begin:
+                self._answer(node, f"{path}.{name}", begin)
         if members and all(states.values()):
             return max(states.values())
         self._remove([(members[n][0], outer_end(members[n][1]), states[n], f"{path}.{n}") for n in members])
         return 0
+
+    def _answer(self, node: JsonValue, path: str, begin: int) -> None:
+        """Put what the element says that it tells before the texts of its value: those of it or of its answers."""
+        asked = (down(node, name) for name in self.facts["questions"])
+        words = next((found.value for found in asked if found is not None and found.kind == STRING), "")
+        answer(self.places, begin, words, lambda place: _VALUE.fullmatch(place.path, len(path)))
 
     def _remove(self, members: Sequence[tuple[int, int, int, str]]) -> None:
         """Block members or items, with the commas that part them from what stays."""

@@ -18,7 +18,7 @@ from deid.records.ages import is_old, write_age
 from deid.records.hl7v2_codec import wrong
 from deid.records.hl7v2_fields import ENDS, LINK, NULL, field_of, fields_of
 from deid.records.hl7v2_lists import LONGEST_CODE
-from deid.records.record import Place, Record, assemble, day_of
+from deid.records.record import Place, Record, answer, assemble, day_of
 from deid.records.sweeping import sexes_of, sweep
 from deid.records.tables import Table
 
@@ -41,6 +41,8 @@ _NAMING = HEADS[:3]  # segments that name the separators
 _USUAL = "^~\\&"
 _STATELESS = frozenset(("utf-8", "ascii", *(f"iso8859-{n}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 15)), "cp1252"))
 """Character sets in which what was decoded is written as it was."""
+_LONGEST_ALONE = 30
+"""Characters of an answer that what answers the same question next does not go on with."""
 _SHIFTED = re.compile(r"\x1b\$(?:[@B]|\([A-Z]).*?(?:\x1b\([A-Z]|\Z)", re.DOTALL)
 """Characters of two bytes between escapes of ISO 2022: bytes of them look like separators."""
 _JAPANESE = {
@@ -107,6 +109,9 @@ class _Message:
         """Identifiers that are looked for in the free text, and in what would be kept."""
         self.persons: list[int] = []
         """Where each PID begins."""
+        self.question = ""
+        """What the last answer answered, and whether that was short."""
+        self.answered = True
         self.closed: list[tuple[int, int]] = []
         """Names of segments, and fields that say how the message is read: no name is looked for there."""
         begun = data.lstrip(_AROUND_BYTES)
@@ -216,6 +221,7 @@ class _Message:
                         self.closed.append((at, at + len(raw)))
                     elif not (plan.coded and len(raw) <= LONGEST_CODE and raw.isalnum()):
                         asked, here, old = plan.asked, plan.path if count == 1 else "", False
+                        answers = plan.answers
                         if plan.by:
                             plan = reader.typed(plan, fields[plan.by] if len(fields) > plan.by else "", raw)
                             old = plan.measured and is_old(raw) and self._in_years(f"{name}-{number}", fields)
@@ -223,17 +229,26 @@ class _Message:
                             places.append(Place(f"{path}-{number}", at, at + len(raw), "AGE", raw, write_age))
                         else:
                             found, known = reader.read(plan, raw)
-                            for one in found:
-                                place = one.within(here or f"{path}-{number}", at)
-                                places.append(place)
-                                if asked:
-                                    self.asked.append(place)
+                            own = [one.within(here or f"{path}-{number}", at) for one in found]
+                            if asked:
+                                self.asked += own
+                            places += own
+                            if 0 < answers < len(fields):
+                                self._answer(fields[answers], len(places) - len(own))
                             if known:
                                 self.known.update(known)
                 at += len(raw) + 1
                 number += 1
         except DeidError as error:
             raise type(error)(error.what, error.hint, error.where, f"{path}-{number}{error.position}") from None
+
+    def _answer(self, question: str, begin: int) -> None:
+        """Put a question before the last places; lines of one text, whose first one is long, are no answers."""
+        again, before = question == self.question, self.answered
+        self.question = question
+        self.answered = all(len(place.text) <= _LONGEST_ALONE for place in self.places[begin:])
+        if before or not again:
+            answer(self.places, begin, self.fields.question(question))
 
     def _in_years(self, field: str, fields: Sequence[str]) -> bool:
         """Tell whether the unit of an amount is a year: its code, or what it says."""

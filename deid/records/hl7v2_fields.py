@@ -91,6 +91,8 @@ class FieldPlan:
         Whether it tells of whom the message is, or of which day.
     closed : re.Pattern, optional
         What of it says how the message is read, and is neither examined nor searched.
+    answers : int
+        The field with the question that it answers, 0 for none.
     """
 
     def __init__(
@@ -101,6 +103,7 @@ class FieldPlan:
         dated: bool = False,
         asked: bool = False,
         closed: re.Pattern[str] | None = None,
+        answers: int = 0,
     ) -> None:
         self.rule = rule
         self.path = path
@@ -111,6 +114,7 @@ class FieldPlan:
         """Whether a short code in it stays."""
         self.by = rule.field if isinstance(rule, By) else 0
         """The field that says its data type, 0 for none."""
+        self.answers = answers
         self.by_shape = rule == _SHAPE
         self.measured = rule == NUMBER
         self.seen: dict[str, Found] = {}
@@ -161,7 +165,14 @@ class FieldReader:
                 path = f"{name}-{number}"
                 form = facts.get("closed", {}).get(path)
                 closed = None if form is None else re.compile(form)
-                found[number] = FieldPlan(rule, path, dated=first and path in dates, asked=path in asked, closed=closed)
+                found[number] = FieldPlan(
+                    rule,
+                    path,
+                    dated=first and path in dates,
+                    asked=path in asked,
+                    closed=closed,
+                    answers=int(facts.get("answers", {}).get(path, 0)),
+                )
             if rules:  # other names come from records, and would fill the memory
                 self._plans[key] = found
         return found
@@ -175,6 +186,12 @@ class FieldReader:
                 return self.unnamed
             found = plan.typed[kind] = FieldPlan(rule, dated=plan.dated)
         return self._by_shape(plan, raw) if found.by_shape else found
+
+    def question(self, raw: str) -> str:
+        """Return what a coded question says: its words, else those of another system, else its code."""
+        pieces = raw.partition(self.repetition)[0].split(self.component)
+        said = next((pieces[n] for n in (1, 4, 0) if len(pieces) > n and pieces[n]), "")
+        return self.codec.decode(said, "")[0]
 
     def read(self, plan: FieldPlan, raw: str) -> Found:
         """Return the places of a field that is not empty, and what is known by them.

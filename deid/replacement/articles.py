@@ -59,9 +59,7 @@ def agree(document: Document, replacements: Iterable[tuple[Span, str]]) -> list[
     agreed: list[tuple[Span, str]] = []
     free = 0
     text = document.text
-    pairs = list(replacements)
-    starts = [span.start for span, _ in pairs]
-    for span, new in pairs if starts == sorted(starts) else sorted(pairs, key=lambda pair: pair[0].start):
+    for span, new in sorted(replacements, key=lambda pair: pair[0].start):
         before = text[max(free, span.start - _LONGEST_GAP) : span.start]
         match = _ARTICLE.search(before) if before.rstrip().endswith(_LAST) else None
         if match and new and _WORD.search(new):
