@@ -1,4 +1,5 @@
-"""Documents of office programs, one a file, each written back as what it is (`deid.records.office`).
+"""Documents of office programs, one a file, each written back as what it is (`deid.records.office`), but for PDF files,
+which come out as text, and workbooks, which come out as tables of text.
 
 What a file is, its content tells and not its name. One that cannot be read in place is refused with the reason, never
 passed on: what carries macros, is encrypted or signed, holds parts that no table names, pictures, scans.
@@ -30,6 +31,7 @@ _ODT = b"application/vnd.oasis.opendocument.text"
 _ALONE = "save what is attached on its own, and the message without it"
 _SAVE = "save it as DOCX, ODT or text with the program that wrote it"
 _PDF, _RTF = b"%PDF-", b"{\\rtf"
+_SHEETS = rows.BEGIN.encode()
 _HEAD = 4096
 _HTML = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]{0,100}\?>\s*|<!--.{0,2000}?-->\s*){0,9}<(?:!doctype\s+html|html|head|body)[\s>]",
@@ -39,10 +41,10 @@ _CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w.:-]{2,40})", r
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _HEADER = re.compile(rb"^([!-9;-~]+)[ \t]*:", re.MULTILINE)
 _HEADERS = re.compile(rb"(?:[!-9;-~]+[ \t]*:[^\r\n]*(?:\r?\n|\Z)(?:[ \t][^\r\n]*(?:\r?\n|\Z))*)*")
-_SUFFIXES = (".docx", ".odt", ".html", ".htm", ".eml", ".rtf", ".pdf")
+_SUFFIXES = (".docx", ".odt", ".html", ".htm", ".eml", ".rtf", ".pdf", ".xlsx")
 _REFUSED = (
     *(".docm", ".dotx", ".dotm", ".doc", ".dot", ".ott", ".odm"),
-    *(".xlsx", ".xlsm", ".xls", ".ods", ".pptx", ".ppt", ".odp"),
+    *(".xlsm", ".xls", ".ods", ".pptx", ".ppt", ".odp"),
     *(".msg", ".png", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".bmp", ".webp", ".heic", ".dcm"),
 )
 """What stands among documents and cannot be read: told, file by file, rather than skipped."""
@@ -64,6 +66,9 @@ def _kind(data: bytes, members: Sequence[Member]) -> str:
 
 def _packed(data: bytes, options: Options) -> Record:
     members = read_members(data, options.max_document)
+    if any(member.name == _BOOK for member in members):
+        tables = sheets.tables_of(data, members, options.max_document)
+        return rows.read(data, rows.joined(tables), "utf-8", functools.partial(_encoded, "utf-8"))
     kind = _kind(data, members)
     table = load_table(kind, options.places)
     parts = {}
@@ -106,7 +111,10 @@ def read(data: bytes, options: Options) -> Document:
         return document(rtf.read(data, load_table("rtf", options.places)))
     if _is_message(data):
         return document(_message(data, options))
-    return Document("", decode(data, options.encoding))
+    text = decode(data, options.encoding)
+    if rows.is_joined(text):  # sheets of a workbook that was written
+        return document(rows.read(data, text, "utf-8"))
+    return Document("", text)
 
 
 def _message(data: bytes, options: Options) -> Record:
@@ -118,8 +126,6 @@ def _attached(data: bytes, options: Options) -> Record | None:
     """Return the record of a document in a message, None of a plain text; raise where it cannot be written in place."""
     if data.startswith(_PDF):
         return _of_text(data, pdf.text(data, options.max_document).replace("\0", " "))
-    if data.startswith(_ZIP) and any(one.name == _BOOK for one in read_members(data, options.max_document)):
-        return _of_workbook(data, options)
     found = of_a_system(data, options) or read(data, options).record
     return found if isinstance(found, Record) else None
 
@@ -145,12 +151,6 @@ def _of_text(data: bytes, text: str) -> Record:
     """Return the record of a document that is read to text, and goes as one, in UTF-8 with a mark."""
     place = Place("text", 0, len(text), TEXT, text, lambda raw, place, changes: changed(place.text, changes))
     return assemble(data, text, functools.partial(_encoded, "utf-8-sig"), [place], known=(), patient=None, date=None)
-
-
-def _of_workbook(data: bytes, options: Options) -> Record:
-    """Return the record of a workbook that is read to tables of text, and goes as these."""
-    tables = sheets.tables_of(data, read_members(data, options.max_document), options.max_document)
-    return rows.read(data, rows.joined(tables), "utf-8", functools.partial(_encoded, "utf-8"))
 
 
 def _encoded(charset: str, data: bytes, source: str, new: str) -> bytes:
@@ -197,6 +197,8 @@ def _suffix(data: bytes) -> str:
         return ".odt" if data[:200].find(_ODT) > 0 else ".docx"
     if data.startswith(_RTF):
         return ".rtf"
+    if data.startswith(_SHEETS):
+        return ".txt"
     return ".eml" if _is_message(data) else ".html"
 
 
@@ -229,8 +231,8 @@ def write(document: Document, options: Options) -> dict[str, bytes]:
 def begins(head: bytes) -> bool:
     """Tell whether bytes begin as a document does that is read here."""
     if head.startswith(_ZIP):
-        return b"word/" in head or _ODT in head[:200]
-    return head.startswith((_PDF, _RTF)) or _is_page(head) or _is_message(head)
+        return b"word/" in head or b"xl/" in head or _ODT in head[:200]
+    return head.startswith((_PDF, _RTF, _SHEETS)) or _is_page(head) or _is_message(head)
 
 
 DOCUMENTS = DocumentFormat(

@@ -47,7 +47,7 @@ _PACKED = (
 """Documents that are zip archives, by the name of a member."""
 _REMEDIES = {
     "PDF": "extract its text first (such as: pdftotext -layout IN.pdf OUT.txt), and look whether it has any",
-    "an Excel workbook (xlsx)": "save each sheet as CSV, in UTF-8",
+    "an Excel workbook (xlsx)": "read it as a document (--from documents), or save each sheet as CSV, in UTF-8",
     "an OpenDocument spreadsheet (ods)": "save each sheet as CSV, in UTF-8",
     "Parquet": "deid scrub reads it as a table, from a file that ends in .parquet",
     "OLE (doc, xls, msg)": "save it as plain text in UTF-8, or a sheet as CSV",

@@ -49,7 +49,7 @@ _NO_NUMBERS = frozenset(("NAME", "DATE", "AGE"))
 _AROUND_CODES = " '\"()[]{}="
 _CODE = re.compile(r"[0-9]{6,18}|(?=.*[0-9])(?=.*[-.])[A-Z0-9.-]{4,12}")
 """A code that is no ordinary number of a house, a room or a year."""
-_LONGEST_ANSWER: Final = 60
+LONGEST_ANSWER: Final = 60
 """Characters of a question, and of an answer that it stands before."""
 _SHORT_NAME: Final = 4
 """Signs that no part of a name has in Chinese, Japanese or Korean."""
@@ -423,13 +423,13 @@ def answer(places: list[Place], begin: int, question: str, own: Callable[[Place]
         Tells which of the places are answers.
     """
     words = " ".join(question.split()).rstrip(" :?")
-    if not words or len(words) > _LONGEST_ANSWER:
+    if not words or len(words) > LONGEST_ANSWER:
         return
     answers = places[begin:]
     del places[begin:]
     joins = False
     for place in answers:
-        if place.kind == TEXT and not joins and len(place.text) <= _LONGEST_ANSWER and own(place):
+        if place.kind == TEXT and not joins and len(place.text) <= LONGEST_ANSWER and own(place):
             before = places[-1] if places else place
             if before.kind == TEXT and before.behind == "\n" and before.text == words:
                 places[-1] = before.varied(behind=": ")

@@ -10,7 +10,8 @@ import re
 from collections.abc import Sequence
 
 from deid.base.errors import FormatError
-from deid.records.record import TEXT, Change, Pack, Place, Record, assemble, changed, fit, splice
+from deid.base.resources import shipped_table
+from deid.records.record import LONGEST_ANSWER, TEXT, Change, Pack, Place, Record, assemble, changed, fit, splice
 
 _SIGNS = ",;\t|"
 _HINT = "save the table anew, as CSV with quotes around cells that hold quotes or line ends"
@@ -21,6 +22,8 @@ _HEAD = re.compile(r"=== sheet [0-9]{1,4} of [0-9]{1,4}: (?=\S)([^\r\n]*) ===\r?
 """The line before each of them."""
 _LINE = re.compile(r'(?:"[^"]*"|[^\r\n])+')
 """A line; what stands in quotes may hold line ends."""
+_ANSWERS = frozenset(shipped_table("labels/columns.toml")["answers"]["names"].split())
+"""Names of columns whose cells answer what the cell before asks."""
 _PAIR = re.compile(r'""|.', re.DOTALL)
 
 
@@ -61,7 +64,7 @@ def read(data: bytes, source: str, charset: str, pack: Pack | None = None) -> Re
     cell = re.compile(rf'(?:"((?:[^"]|"")*)"|([^{stop}"\r\n][^{stop}\r\n]*)?)({stop}|\r?\n|\r|\Z)')
     places: list[Place] = []
     names: list[str] = []
-    row, column, heading = 1, 0, 1
+    row, column, heading, asked = 1, 0, 1, ""
     at = len(source) - len(source.lstrip("\ufeff"))
     while at < len(source):
         if several and column == 0 and (head := _HEAD.match(source, at)) is not None:
@@ -81,7 +84,10 @@ def read(data: bytes, source: str, charset: str, pack: Pack | None = None) -> Re
         if raw.strip():
             if places and row > heading:  # the name of the column stands before the cell, in the text alone
                 label = names[column] if column < len(names) else ""
+                if label.lower().rstrip(":") in _ANSWERS and len(asked) <= LONGEST_ANSWER:
+                    label = asked.rstrip(" :?") or label
                 places[-1] = places[-1].varied(behind=f"{places[-1].behind}{label}: " if label else "\n")
+            asked = " ".join(raw.split())
             start = found.start(1 if quoted else 2)
             text, starts = raw, None
             if '""' in raw and quoted:
@@ -94,7 +100,7 @@ def read(data: bytes, source: str, charset: str, pack: Pack | None = None) -> Re
         if found[3] != sign:
             if row == heading and not any(names):
                 heading, names = row + 1, []
-            row, column = row + 1, 0
+            row, column, asked = row + 1, 0, ""
             if places:
                 places[-1] = places[-1].varied(behind="\n\n")
     return assemble(data, source, pack or charset, places, known=(), patient=None, date=None)

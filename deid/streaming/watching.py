@@ -204,8 +204,8 @@ def _state(path: Path) -> tuple[int, int, int] | None:
 
 
 def _result_name(path: Path, key: Key, *, keep: bool) -> str:
-    if path.suffix.lower() == ".pdf":  # it comes out as text
-        path = path.with_suffix(".pdf.txt" if keep else ".txt")
+    if path.suffix.lower() in (".pdf", ".xlsx"):  # it comes out as text
+        path = path.with_suffix(f"{path.suffix}.txt" if keep else ".txt")
     if keep:
         return path.name
     # a suffix is kept when it says what a file is, and cannot be part of a name

@@ -176,7 +176,7 @@ class _Route:
     def learn(self, name: str, longest: float) -> None:
         """Get to know the tests, and which of them execute which line."""
         try:
-            imported, self.modules = self.pipe.recv()
+            imported, self.modules, collected = self.pipe.recv()
         except EOFError:
             raise SystemExit(f"mutate: the tests of {name} cannot be collected:\n{self.output()}") from None
         self.imported = {path: set(lines) for path, lines in imported}
@@ -184,7 +184,7 @@ class _Route:
         self.seconds: list[float] = []
         self.spawning: set[int] = set()
         self.lines: dict[str, dict[int, set[int]]] = {}
-        for file, known in self.known(longest):
+        for file, known in self.known(longest, set(collected)):
             begin = len(self.tests)
             self.tests += known["tests"]
             failed = set(known["failed"])
@@ -199,8 +199,10 @@ class _Route:
                 for line, numbers in lines.items():
                     self.lines.setdefault(path, {}).setdefault(int(line), set()).update(begin + n for n in numbers)
 
-    def known(self, longest: float) -> Iterable[tuple[str, dict[str, Any]]]:
-        """Yield what is known about each file of tests; kept until it changes, or much of a file that it executes."""
+    def known(self, longest: float, collected: set[str]) -> Iterable[tuple[str, dict[str, Any]]]:
+        """Yield what is known about each file of tests; kept until it, data that names its tests, or much of a file
+        that it executes changes.
+        """
         folder = ROOT / "build" / "mutation"
         folder.mkdir(parents=True, exist_ok=True)
         route = hashlib.sha256(f"{longest} {self.kernels} {self.room.code} {_PYTEST}".encode())
@@ -211,7 +213,8 @@ class _Route:
                 file = str(path.relative_to(ROOT))
                 kept = folder / f"{digest.hexdigest()[:32]}.json"
                 known = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else None
-                if known is None or not self.follow(known, folder):
+                told = [test for part in known["parts"] for test in part["tests"]] if known else ()
+                if known is None or not (collected.issuperset(told) and self.follow(known, folder)):
                     self.warm()
                     parts: list[dict[str, Any]] = []
                     while not parts or parts[-1]["done"] < parts[-1]["all"]:  # a test that takes too long ends a part

@@ -243,7 +243,7 @@ def serve(pipe: Any, cover: coverage.Coverage, root: Path, options: Sequence[str
         modules = [
             n for n, m in list(sys.modules.items()) if not str(getattr(m, "__file__", root)).startswith(str(root))
         ]
-        pipe.send((sorted(imported.items()), sorted(modules)))
+        pipe.send((sorted(imported.items()), sorted(modules), list(runner.items)))
         asked: dict[str, Callable[..., Any]] = {
             "measure": functools.partial(runner.measured, cover, root),
             "try": runner.tried,

@@ -113,7 +113,8 @@ def _packed(member: str) -> bytes:
     [
         (".pdf", b"%PDF-1.4\n", "PDF"),
         (".pptx", _packed("ppt/presentation.xml"), "PowerPoint"),
-        (".xlsx", _packed("xl/workbook.xml"), "Excel.*CSV"),
+        (".xlsx", _packed("xl/workbook.xml"), "a part that is not known|XML"),
+        (".ods", _packed("opendocument.spreadsheet"), "OpenDocument spreadsheet.*CSV"),
         (".rtf", b"{\\rtf1 x", "cut off"),
         (".doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "doc, xls"),
         (".zip", _packed("note.txt"), "zip archive"),

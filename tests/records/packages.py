@@ -8,6 +8,8 @@ import zlib
 from dataclasses import replace
 from io import BytesIO
 
+import openpyxl
+
 from deid.document import Document
 from deid.io import Options
 from deid.io.documents import read
@@ -209,6 +211,21 @@ def scrub(pipeline: Pipeline, data: bytes) -> bytes:
     written = pipeline(replace(document(data), id="d")).document.record
     assert written is not None
     return written.data
+
+
+def workbook(**sheets: list[list[object]]) -> bytes:
+    """Return a workbook of sheets of rows, all but the first one hidden."""
+    book = openpyxl.Workbook()
+    book.properties.creator = "Eleanor Thornbury"
+    book.remove(book.worksheets[0])
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        sheet.sheet_state = "visible" if len(book.worksheets) == 1 else "hidden"
+        for row in rows:
+            sheet.append(row)
+    stream = BytesIO()
+    book.save(stream)
+    return stream.getvalue()
 
 
 def pdf(*pages: str, root: bytes = b"", page: bytes = b"", encrypt: bytes = b"", picture: bool = False) -> bytes:

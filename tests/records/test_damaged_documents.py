@@ -103,9 +103,9 @@ def damaged(kind: str, number: int) -> bytes:
 
 
 def outcome(kind: str, data: bytes) -> str:
-    """Return what became of a document, a workbook as an attachment; a refusal has a hint and quotes nothing."""
+    """Return what became of a document; a refusal has a hint and quotes nothing."""
     try:
-        found = read(_mail(data, "thornbury.xlsx") if kind == "xlsx" else data, Options())
+        found = read(data, Options())
         if not isinstance(found.record, Record):
             return "read as text"
         written = found.record.replaced(found.text, [], keep_blocked=True).data

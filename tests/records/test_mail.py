@@ -13,11 +13,10 @@ import re
 import zipfile
 from pathlib import Path
 
-import openpyxl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packages import MEMBERS, PNG, contents, document, pdf, scrub, zipped
+from packages import MEMBERS, PNG, contents, document, pdf, scrub, workbook, zipped
 
 import deid.io.sheets
 from deid.base.errors import DeidError, FormatError
@@ -306,20 +305,6 @@ def test_an_attached_pdf_file_goes_as_its_text(surrogates: Pipeline) -> None:
     assert before.frames(again.source), "which verify looks at"
     with pytest.raises(FormatError, match=r"picture.*attachment 1, page 1|attachment 1, page 1.*picture"):
         document(mixed(part("application/octet-stream", "base64", base64d(pdf("", picture=True)))))
-
-
-def workbook(**sheets: list[list[object]]) -> bytes:
-    book = openpyxl.Workbook()
-    book.properties.creator = "Eleanor Thornbury"
-    book.remove(book.worksheets[0])
-    for name, rows in sheets.items():
-        sheet = book.create_sheet(name)
-        sheet.sheet_state = "visible" if len(book.worksheets) == 1 else "hidden"
-        for row in rows:
-            sheet.append(row)
-    stream = io.BytesIO()
-    book.save(stream)
-    return stream.getvalue()
 
 
 def rewritten(data: bytes, new: dict[str, bytes]) -> bytes:
