@@ -277,7 +277,9 @@ def test_macros_by_another_name_encryption_and_old_kinds_are_refused() -> None:
         document(ole)
     with pytest.raises(FormatError, match="encrypted"):
         document(ole + "EncryptedPackage".encode("utf-16-le"))
-    with pytest.raises(FormatError, match="Excel"):
+    with pytest.raises(FormatError, match="PowerPoint"):
+        document(zipped({"ppt/presentation.xml": "<x/>"}))
+    with pytest.raises(FormatError, match="no workbook"):
         document(zipped({"xl/workbook.xml": "<x/>"}))
     signed = {**ODT, "META-INF/documentsignatures.xml": "<x/>"}
     with pytest.raises(FormatError, match="signature"):
