@@ -159,7 +159,7 @@ class _Packing:
         self._groups: list[list[int]] = [[]]
         size = 1
         for axis, own in enumerate(shape):
-            if self._groups[-1] and size * own > _LARGEST:
+            if size * own > _LARGEST:
                 self._groups.append([])
                 size = 1
             self._groups[-1].append(axis)

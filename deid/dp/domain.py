@@ -212,12 +212,12 @@ class Dimension:
     @property
     def in_order(self) -> int:
         """How many cells, the first ones, follow one another as their values do; 0 where none do."""
-        apart = (self.above is not None) + (self.missing >= 0)
+        apart = (self.above is not None) + ("missing" in self.declaration)
         return len(self) - apart if self.ordered else 0
 
     def is_missing(self, texts: Sequence[str]) -> BoolArray:
         """Say which texts mean that the value is missing, its cell's name among them; shape (texts,)."""
-        if self.missing < 0:
+        if "missing" not in self.declaration:
             return np.zeros(len(texts), bool)
         coded = [cell_text(own) or "" for own in self.declaration.get("missing_codes", ())]
         locate = _label_locator([*coded, self.labels[self.missing]])
@@ -475,7 +475,7 @@ def _period(number: int, by: str) -> str:
 
 def _locator(dimension: Dimension) -> Callable[[str], int]:
     """Return the function from a value's text to its cell."""
-    declaration, count = dimension.declaration, len(dimension) - (dimension.missing >= 0)
+    declaration, count = dimension.declaration, len(dimension) - ("missing" in dimension.declaration)
     clip = declaration.get("outside") == "clip"
 
     top = dimension.above

@@ -55,7 +55,8 @@ class Events:
                 f"the column {self.dates.name!r} has no declared dates",
                 f'declare when periods begin and end: --domain "{self.dates.name}=2015-01-01..2016-12-31/quarter"',
             )
-        require(self.dates.missing < 0, "an event without a date is in no period", "declare dates without missing")
+        if "missing" in self.dates.declaration:
+            raise ConfigError("an event without a date is in no period", "declare dates without missing")
         if len({self.person, self.dates.name, self.value}) < 3:
             raise ConfigError("person, date and value are three columns", "for example: --events patient,visit,level")
 

@@ -106,9 +106,7 @@ class KeysPlan(ReleasePlan):
     def found_from(self) -> int:
         """How many rows a value needs to be released with the probability ``level``."""
         # a noisy count falls below the true one by as much with half the probability that it lies outside
-        return self.threshold + math.ceil(
-            discrete_half_width(self.unit.distance, self.pure, 1, max(2 * self.level - 1, 0.01))
-        )
+        return self.threshold + math.ceil(discrete_half_width(self.unit.distance, self.pure, 1, 2 * self.level - 1))
 
     def question(self) -> dict[str, Any]:
         """Return all that defines the release, as JSON values."""

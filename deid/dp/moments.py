@@ -61,18 +61,22 @@ def noisy_moments(
     Raises
     ------
     ConfigError
-        When the bounds are not two finite numbers in order.
+        When the bounds are not two finite numbers in order, or there is no grid for the powers that are needed.
     """
     check_bounds(low, high)
     reach = (high - low) / 2
     varied = bool({"VARIANCE", "SD"} & {*wanted})
     if varied:
-        check_bounds(0.0, reach * reach)
-    if varied:
         order = ["sums", "squares", "count"] + ["fourth"] * bool(how.sampling)
     else:
         known = whole and high - low == 1 and {*wanted} <= {"MEAN", "VALUES"}
         order = ["sums", "count"] + ["squares"] * (bool(how.sampling) and not known)
+    square = reach * reach
+    if "squares" in order:
+        check_bounds(0.0, square)
+    if "fourth" in order:  # of distances from the mean, which may lie at an end
+        check_bounds(0.0, square * square)
+        check_bounds(0.0, 16 * square * square)
     costs = dict(zip(order, split(how.cost, [1.0] * len(order)), strict=True))
     present = np.clip(values[~np.isnan(values)], low, high)
     return _Moments.drawn(present, (low, high), costs, how).answers(wanted)
@@ -183,8 +187,8 @@ class _Moments:
         count = self.count.at(each)
         mean = _ratio(self.sums.at(each), count, 0.0, reach)
         square = _ratio(self.squares.at(each), count, most / 2, most / 2)
-        nearest = 0.0 if mean.lower <= 0 <= mean.upper else min(abs(mean.lower), abs(mean.upper))
-        farthest = max(abs(mean.lower), abs(mean.upper))
+        nearest = max(mean.lower, -mean.upper, 0.0)
+        farthest = max(-mean.lower, mean.upper)
         found = square.value - mean.value**2, square.lower - farthest**2, square.upper - nearest**2
         value, lower, upper = (min(max(own, 0.0), most) for own in found)
         if self.sampling:

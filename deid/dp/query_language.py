@@ -40,7 +40,6 @@ _TOKEN = re.compile(
 )
 _MAX_DEPTH = 50
 _MAX_TERMS = 250
-_AFTER_VALUE = ("=", "!=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "IN", "BETWEEN", "IS", "NOT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,20 +342,19 @@ class _Parser:
         if self.take("NOT"):
             return Not(self.deeper(self.negated))
         if self.peek("("):  # of a condition, or of a value
-            start, terms, furthest, first = self.place, self.terms, 0, None
+            start, terms = self.place, self.terms
             try:
                 self.place += 1
                 inner = self.condition()
                 self.need(")")
-                if not self.peek(*_AFTER_VALUE):
-                    return inner
+                return inner
             except ConfigError as error:
                 furthest, first = self.place, error
             self.place, self.terms = start, terms
             try:
                 return self.comparison()
             except ConfigError:
-                if first is not None and furthest >= self.place:
+                if furthest >= self.place:
                     raise first from None  # the reading that came further tells the mistake
                 raise
         return self.comparison()

@@ -101,7 +101,7 @@ def survival(
         _, counts, variances, _ = model.moments(axes, chosen)
         variance = float(variances.flat[0])  # all cells of a slice have the same
         table = counts if axes[0] == names.index(time) else counts.T
-        table = table[: len(times) - (times.missing >= 0)]
+        table = table[: len(times) - ("missing" in times.declaration)]
         curve = _curve(table[:, deaths].sum(axis=1), table[:, censored].sum(axis=1), variance, int(deaths.sum()),
                        int(censored.sum()), asked, sampling)  # fmt: skip
         curve.insert(0, time, times.labels[: len(curve)])

@@ -197,6 +197,9 @@ def test_what_cannot_be_asked_of_events() -> None:
         plan(source=events("nothing"))
     with pytest.raises(ConfigError, match="no declared dates"):
         Events("id", SEX, "what")
+    undated = declare("day", {**DATES.declaration, "missing": "unknown"})
+    with pytest.raises(ConfigError, match="an event without a date is in no period"):
+        Events("id", undated, "what")
     with pytest.raises(ConfigError, match="unknown choice"):
         events(several="most")
     with pytest.raises(ConfigError, match="three columns"):

@@ -186,3 +186,38 @@ def test_a_threshold_is_above_the_rows_of_a_unit_however_little_noise_there_is(r
     for delta in (0.0, 0.1, 1.0):
         with pytest.raises(ConfigError, match="delta is a small probability"):
             threshold_for(unit, 1.0, delta)
+
+
+def test_no_count_is_said_to_be_below_none() -> None:
+    frame = pd.DataFrame(
+        {"dx": [f"code {number}" for number in range(40) for _ in range(4 + number % 9)]}, dtype="string"
+    )
+    plan = plan_keys("dx", 1.0, 0.09, PrivacyUnit(), level=0.999)
+    found = find_keys(frame, plan, ledger=None, request="x", noise=SeededNoise(1)).rows
+    half = {row["upper"] - row["count"] for row in found}
+    assert len(half) == 1
+    assert [row["lower"] for row in found] == [max(row["count"] - min(half), 0.0) for row in found]
+    assert 0 < sum(row["lower"] == 0.0 for row in found) < len(found)
+
+
+def test_a_value_is_found_whose_noisy_count_reaches_the_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SeededNoise, "discrete_laplace", lambda _, values, *__: np.asarray(values))
+    plan = plan_keys("dx", 1.0, 1e-6, PrivacyUnit())
+    rows = ["below"] * (plan.threshold - 1) + ["there"] * plan.threshold
+    found = find_keys(pd.DataFrame({"dx": rows}), plan, ledger=None, request="x", noise=SeededNoise(1)).rows
+    assert [(row["dx"], row["count"]) for row in found] == [("there", plan.threshold)]
+
+
+@pytest.mark.parametrize("level", [0.3, 0.5, 0.51, 0.9, 0.999])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0])
+def test_so_many_rows_are_found_with_the_probability_of_the_level_and_fewer_are_not(
+    level: float, epsilon: float
+) -> None:
+    plan = plan_keys("dx", epsilon, 1e-6, PrivacyUnit(), level=level)
+    alpha = math.exp(-1 / laplace_scale(1, epsilon))
+
+    def found(rows: int) -> float:  # a draw is below -a with the probability alpha**(a + 1) / (1 + alpha)
+        return 1 - alpha ** (rows - plan.threshold + 1) / (1 + alpha)
+
+    assert found(plan.found_from) >= level
+    assert plan.found_from == plan.threshold or found(plan.found_from - 1) < level

@@ -78,6 +78,14 @@ def test_where_noise_drowns_the_columns_by_themselves_are_left_whatever_they_han
         assert found.table(own.axes) == pytest.approx(own.values / 1e5, abs=1e-3)
 
 
+def test_a_column_by_itself_is_kept_before_what_a_pair_says_of_it() -> None:
+    """Noise of a pair is taken for dependence more readily than that of a column for its counts."""
+    single = Marginal((0,), np.array([600.0, 400]), 100.0)
+    pair = Marginal((0, 1), np.array([[200.0, 200], [300, 300]]), 100.0)
+    for tables in ([single, pair], [pair, single]):
+        assert fit_graphical(tables, (2, 2), total=1000.0).table((0,))[0] == pytest.approx(0.6, abs=0.01)
+
+
 def test_tables_whose_counts_are_far_apart_are_fitted_in_few_rounds() -> None:
     draw = np.random.default_rng(5)
     left, right = (draw.dirichlet(np.full(400, 0.05)).reshape(20, 20) for _ in range(2))

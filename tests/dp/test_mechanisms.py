@@ -518,6 +518,42 @@ def test_which_rows_of_a_person_are_kept_is_the_ledgers_own(tmp_path: Path) -> N
     assert row_key(None) == b""
 
 
+@pytest.mark.parametrize(
+    ("name", "sampling", "taken", "refused"),
+    [("MEAN", 0, 289, (-292, 292)), ("VARIANCE", 0, 144, (-147, 147)), ("SD", 0, 144, (-147, 147)),
+     ("MEAN", 1, 72, (-147, 147)), ("VARIANCE", 1, 36, (-72.3, 72.6)), ("SD", 1, 36, (-72.3, 72.6))],
+)  # fmt: skip
+def test_bounds_whose_powers_have_no_grid_are_refused_where_these_are_asked_for(
+    name: str, sampling: int, taken: int, refused: tuple[float, float]
+) -> None:
+    noise: Any = Exact()
+    how, values = Drawing(1.0, noise, 1, 0.9, sampling), np.array([0.0, 1.0])
+    for high in (10.0**taken, 10.0**-taken):
+        own = noisy_moments(values * high, [name], 0.0, high, how)[0]
+        assert 0 <= own.lower <= own.value <= own.upper <= max(high, high * high)
+    asked = len(noise.asked)
+    for high in (10.0**power for power in refused):
+        with np.errstate(all="raise"), pytest.raises(ConfigError, match="bounds are two numbers"):
+            noisy_moments(values * high, [name], 0.0, high, how)
+    assert len(noise.asked) == asked
+
+
+def test_a_variance_is_known_as_well_whichever_end_the_values_are_near() -> None:
+    noise: Any = Exact()
+    for value in (1.0, 9.0):
+        found = noisy_moments(np.full(10_000, value), ["VARIANCE"], 0, 10, Drawing(1.0, noise, 1, 0.9))[0]
+        assert found.value == pytest.approx(0, abs=1e-3)
+        assert (found.lower, found.upper) == (0, pytest.approx(0.089, abs=0.001))
+
+
+def test_squares_of_a_sum_need_a_grid_where_an_interval_covers_sampling() -> None:
+    noise: Any = Exact()
+    for high in (1e200, 1e-200):
+        assert noisy_sum(np.array([high]), 0.0, high, Drawing(1.0, noise, 1, 0.9)).value == near(high)
+        with np.errstate(all="raise"), pytest.raises(ConfigError, match="bounds are two numbers"):
+            noisy_sum(np.array([high]), 0.0, high, Drawing(1.0, noise, 1, 0.9, 1))
+
+
 def test_bounds_of_a_sum_are_two_numbers_of_which_a_grid_can_be_made() -> None:
     noise: Any = Exact()
     for low, high in ((0.0, 9.5e289), (0.0, 1.1e-290), (-1.0, 1.0)):

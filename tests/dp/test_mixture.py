@@ -59,6 +59,15 @@ def test_the_gradient_is_that_of_the_function() -> None:
     assert check_grad(lambda at: task(at)[0], lambda at: task(at)[1], point) < 1e-4
 
 
+def test_the_gradient_of_a_table_of_many_columns_is_that_of_the_function() -> None:
+    draw, shape = np.random.default_rng(4), (2, 3, 2, 2, 3, 2)
+    for axes in [(0, 1, 2, 3, 4), (0, 1, 2, 3, 4, 5)]:
+        table = Marginal(axes, draw.normal(20, 9, [shape[axis] for axis in axes]), 5.0)
+        task = _Task([table], shape, 100.0, 2)
+        point = draw.normal(size=2 * (1 + sum(shape)))
+        assert check_grad(lambda at, task=task: task(at)[0], lambda at, task=task: task(at)[1], point) < 1e-3
+
+
 def test_what_a_mixture_can_show_is_found_again() -> None:
     truth = random_mixture(7)
     pairs: list[Axes] = [(0, 1), (0, 2), (1, 2)]

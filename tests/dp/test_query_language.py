@@ -76,6 +76,9 @@ def test_conditions(text: str, rows: list[int]) -> None:
         ("(age > 3 AND (sex = ) OR age = 1)", "has '\\)' at character 21"),
         ("(age + 1) 3", "has '3' at character 11"),
         ("(age > 3 AND sex == 'M')", "has '=' at character 19"),
+        ("(age > 3) + 1 = 2", "has '\\+' at character 11"),  # a condition is no value
+        ("(age > 3) IS NULL", "has 'IS' at character 11"),
+        ("((age > 3) = 4)", "has '=' at character 12.*\\) belongs here"),
         ("age > 3 4", "has '4' at character 9"),
         ("age ; 3", "cannot be read at character 5"),
         ("sex + 1 > 2", "needs numbers on both sides"),
@@ -103,6 +106,11 @@ def test_conditions_are_nested_fifty_levels_deep_and_no_more(nested: Callable[[i
     for n in (50, 51, 80):
         with pytest.raises(ConfigError, match="nested too deeply"):
             parse_condition(nested(n))
+
+
+def test_terms_in_parentheses_count_once_however_they_are_read() -> None:
+    parse_condition("(age" + " + 1" * 200 + ") > 3")
+    parse_condition("(age > 3" + " OR age = 1" * 200 + ")")
 
 
 def test_queries() -> None:

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError, DeidError
 from deid.cli.main import app
+from deid.dp import synthetic
 from deid.dp.budget import Ledger
 from deid.dp.cube import plan_cube, release_cube
 from deid.dp.domain import Dimension, declare
@@ -19,7 +20,7 @@ from deid.dp.domain_options import DrawnRows
 from deid.dp.epsilon import NANO
 from deid.dp.noise import SeededNoise
 from deid.dp.sequences import plan_sequences, release_sequences
-from deid.dp.synthetic import MadeUpRows, check_fidelity, synthesize
+from deid.dp.synthetic import MadeUpRows, _tables, check_fidelity, release_distances, synthesize
 from deid.dp.unit import PrivacyUnit
 
 Small = tuple[pd.DataFrame, tuple[Dimension, ...]]
@@ -49,6 +50,38 @@ def test_made_up_rows_have_the_counts_of_the_release(small: Small, method: str) 
     assert np.abs(counted - published * len(made) / published.sum()).max() <= (3 if method == "marginals" else 25)
     assert len(synthesize(release, rows=77)) == 77
     assert len(synthesize(release, rows=0)) == 0
+
+
+@pytest.mark.parametrize("method", ["marginals", "cells", "forest", "privtree"])
+def test_made_up_rows_are_told_to_be_near_each_table_of_their_release(small: Small, method: str) -> None:
+    release = cube(small, method)
+    told = MadeUpRows.drawn(release, DrawnRows(rows=2000, seed=1)).distances
+    assert len(told) == len(_tables(release))
+    assert max(own.share for own in told) < 0.1
+    for axes, own in zip(_tables(release), told, strict=True):
+        names = [release.dimensions[axis].name for axis in axes]
+        assert release.model.counts(axes) == pytest.approx(release.slice(names)["count"].to_numpy().reshape(
+            [len(release.dimensions[axis]) for axis in axes]))  # fmt: skip
+        assert own.slice == " x ".join(names)
+
+
+def test_made_up_rows_of_no_cell_are_in_no_table_that_they_are_compared_in(small: Small) -> None:
+    release = cube(small, "marginals")
+    made = synthesize(release, rows=500, seed=1)
+    partly = made.assign(sex=made["sex"].where(made.index >= 200))
+    odd = made.assign(sex=made["sex"].where(made.index >= 200, "X"))
+    first, second = release_distances(release, made.iloc[200:])[0], release_distances(release, made)[1]
+    for own in (partly, odd):
+        assert release_distances(release, own) == [first, second]
+
+
+@pytest.mark.parametrize("rows", [-1, 51])
+def test_too_few_or_too_many_rows_are_refused(small: Small, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(synthetic, "_MAX_ROWS", 50)
+    release = cube(small, "cells")
+    assert len(synthesize(release, rows=50)) == 50
+    with pytest.raises(ConfigError, match=f"{rows} rows are too many or too few"):
+        synthesize(release, rows=rows)
 
 
 def test_pairs_of_measured_tables_are_kept(small: Small) -> None:

@@ -377,3 +377,9 @@ def test_questions_and_sequences_are_paid_in_rhos_on_the_command_line(
     deid(*level, "--ledger", "l.db", "-o", "s.json")
     assert ledger.account().spent == math.ceil(rho_of(0.1, 1e-6) * NANO) + math.ceil(rho_of(0.3, 1e-6) * NANO)
     assert read_sequences(tmp_path / "s.json").metadata["rho"] == rho_of(0.3, 1e-6)
+
+
+@pytest.mark.parametrize("wrong", [0.0, -1.0, math.inf, math.nan, 1e10])
+def test_an_epsilon_that_cannot_be_accounted_for_is_worth_no_rho(wrong: float) -> None:
+    with pytest.raises(ConfigError, match=r"epsilon (must be positive|is no number)"):
+        rho_of(wrong, 1e-6)
