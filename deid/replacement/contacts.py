@@ -53,8 +53,9 @@ def replace_phone(choices: Choices, text: str, step: int = 1) -> str:
             lambda m: m.group() if name_key(m.group()) in kept else scramble(choices.keyed, m.group()), text
         )
     extension = _EXTENSION.search(text) if "#" in text or _WORD.search(text) else None
-    main, rest = (text[: extension.start()], text[extension.start() :]) if extension else (text, "")
-    if rest:
+    main, rest = text, ""
+    if extension:
+        main, rest = text[: extension.start()], text[extension.start() :]
         rest = _put_digits(rest, scramble(choices.keyed, "".join(filter(str.isdecimal, rest)), "extension", step))
     digits = "".join(filter(str.isdecimal, main))
     if not digits:

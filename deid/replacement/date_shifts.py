@@ -564,7 +564,7 @@ def _written(text: str, tokens: Sequence[Token] | None, context: _Context, origi
     # a name of a month, weekday, season or holiday that stands alone has other values to turn to
     alone = len(tokens) == 1 and tokens[0].kind in ("MSH" if context.keep_weekdays else "MWSH")
     new = ""
-    for step in range(8 if alone else 1):
+    for step in range(8):
         context.step = step
         try:
             new = _shift(text, tokens, context)

@@ -168,7 +168,7 @@ def _compound(choices: Choices, category: str, word: str) -> str:
     """Return the surrogate of a word whose end says what it names: *Linden|straße*; else nothing."""
     if choices.language[:2] not in _COMPOUNDING:
         return ""
-    ending = next((e for e in _ENDINGS.get(category, ()) if word.lower().endswith(e) and len(word) > len(e) + 2), "")
+    ending = next((e for e in _ENDINGS.get(category, ()) if word.lower().endswith(e)), "")
     own = word[: len(word) - len(ending)].rstrip("-")
     key = name_key(own)
     if not ending or len(key) < 3:

@@ -440,4 +440,4 @@ class _Parser:
 def _spread(named: Mapping[str, Rule]) -> dict[str, Rule]:
     """Turn rules for categories and groups into rules for canonical categories, the more special one first."""
     rules = {c: rule for name, rule in named.items() if name in GROUPS for c in _members(name)}
-    return rules | {name: rule for name, rule in named.items() if name in CATEGORIES and name not in GROUPS}
+    return rules | {name: rule for name, rule in named.items() if name not in GROUPS}

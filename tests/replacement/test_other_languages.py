@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from making import make_choices
 from notes import composed
 
 from deid.base.keys import Key
@@ -13,6 +14,7 @@ from deid.detection.recognizers import build_recognizer
 from deid.document import Document
 from deid.pipeline import build_pipeline
 from deid.pipeline.options import PipelineOptions
+from deid.replacement.institutions import replace_by_template
 from deid.replacement.policy import load_policy
 from deid.replacement.pools import (
     countries,
@@ -207,3 +209,10 @@ def test_the_language_of_a_region_is_that_language(language: str) -> None:
 
     assert lines(f"{language}-xx") == lines(language)
     assert lines(language) != lines("nl" if language == "en" else "en")
+
+
+@pytest.mark.parametrize(("text", "kept"), [("Auweg", False), ("Au-Weg", False), ("Linweg", True), ("Lin-Weg", True)])
+def test_the_end_of_a_street_stays_behind_three_letters_or_more(text: str, kept: bool) -> None:
+    for scope in range(5):
+        new = replace_by_template(make_choices(f"p{scope}", language="de"), "STREET", text, {}, {})
+        assert new.lower().endswith("weg") == kept

@@ -151,3 +151,9 @@ def test_kin_stay_of_their_sex_and_codes_stay_codes() -> None:
         "suegra",
     }
     assert re.fullmatch(r"[a-z] \d\d-\d", replace_other(make_choices(), "OTHER", "x 12-3"))
+
+
+def test_words_of_numbers_that_are_none_together_stay_beside_an_age() -> None:
+    moved = replace_age(make_choices("p1").keyed, "56, six two")
+    assert re.fullmatch(r"5[4578], six two", moved)
+    assert replace_age(make_choices("p1").keyed, "six two") == ""

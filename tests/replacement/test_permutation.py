@@ -53,7 +53,9 @@ def test_a_set_of_one_cannot_be_moved_and_a_huge_one_is_refused() -> None:
     with pytest.raises(ValueError, match="cannot be moved"):
         KEYED.move("x", 0, 1)
     with pytest.raises(ValueError, match="too large"):
-        KEYED.permute("x", 0, 1 << 900)
+        KEYED.permute("x", 0, 1 << 800)
+    largest = (1 << 800) - 1
+    assert KEYED.permute("x", KEYED.permute("x", 7, largest), largest, inverse=True) == 7
 
 
 def test_another_key_scope_or_name_gives_another_permutation() -> None:
