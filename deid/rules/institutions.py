@@ -418,7 +418,7 @@ def _acronyms(scene: Scene) -> list[Span]:
     kinds, words, definite = scene.kinds, scene.folded, scene.vocabulary.words["definite"]
     count = len(kinds)
     for index in sorted(scene.cues_before["hospital_at"]):
-        if index >= count or not (kinds[index] == UPPER or words[index] in definite):
+        if index >= count:
             continue
         at = index + (words[index] in definite)
         if at >= count or kinds[at] != UPPER or scene.case_uninformative(at):

@@ -17,7 +17,16 @@ from hypothesis import strategies as st
 from deid import Document, build_recognizer, read
 from deid.base.errors import ModelError
 from deid.detection import Ensemble, RuleRecognizer
-from deid.detection.joining import JOINING_FILE, MODEL, POSSIBLE, RULE, Joining, JoiningWeights, joining_of_folder
+from deid.detection.joining import (
+    JOINING_FILE,
+    MODEL,
+    POSSIBLE,
+    RULE,
+    Joining,
+    JoiningWeights,
+    Surroundings,
+    joining_of_folder,
+)
 from deid.document import Failure, Span
 from deid.evaluation import ScoringSettings, evaluate
 
@@ -61,6 +70,19 @@ def test_what_a_model_alone_found_counts_where_the_weights_say_so() -> None:
     assert weighed is not None
     assert (weighed.kind, weighed.chance) == (MODEL, 0.1)
     assert weighed.likely < 0.5
+
+
+def test_what_covers_much_speaks_against_what_stands_in_it() -> None:
+    text = "Quorl " + "went away and " * 12 + "Zandor came. Bromley stayed."
+    scene = RULES.scene(text)
+    at, behind = text.index("Zandor"), text.index("Bromley")
+    long = Span(0, at + 6, "ORGANIZATION", source="rule:x", score=0.8)
+    other = Span(behind, behind + 7, "PATIENT", source="rule:x", score=0.8)
+    inside = Span(at, at + 6, "PATIENT", source="model:guessing")
+    candidates = [(1, long), (0, inside), (0, other)]
+    around = Surroundings(scene, candidates, [0.8, None, 0.8], [1, 2])
+    assert around.evidence(1, 0.5)["another kind"] == 0.8
+    assert around.evidence(2, 0.5)["another kind"] == 0.0
 
 
 @pytest.mark.parametrize(("least", "stays"), [(0.0, False), (1.1, True)])

@@ -209,6 +209,7 @@ def test_an_unknown_language_is_refused_with_the_list() -> None:
         ("Fr. Demir Dialyse morgen", ["Demir"]),
         ("Dr. Weber Visite um acht", ["Weber"]),
         ("Hr. Baumann Fieber 38,5", ["Baumann"]),
+        ("Frau Janetta Dialyse kommt", ["Janetta Dialyse"]),
         ("Frau Anna Stuhl kommt", ["Anna Stuhl"]),
         ("PD Dr. med. habil. Hartmut Zweigle", ["Hartmut Zweigle"]),
         ("Versorgung mit Perfusor Space und FreeStyle Libre, Abilify pausiert", []),
