@@ -8,9 +8,9 @@ Wolpert 1992). It was trained on questions and single lines alone (``scripts/tra
   longer below `ShortWeights.left`.
 - Whether the text is about anybody: where no word is PHI from `ShortWeights.about`, no name, place or number in it is.
 
-Labelled values, a site's own patterns, numbers of a form that rules know, dates, ages, and what is known of a person
-stay as they are. Only a document of one line that is no record is read so. The weights stand in a file of the model's
-folder, and are read when the first such text comes.
+Labelled values, a site's own patterns, numbers of a form that rules know, dates, ages, initials of staff, and what is
+known of a person stay as they are. Only a document of one line that is no record is read so. The weights stand in a
+file of the model's folder, and are read when the first such text comes.
 """
 
 from __future__ import annotations
@@ -58,6 +58,8 @@ _FORMED: Final = frozenset(("DATE", "AGE"))
 """Groups of which numbers stay whatever is said of them."""
 _STAYS: Final = frozenset(("PROFESSION",))
 """Groups that count in a text about nobody."""
+_INITIALS: Final = 3
+"""Letters of staff who sign with initials: no word beside tells those from a short form."""
 _STRONG: Final = 0.8
 """Certainty from which nobody doubts a rule."""
 _WITHIN: Final = " ,.'-/"
@@ -242,6 +244,8 @@ def _doubted(scene: Scene, span: Span, sure: Callable[[str], bool]) -> bool:
     origin, worded = origin_of(span.source), _worded(scene, span)
     if origin.known or sure(span.source) or (not worded and GROUP[canonical(span.category)] in _FORMED):
         return False
+    if canonical(span.category) == "DOCTOR" and len(span) <= _INITIALS:
+        return False  # "plan per dm"
     if origin.model or origin.repeats_model:
         return True
     return worded and score_of(span) < _STRONG

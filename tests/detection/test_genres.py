@@ -150,7 +150,7 @@ def test_a_name_in_a_table_ends_with_its_row() -> None:
         ("Fundal height 28 30 32", []),
         ("chads vasc for a man with htn and dm", []),
         ("murphy sign sensitivity in 65 year olds", ["65"]),
-        ("pt seen; plan per dm", ["dm"]),
+        ("pt seen, plan per dm", ["dm"]),
         ("note by dm/rn", ["dm"]),
     ],
 )
