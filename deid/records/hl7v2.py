@@ -41,8 +41,6 @@ _NAMING = HEADS[:3]  # segments that name the separators
 _USUAL = "^~\\&"
 _STATELESS = frozenset(("utf-8", "ascii", *(f"iso8859-{n}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 15)), "cp1252"))
 """Character sets in which what was decoded is written as it was."""
-_LONGEST_ALONE = 30
-"""Characters of an answer that what answers the same question next does not go on with."""
 _SHIFTED = re.compile(r"\x1b\$(?:[@B]|\([A-Z]).*?(?:\x1b\([A-Z]|\Z)", re.DOTALL)
 """Characters of two bytes between escapes of ISO 2022: bytes of them look like separators."""
 _JAPANESE = {
@@ -110,8 +108,7 @@ class _Message:
         self.persons: list[int] = []
         """Where each PID begins."""
         self.question = ""
-        """What the last answer answered, and whether that was short."""
-        self.answered = True
+        """What the last answer answered."""
         self.closed: list[tuple[int, int]] = []
         """Names of segments, and fields that say how the message is read: no name is looked for there."""
         begun = data.lstrip(_AROUND_BYTES)
@@ -243,12 +240,10 @@ class _Message:
             raise type(error)(error.what, error.hint, error.where, f"{path}-{number}{error.position}") from None
 
     def _answer(self, question: str, begin: int) -> None:
-        """Put a question before the last places; lines of one text, whose first one is long, are no answers."""
-        again, before = question == self.question, self.answered
-        self.question = question
-        self.answered = all(len(place.text) <= _LONGEST_ALONE for place in self.places[begin:])
-        if before or not again:
+        """Put a question before the last places; what answers the same one again may be the next line of a text."""
+        if question != self.question:
             answer(self.places, begin, self.fields.question(question))
+        self.question = question
 
     def _in_years(self, field: str, fields: Sequence[str]) -> bool:
         """Tell whether the unit of an amount is a year: its code, or what it says."""

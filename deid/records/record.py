@@ -49,8 +49,8 @@ _NO_NUMBERS = frozenset(("NAME", "DATE", "AGE"))
 _AROUND_CODES = " '\"()[]{}="
 _CODE = re.compile(r"[0-9]{6,18}|(?=.*[0-9])(?=.*[-.])[A-Z0-9.-]{4,12}")
 """A code that is no ordinary number of a house, a room or a year."""
-LONGEST_ANSWER: Final = 60
-"""Characters of a question, and of an answer that it stands before."""
+LONGEST_QUESTION: Final = 60
+"""Characters of a question. How long an answer is decides nothing: that of a scrubbed record has another length."""
 _SHORT_NAME: Final = 4
 """Signs that no part of a name has in Chinese, Japanese or Korean."""
 INSTANT = re.compile(
@@ -409,7 +409,7 @@ class Record:
 
 
 def answer(places: list[Place], begin: int, question: str, own: Callable[[Place], object] = bool) -> None:
-    """Put a question before the short texts that answer it: ``Primary care physician: Zorblat`` tells who that is.
+    """Put a question before the texts that answer it: ``Primary care physician: Zorblat`` tells who that is.
 
     Parameters
     ----------
@@ -423,13 +423,13 @@ def answer(places: list[Place], begin: int, question: str, own: Callable[[Place]
         Tells which of the places are answers.
     """
     words = " ".join(question.split()).rstrip(" :?")
-    if not words or len(words) > LONGEST_ANSWER:
+    if not words or len(words) > LONGEST_QUESTION:
         return
     answers = places[begin:]
     del places[begin:]
     joins = False
     for place in answers:
-        if place.kind == TEXT and not joins and len(place.text) <= LONGEST_ANSWER and own(place):
+        if place.kind == TEXT and not joins and own(place):
             before = places[-1] if places else place
             if before.kind == TEXT and before.behind == "\n" and before.text == words:
                 places[-1] = before.varied(behind=": ")
