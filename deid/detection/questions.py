@@ -30,7 +30,7 @@ _LONGEST: Final = 200
 """Characters of a question."""
 _FEWEST: Final = 3
 """Words of a question; a name beside a complaint has fewer."""
-_OF_A_NOTE: Final = re.compile(r"[.;:]\s|[.;:]\Z|[\n\r\t|=#@]")
+OF_A_NOTE: Final = re.compile(r"[.;:]\s|[.;:]\Z|[\n\r\t|=#@]")
 """Signs that notes, fields and tables have, and questions in a search box have not."""
 _MARK: Final = re.compile(r"\s*\?\s*\Z")
 _ANYBODYS: Final = frozenset(("CITY", "STATE", "COUNTRY", "LOCATION-OTHER", "HOSPITAL", "ORGANIZATION", "PROFESSION"))
@@ -63,7 +63,7 @@ def bare_names(scene: Scene, spans: Sequence[Span]) -> list[Span]:
         return []
     told = _of_somebody(scene, spans)
     somebody = bool(told) or any(_tells_of_somebody(scene, i) for i in range(len(scene)))
-    if len(_OF_A_NOTE.findall(text)) > somebody:
+    if len(OF_A_NOTE.findall(text)) > somebody:
         return []
     shortest = _SHORTEST if somebody else _SHORTEST + 1
     found = {i for span in spans for i in scene.inside(span.start, span.end)}
@@ -169,7 +169,7 @@ def _asks(scene: Scene, named: bool) -> bool:
     text = scene.text
     question = _MARK.search(text)
     aged = scene.vocabulary.expressions.get("stated_age")
-    if _OF_A_NOTE.search(text, 0, question.start() if question else len(text.rstrip())) or (aged and aged.search(text)):
+    if OF_A_NOTE.search(text, 0, question.start() if question else len(text.rstrip())) or (aged and aged.search(text)):
         return False
     words = [i for i in range(len(scene)) if scene.is_word(i)]
     if len(words) < _FEWEST or any(

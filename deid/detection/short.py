@@ -33,6 +33,7 @@ from deid.base.resources import resource_folder
 from deid.detection.alone import is_clinical
 from deid.detection.kinds import GRAMMATICAL, origin_of
 from deid.detection.overlaps import score_of
+from deid.detection.questions import OF_A_NOTE
 from deid.document import Document, Span
 from deid.labeling import kernels
 from deid.labeling.tagger import available_models
@@ -47,12 +48,12 @@ if TYPE_CHECKING:
 
 SHORT_FILE: Final = "short.json.gz"
 """Name of the file of weights in a model's folder."""
+_MOST: Final = 16 << 20
+"""Bytes that the file may unpack to."""
 SOURCE: Final = "model:short"
 LONGEST: Final = 400
 """Characters of a short text."""
 _CELLS: Final = "\n\r\t|"
-_OF_A_NOTE: Final = re.compile(r"[.;:](?:\s|\Z)|[=#@]")
-"""Signs that lines of notes have, and what is typed into a search box has not, but before a question mark."""
 _WORDS: Final = re.compile(r"[^\W\d_]{2,}")
 _FORMED: Final = frozenset(("DATE", "AGE"))
 """Groups of which numbers stay whatever is said of them."""
@@ -112,7 +113,11 @@ class ShortTexts:
             When the file is none.
         """
         try:
-            told = json.loads(gzip.decompress(self.path.read_bytes()))
+            with gzip.open(self.path) as file:
+                content = file.read(_MOST + 1)
+            if len(content) > _MOST:
+                raise ValueError
+            told = json.loads(content)
             labels = tuple(map(str, told["labels"]))
             names: dict[str, list[list[float]]] = told["attributes"]
             state = np.zeros((len(names), len(labels)))
@@ -214,7 +219,7 @@ def reads(document: Document) -> bool:
     text = document.text.strip()
     if document.record is not None or len(text) > LONGEST or any(c in text for c in _CELLS):
         return False
-    return len(_WORDS.findall(text)) > 1 and (text.endswith("?") or _OF_A_NOTE.search(text) is None)
+    return len(_WORDS.findall(text)) > 1 and (text.endswith("?") or OF_A_NOTE.search(text) is None)
 
 
 def short_of_folder(model: str | Path | None) -> ShortTexts | None:

@@ -22,8 +22,8 @@ _HEAD = re.compile(r"=== sheet [0-9]{1,4} of [0-9]{1,4}: (?=\S)([^\r\n]*) ===\r?
 """The line before each of them."""
 _LINE = re.compile(r'(?:"[^"]*"|[^\r\n])+')
 """A line; what stands in quotes may hold line ends."""
-_ANSWERS = frozenset(shipped_table("labels/columns.toml")["answers"]["names"].split())
-"""Names of columns whose cells answer what the cell before asks."""
+_ASKS, _ANSWERS = (frozenset(shipped_table("labels/columns.toml")["answers"][n].split()) for n in ("asks", "names"))
+"""Names of columns that ask, and of those whose cells answer what the cell before asks."""
 _PAIR = re.compile(r'""|.', re.DOTALL)
 
 
@@ -84,7 +84,11 @@ def read(data: bytes, source: str, charset: str, pack: Pack | None = None) -> Re
         if raw.strip():
             if places and row > heading:  # the name of the column stands before the cell, in the text alone
                 label = names[column] if column < len(names) else ""
-                if label.lower().rstrip(":") in _ANSWERS and len(asked) <= LONGEST_QUESTION:
+                if (
+                    _called(label) in _ANSWERS
+                    and _called(names[column - 1]) in _ASKS
+                    and len(asked) <= LONGEST_QUESTION
+                ):
                     label = asked.rstrip(" :?") or label
                 places[-1] = places[-1].varied(behind=f"{places[-1].behind}{label}: " if label else "\n")
             asked = " ".join(raw.split())
@@ -104,6 +108,11 @@ def read(data: bytes, source: str, charset: str, pack: Pack | None = None) -> Re
             if places:
                 places[-1] = places[-1].varied(behind="\n\n")
     return assemble(data, source, pack or charset, places, known=(), patient=None, date=None)
+
+
+def _called(name: str) -> str:
+    """Return the name of a column as lists have it."""
+    return name.lower().rstrip(" :")
 
 
 def _encode_head(raw: str, place: Place, changes: Sequence[Change]) -> str:

@@ -125,7 +125,7 @@ def test_explain_says_what_came_and_what_went() -> None:
                 assert explained.span.score is not None
 
 
-@pytest.mark.parametrize("content", ["", "{}", "[]", '{"labels": ["O"]}'])
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"labels": ["O"]}', " " * (17 << 20) + "{}"], ids=range(5))
 @pytest.mark.parametrize("packed", [False, True])
 def test_weights_that_cannot_be_read_are_refused(content: str, packed: bool, tmp_path: Path) -> None:
     assert short_of_folder(tmp_path) is None
