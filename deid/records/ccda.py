@@ -16,6 +16,7 @@ from typing import NamedTuple
 from deid.base.errors import FormatError
 from deid.phi import CATEGORIES
 from deid.records.ages import is_old, write_age
+from deid.records.answers import answer
 from deid.records.embedded import packed, unpacked
 from deid.records.markup import mark_of
 from deid.records.readings import read_as
@@ -26,7 +27,6 @@ from deid.records.record import (
     Change,
     Place,
     Record,
-    answer,
     assemble,
     changed,
     day_of,

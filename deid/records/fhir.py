@@ -14,6 +14,7 @@ from typing import Any
 
 from deid.base.errors import EncodingError, FormatError
 from deid.records.ages import is_old, write_age
+from deid.records.answers import answer
 from deid.records.embedded import unpacked
 from deid.records.fhir_addresses import (
     ADDRESS,
@@ -60,7 +61,7 @@ from deid.records.json_positions import (
 from deid.records.markup import visible
 from deid.records.new_ids import OID, UUID
 from deid.records.readings import read_as
-from deid.records.record import BLOCKED, LEAST_NUMBER, NAMES, TEXT, ChangeMark, Place, Record, answer, assemble, day_of
+from deid.records.record import BLOCKED, LEAST_NUMBER, NAMES, TEXT, ChangeMark, Place, Record, assemble, day_of
 from deid.records.sweeping import SEXES, known_of, sexes_of, sweep
 from deid.records.tables import CODE, DATA, DISPLAY, KEEP, NUMBER, ByName, Inner, Rule, Table, display_as, kept_as
 

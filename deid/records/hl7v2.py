@@ -15,10 +15,11 @@ from operator import attrgetter
 
 from deid.base.errors import DeidError, EncodingError, or_error
 from deid.records.ages import is_old, write_age
+from deid.records.answers import answer
 from deid.records.hl7v2_codec import wrong
 from deid.records.hl7v2_fields import ENDS, LINK, NULL, field_of, fields_of
 from deid.records.hl7v2_lists import LONGEST_CODE
-from deid.records.record import Place, Record, answer, assemble, day_of
+from deid.records.record import Place, Record, assemble, day_of
 from deid.records.sweeping import sexes_of, sweep
 from deid.records.tables import Table
 

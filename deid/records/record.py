@@ -49,8 +49,6 @@ _NO_NUMBERS = frozenset(("NAME", "DATE", "AGE"))
 _AROUND_CODES = " '\"()[]{}="
 _CODE = re.compile(r"[0-9]{6,18}|(?=.*[0-9])(?=.*[-.])[A-Z0-9.-]{4,12}")
 """A code that is no ordinary number of a house, a room or a year."""
-LONGEST_QUESTION: Final = 60
-"""Characters of a question. How long an answer is decides nothing: that of a scrubbed record has another length."""
 _SHORT_NAME: Final = 4
 """Signs that no part of a name has in Chinese, Japanese or Korean."""
 INSTANT = re.compile(
@@ -406,37 +404,6 @@ class Record:
                 return False
             at += len(part)
         return len(written) - len(last) >= at and written.endswith(last)
-
-
-def answer(places: list[Place], begin: int, question: str, own: Callable[[Place], object] = bool) -> None:
-    """Put a question before the texts that answer it: ``Primary care physician: Zorblat`` tells who that is.
-
-    Parameters
-    ----------
-    places : list of Place
-        Changed: before an answer comes the question, to be read alone, or the place that says it already.
-    begin : int
-        The first place of the answers, which are the last places.
-    question : str
-        What the field or element beside says.
-    own : callable, optional
-        Tells which of the places are answers.
-    """
-    words = " ".join(question.split()).rstrip(" :?")
-    if not words or len(words) > LONGEST_QUESTION:
-        return
-    answers = places[begin:]
-    del places[begin:]
-    joins = False
-    for place in answers:
-        if place.kind == TEXT and not joins and own(place):
-            before = places[-1] if places else place
-            if before.kind == TEXT and before.behind == "\n" and before.text == words:
-                places[-1] = before.varied(behind=": ")
-            else:
-                places.append(Place(place.path, place.start, place.start, TEXT, words, behind=": "))
-        places.append(place)
-        joins = place.joins
 
 
 def _parted(new: str, signs: Sequence[str]) -> list[str]:

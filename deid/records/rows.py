@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 from deid.base.errors import FormatError
 from deid.base.resources import shipped_table
-from deid.records.record import LONGEST_QUESTION, TEXT, Change, Pack, Place, Record, assemble, changed, fit, splice
+from deid.records.answers import question_of
+from deid.records.record import TEXT, Change, Pack, Place, Record, assemble, changed, fit, splice
 
 _SIGNS = ",;\t|"
 _HINT = "save the table anew, as CSV with quotes around cells that hold quotes or line ends"
@@ -84,14 +85,10 @@ def read(data: bytes, source: str, charset: str, pack: Pack | None = None) -> Re
         if raw.strip():
             if places and row > heading:  # the name of the column stands before the cell, in the text alone
                 label = names[column] if column < len(names) else ""
-                if (
-                    _called(label) in _ANSWERS
-                    and _called(names[column - 1]) in _ASKS
-                    and len(asked) <= LONGEST_QUESTION
-                ):
-                    label = asked.rstrip(" :?") or label
+                if _called(label) in _ANSWERS and _called(names[column - 1]) in _ASKS:
+                    label = question_of(asked) or label
                 places[-1] = places[-1].varied(behind=f"{places[-1].behind}{label}: " if label else "\n")
-            asked = " ".join(raw.split())
+            asked = raw
             start = found.start(1 if quoted else 2)
             text, starts = raw, None
             if '""' in raw and quoted:
