@@ -75,17 +75,12 @@ def signing_key_path() -> Path:
 
 
 def load_signing_key(*, create: bool = True) -> tuple[SigningKey, str]:
-    """Load the signing key from the variable ``DEID_SIGNING_KEY``, else from its file.
+    """Load the key from ``DEID_SIGNING_KEY``, else from its file; return it, and a sentence to show when one was made.
 
     Parameters
     ----------
     create : bool
         Make one where there is none.
-
-    Returns
-    -------
-    (SigningKey, str)
-        The key, and a sentence to show when one was made (else empty).
 
     Raises
     ------
@@ -103,14 +98,7 @@ def load_signing_key(*, create: bool = True) -> tuple[SigningKey, str]:
 
 
 def replace_signing_key() -> tuple[SigningKey, Path]:
-    """Make a new signing key; the old one stays beside it under its fingerprint.
-
-    Returns
-    -------
-    key : SigningKey
-        The new key.
-    place : Path
-        Where the old one lies now.
+    """Make a new signing key; return it, and where the old one lies now: beside it, under its fingerprint.
 
     Raises
     ------

@@ -94,11 +94,6 @@ def make_generalizer(
     every_word : bool
         Generalize every sensitive word by at least one step.
 
-    Returns
-    -------
-    Generalizer
-        For `generalize`.
-
     Raises
     ------
     ConfigError

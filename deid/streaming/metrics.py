@@ -39,18 +39,13 @@ def exposition(totals: Totals) -> str:
 
 @contextmanager
 def serve_metrics(port: int, totals: Totals) -> Iterator[int]:
-    """Answer ``/metrics`` and ``/health`` on the loopback address while the block runs.
+    """Answer ``/metrics`` and ``/health`` on the loopback address while the block runs; yield the port.
 
     Parameters
     ----------
     port : int
         0 for any free one.
     totals : Totals
-
-    Yields
-    ------
-    int
-        The port.
 
     Raises
     ------
