@@ -27,15 +27,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from deid.base.arrays import FloatArray, IntArray
-from deid.dp.costs import Cost, Rho, choosing, draw, split, variance_of
-from deid.dp.forest import single_share
+from deid.dp.costs import Cost, Rho, choosing, draw, split, split_evenly, variance_of
+from deid.dp.forest import Measured, as_marginals, single_share
 from deid.dp.graphical import GraphicalModel, few, fit_graphical, staying_narrow
-from deid.dp.marginals import Axes, Marginal
+from deid.dp.marginals import Axes, least_squares
 from deid.dp.mixture import Mixture, fit_mixture
 from deid.dp.noise import Noise
-
-Measured = tuple[Axes, FloatArray, Cost]
-"""Dimensions, noisy counts and cost of a table."""
 
 _CHOICE = 0.15  # share of a round for the choice
 _FOLLOWED = 0.6  # of the noise of a table, by the rows; both measured on Adult, see docs/synthetic-data.md
@@ -97,13 +94,12 @@ def measure_adaptive(
     single = single_share(len(shape))
     first, later = split(cost, (single, 1 - single)) if pairs else (cost, cost)
     if pairs:  # however many rounds there will be
-        choosing(split(split(later, [1.0] * len(pairs))[0], (_CHOICE, 1 - _CHOICE))[0])
+        choosing(split(split_evenly(later, len(pairs))[0], (_CHOICE, 1 - _CHOICE))[0])
     measured: list[Measured] = []
     # the error of a table grows with its cells and falls with its share: square roots make the sum of errors least
     for axis, share in enumerate(split(first, [math.sqrt(size) for size in shape])):
         measured.append(((axis,), draw(noise, counts((axis,)), distance, share).astype(float), share))
-    weights = [1 / (variance_of(distance, share) * table.size) for _, table, share in measured]
-    total = max(float(np.average([table.sum() for _, table, _ in measured], weights=weights)), 1.0)
+    total = max(float(least_squares(as_marginals(measured, distance), shape).parts[()]), 1.0)
     rounds = min(max(round(_rounds(total, distance, cost)), _LEAST_ROUNDS), len(pairs))
     true = {pair: counts(pair) for pair in pairs}
     left = list(pairs)
@@ -112,7 +108,7 @@ def measure_adaptive(
     size = 1
     last: tuple[Axes, FloatArray, float] | None = None  # a pair, its table before it was measured, and little of it
     while rounds:
-        known = [Marginal(axes, table, variance_of(distance, share)) for axes, table, share in measured]
+        known = as_marginals(measured, distance)
         model: GraphicalModel | Mixture
         among = staying_narrow([axes for axes, _, _ in measured], shape, left) if tree else left
         tree, among = tree and bool(among), among or left

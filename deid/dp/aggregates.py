@@ -18,7 +18,7 @@ import numpy as np
 
 from deid.base.arrays import FloatArray, IntArray
 from deid.base.errors import ConfigError, require
-from deid.dp.costs import Cost, choosing, draw, half_width_of, laplace_draws, split, variance_of
+from deid.dp.costs import Cost, choosing, draw, half_width_of, laplace_draws, split, split_evenly, variance_of
 from deid.dp.intervals import deviations, sampled, shares_interval, standard_half_width
 from deid.dp.noise import Noise
 
@@ -338,14 +338,14 @@ def noisy_quantiles(
         rows = max(noisy_count(len(places), how.paid(for_count)).lower, 1.0) / how.sampling
         level, away = (1 + level) / 2, standard_half_width(math.inf, (1 + level) / 2)
     else:
-        for_values, ends = (how.cost, how.cost) if not interval else split(how.cost, (1.0, 1.0))
+        for_values, ends = (how.cost, how.cost) if not interval else split_evenly(how.cost, 2)
     if len(shares) == 1:
         found = [choose(shares[0], for_values)]
     else:
         found = candidates[_split(places, len(candidates), shares, how.paid(for_values))].tolist()
     if not interval and not how.sampling:
         return [Estimate(value, None, None) for value in found]
-    parts = iter(split(ends, [1.0] * (2 * len(shares))))
+    parts = iter(split_evenly(ends, 2 * len(shares)))
     apart = math.log(len(candidates)) - math.log((1 - level) / 2)
     rounding = 0.0 if whole and step == 1 else step / 2
     result = []
@@ -368,24 +368,24 @@ def _split(places: IntArray, number: int, shares: Sequence[float], how: Drawing)
     for turn, slot in enumerate(order):
         slots[:, slot] = (counts - turn + _SLOTS - 1) // _SLOTS
     ranks = np.concatenate([[0], np.cumsum(slots.ravel())])
-    levels = split(how.cost, [1.0] * len(shares).bit_length())
+    level = split_evenly(how.cost, len(shares).bit_length())[0]
     chosen = [0] * len(shares)
     # a stretch of shares, the cuts between which they are sought, and what these cuts are shares of
-    work = [(0, len(shares), 0, len(ranks) - 1, 0.0, 1.0, 0)]
+    work = [(0, len(shares), 0, len(ranks) - 1, 0.0, 1.0)]
     while work:
-        first, last, start, stop, from_share, to_share, depth = work.pop()
+        first, last, start, stop, from_share, to_share = work.pop()
         if first >= last:
             continue
         middle = (first + last) // 2
         inside = (shares[middle] - from_share) / (to_share - from_share)
         rows = ranks[start : stop + 1] - ranks[start]
         place = start + how.noise.choose(
-            -np.abs(rows - inside * rows[-1]), max(inside, 1 - inside) * how.distance, choosing(levels[depth])
+            -np.abs(rows - inside * rows[-1]), max(inside, 1 - inside) * how.distance, choosing(level)
         )
         # a cut between two values belongs to the one on the side of the middle
         chosen[middle] = min(place // _SLOTS if shares[middle] < 0.5 else max(place - 1, 0) // _SLOTS, number - 1)
-        work.append((first, middle, start, place, from_share, shares[middle], depth + 1))
-        work.append((middle + 1, last, place, stop, shares[middle], to_share, depth + 1))
+        work.append((first, middle, start, place, from_share, shares[middle]))
+        work.append((middle + 1, last, place, stop, shares[middle], to_share))
     return sorted(chosen)
 
 
@@ -416,10 +416,10 @@ def noisy_top(counts: IntArray, number: int, how: Drawing) -> list[tuple[int, Bo
     """
     if not 1 <= number <= len(counts):
         raise ConfigError(f"there are {len(counts)} values to choose from", "ask for fewer: TOP(3, diagnosis)")
-    choices, counting = split(how.cost, (1.0, 1.0))
+    choices, counting = split_evenly(how.cost, 2)
     left: list[int] = list(range(len(counts)))
     chosen: list[int] = []
-    for own in split(choices, [1.0] * number):
+    for own in split_evenly(choices, number):
         chosen.append(left.pop(how.noise.choose(np.asarray(counts)[left], how.distance / 2, choosing(own))))
     estimates = noisy_counts(np.asarray(counts)[chosen], replace(how, cost=counting))
     return list(zip(chosen, estimates, strict=True))

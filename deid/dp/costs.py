@@ -95,6 +95,11 @@ def split(cost: Cost, weights: Sequence[float]) -> tuple[Cost, ...]:
     return split_epsilon(cost, weights)
 
 
+def split_evenly(cost: Cost, parts: int) -> tuple[Cost, ...]:
+    """Return so many parts of a cost, all alike; see `split`."""
+    return split(cost, (1.0,) * parts)
+
+
 def together(costs: Sequence[Cost]) -> Cost:
     """Return what several costs of one kind are together, rounded down; an epsilon of 0 for none."""
     if costs and isinstance(costs[0], Rho):

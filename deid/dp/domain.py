@@ -419,9 +419,10 @@ def _tree(name: str, declaration: Mapping[str, Any], _: object) -> Dimension:
         raise ConfigError(
             f"the tree of {name!r} is not {len(within) + 1} levels deep everywhere", "write as many as within names"
         )
-    if not isinstance(declaration.get("paired", False), bool):
+    paired = declaration.get("paired", False)
+    if not isinstance(paired, bool):
         raise ValueError
-    cells = [_PATH.join(path) if declaration.get("paired") else path[-1] for path in paths]
+    cells = [_PATH.join(path) if paired else path[-1] for path in paths]
     made = Dimension(name, _labels(name, cells), False, dict(declaration))
     for level, own in made.outer.items():
         if len(set(own.labels)) < len(own.labels):

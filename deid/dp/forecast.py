@@ -65,10 +65,10 @@ class Forecast:
 
 def expected_deviation(variance: float, draws: float) -> float:
     """Return E|X| of a sum of ``draws`` equal Laplace draws with a variance: variance-gamma law, in closed form."""
-    if draws > 1e4:
-        return math.sqrt(2 * variance / math.pi)
-    log_ratio = math.lgamma(draws + 0.5) - math.lgamma(draws)
-    return math.sqrt(2 * variance / (math.pi * draws)) * math.exp(log_ratio)
+    from scipy.special import poch
+
+    root = 1.0 if math.isinf(draws) else float(poch(draws, 0.5)) / math.sqrt(draws)
+    return math.sqrt(2 * variance / math.pi) * root
 
 
 def _draws(cost: Cost, draws: float) -> float:

@@ -20,10 +20,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from deid.base.arrays import FloatArray, IntArray
-from deid.dp.costs import Cost, choosing, draw, split, variance_of
+from deid.dp.costs import Cost, choosing, draw, split, split_evenly, variance_of
 from deid.dp.marginals import Axes, Marginal, fit
 from deid.dp.noise import Noise
 
+Measured = tuple[Axes, FloatArray, Cost]
+"""Dimensions, noisy counts and cost of a table."""
 SHARES = (0.25, 0.15, 0.6)
 """Shares of the cost for one-ways, choice and pairs of up to nine columns."""
 _COLUMNS = 9  # from which single columns get more
@@ -93,6 +95,11 @@ class Forest:
         return np.asarray(result * total)
 
 
+def as_marginals(measured: Sequence[Measured], distance: int) -> list[Marginal]:
+    """Return measured tables with the variance of their noise, by the rows between neighbours."""
+    return [Marginal(axes, values, variance_of(distance, cost)) for axes, values, cost in measured]
+
+
 def choose_pairs(
     one_ways: Sequence[FloatArray],
     two_way: Callable[[Axes], IntArray],
@@ -121,8 +128,8 @@ def choose_pairs(
     columns = len(one_ways)
     if columns < 2:
         return []
-    each = choosing(split(cost, [1.0] * (columns - 1))[0])
-    deviation = math.sqrt(variance_of(distance, split(measuring, [1.0] * (columns - 1))[0]) / 2)
+    each = choosing(split_evenly(cost, columns - 1)[0])
+    deviation = math.sqrt(variance_of(distance, split_evenly(measuring, columns - 1)[0]) / 2)
     masses = [np.maximum(table, 0.0) for table in one_ways]
     total = max(float(np.mean([table.sum() for table in masses])), 1.0)
     shares = [table / max(float(table.sum()), 1e-300) for table in masses]
@@ -151,7 +158,7 @@ def measure_forest(
     noise: Noise,
     *,
     distance: int = 1,
-) -> list[tuple[Axes, FloatArray, Cost]]:
+) -> list[Measured]:
     """Measure one-ways, choose pairs, measure them.
 
     Parameters
@@ -173,17 +180,17 @@ def measure_forest(
     single = single_share(columns)
     later = (1 - single) / (1 - SHARES[0])
     first, choice, second = split(cost, (single, SHARES[1] * later, SHARES[2] * later))
-    measured: list[tuple[Axes, FloatArray, Cost]] = []
-    for axis, share in enumerate(split(first, [1.0] * columns)):
+    measured: list[Measured] = []
+    for axis, share in enumerate(split_evenly(first, columns)):
         table = draw(noise, counts((axis,)), distance, share)
         measured.append(((axis,), table.astype(float), share))
     pairs = choose_pairs([table for _, table, _ in measured], counts, choice, second, noise, distance)
-    for pair, share in zip(pairs, split(second, [1.0] * len(pairs)) if pairs else (), strict=True):
+    for pair, share in zip(pairs, split_evenly(second, len(pairs)) if pairs else (), strict=True):
         measured.append((pair, draw(noise, counts(pair), distance, share).astype(float), share))
     return measured
 
 
-def fit_forest(measured: Sequence[tuple[Axes, FloatArray, Cost]], shape: tuple[int, ...], distance: int) -> Forest:
+def fit_forest(measured: Sequence[Measured], shape: tuple[int, ...], distance: int) -> Forest:
     """Make measured tables agree and non-negative (`deid.dp.marginals`).
 
     Parameters
@@ -200,5 +207,4 @@ def fit_forest(measured: Sequence[tuple[Axes, FloatArray, Cost]], shape: tuple[i
     Forest
         The tables, all with the same total.
     """
-    marginals = [Marginal(axes, values, variance_of(distance, cost)) for axes, values, cost in measured]
-    return Forest(shape, fit(marginals, shape))
+    return Forest(shape, fit(as_marginals(measured, distance), shape))

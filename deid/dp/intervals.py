@@ -68,7 +68,7 @@ def discrete_half_width(sensitivity: int, epsilon: float, draws: int, level: flo
     size = 1 << (2 * reach * draws + draws).bit_length()
     spectrum = np.fft.rfft(np.concatenate([one[reach:], np.zeros(size - len(one)), one[:reach]]))
     law = np.fft.irfft(spectrum**draws, size)
-    inside = law[0] + 2 * np.cumsum(law[1 : size // 2])
+    inside = law[0] + 2 * np.cumsum(law[1:])
     return 0.0 if law[0] >= level else float(1 + np.argmax(inside >= level))
 
 

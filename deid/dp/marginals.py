@@ -203,7 +203,7 @@ def choose_cuboids(slices: Sequence[Axes], shape: Sequence[int]) -> tuple[Axes, 
         greatest = 0.0
         for axes in slices:
             table = min((own for own in measured if set(axes) <= set(own)), key=lambda own: _cells(shape, own, ()))
-            chosen = [np.eye(1, shape[axis])[0] if axis in axes else np.ones(shape[axis]) for axis in table]
+            chosen = [np.arange(shape[axis]) == 0 if axis in axes else np.ones(shape[axis]) for axis in table]
             greatest = max(greatest, query_weights(tables, shape, table, chosen)[0])
         return greatest
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deid.base.arrays import FloatArray, IntArray
-from deid.dp.costs import Cost, draw, imitate, split, variance_of
+from deid.dp.costs import Cost, draw, imitate, split_evenly, variance_of
 from deid.dp.marginals import Axes, Marginal, fit
 from deid.dp.noise import Noise
 
@@ -99,7 +99,7 @@ def measure_chain(codes: IntArray, symbols: int, cost: Cost, noise: Noise, *, di
     """
     width = min(2, codes.shape[1])
     windows = codes.shape[1] - width + 1
-    shares = split(cost, [1.0] * windows)
+    shares = split_evenly(cost, windows)
     noisy = []
     for start, share in enumerate(shares):
         cells = np.ravel_multi_index(tuple(codes[:, start : start + width].T), (symbols,) * width)

@@ -24,13 +24,13 @@ from typing import Any
 import numpy as np
 
 from deid.base.arrays import FloatArray, IntArray
-from deid.dp.adaptive import Measured, adaptive_pairs, measure_adaptive
+from deid.dp.adaptive import adaptive_pairs, measure_adaptive
 from deid.dp.boxes import Boxes, simplex
 from deid.dp.costs import Cost, draw, split, variance_of
 from deid.dp.diffgen import diffgen
 from deid.dp.domain import Dimension, count_cells
 from deid.dp.dpcube import dpcube
-from deid.dp.forest import fit_forest, measure_forest
+from deid.dp.forest import Measured, fit_forest, measure_forest
 from deid.dp.marginals import Axes, Marginal, choose_cuboids, least_squares, nonnegative
 from deid.dp.models import BoxModel, ForestModel, MarginalTable, Model, NestedModel, TableModel, WaveletModel
 from deid.dp.nested import Nesting, chained
@@ -126,8 +126,7 @@ class CubePlan(ReleasePlan):
         """
         decided = len(set(self.weights)) > 1
         chosen = self.slices if decided else choose_cuboids(self.slices, self.shape)
-        weights = self.weights if decided else [1.0] * len(chosen)
-        return list(zip(chosen, self.shares(weights), strict=True))
+        return list(zip(chosen, self.shares(self.weights[: len(chosen)]), strict=True))
 
     def shares(self, weights: Sequence[float]) -> tuple[Cost, ...]:
         """Divide what there is for measuring."""

@@ -15,7 +15,9 @@ Fitting uses published numbers alone: it is post-processing and costs no budget.
 
 from __future__ import annotations
 
+import itertools
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -92,9 +94,8 @@ def apportion_groups(groups: IntArray, weights: FloatArray, generator: np.random
 
 def _halves(axes: Axes, sizes: Sequence[int]) -> int:
     """Return after how many axes to cut a table into two factors of similar size."""
-    whole = math.prod(sizes[axis] for axis in axes)
-    products = [math.prod(sizes[axis] for axis in axes[:cut]) for cut in range(len(axes) + 1)]
-    return min(range(len(axes) + 1), key=lambda cut: products[cut] + whole // products[cut])
+    products = list(itertools.accumulate((sizes[axis] for axis in axes), operator.mul, initial=1))
+    return min(range(len(products)), key=lambda cut: products[cut] + products[-1] // products[cut])
 
 
 def _products(parts: Sequence[FloatArray]) -> FloatArray:

@@ -16,7 +16,7 @@ import numpy as np
 
 from deid.base.arrays import FloatArray
 from deid.dp.aggregates import Bounded, Drawing, Drawn, check_bounds, drawn_count, drawn_sum, half_width
-from deid.dp.costs import Cost, laplace_draws, split
+from deid.dp.costs import Cost, laplace_draws, split_evenly
 from deid.dp.intervals import mean_interval
 
 
@@ -77,7 +77,7 @@ def noisy_moments(
     if "fourth" in order:  # of distances from the mean, which may lie at an end
         check_bounds(0.0, square * square)
         check_bounds(0.0, 16 * square * square)
-    costs = dict(zip(order, split(how.cost, [1.0] * len(order)), strict=True))
+    costs = dict(zip(order, split_evenly(how.cost, len(order)), strict=True))
     present = np.clip(values[~np.isnan(values)], low, high)
     return _Moments.drawn(present, (low, high), costs, how).answers(wanted)
 

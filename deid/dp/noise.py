@@ -27,7 +27,6 @@ from deid.base.errors import ConfigError, DeidError, require
 _TAIL = 64  # |noise| exceeds 64 scales with probability e**-64
 _GREATEST_SCALE = 2.0**55  # with the tail and any count still within 64 bits
 _LEAST_VARIANCE = 1e-12  # that of a huge epsilon is 0 in floating point, and weights are its inverse
-_INT32 = 2**31 - 1
 
 
 class Noise(Protocol):
@@ -186,7 +185,9 @@ def _drawn(
     """Return integers with the noise of a law of the library, once it has confirmed what that costs."""
     array = _integers(values)
     largest = int(np.abs(array).max(initial=0)) + _TAIL * scale
-    narrow = largest < _INT32  # twice as fast; OpenDP saturates instead of overflowing, so keep well inside
+    narrow = (
+        largest < np.iinfo(np.int32).max
+    )  # twice as fast; OpenDP saturates instead of overflowing, so keep well inside
     measurement = law("i32" if narrow else "i64", scale)
     _confirm(measurement.map(sensitivity) <= cost)
     if not array.size:

@@ -302,7 +302,7 @@ class ChainModel:
         result = (tables[0].sum(axis=1) if tables[0].ndim == 2 else tables[0])[kept]
         for table in tables[: length - 1]:
             totals = table.sum(axis=1, keepdims=True)
-            shares = np.where(totals > 0, table / np.where(totals > 0, totals, 1.0), 0.0)[kept, kept]
+            shares = (table / np.where(totals > 0, totals, 1.0))[kept, kept]
             result = result[..., None] * shares
         return np.asarray(result)
 
@@ -334,7 +334,7 @@ class ChainModel:
         held[pattern.steps[0], np.arange(self.chain.symbols)] = first
         for table in tables[: length - 1]:
             totals = table.sum(axis=1, keepdims=True)
-            shares = np.where(totals > 0, table / np.where(totals > 0, totals, 1.0), 0.0)
+            shares = table / np.where(totals > 0, totals, 1.0)
             moved = held @ shares
             held = np.zeros_like(held)
             for state in range(pattern.states):

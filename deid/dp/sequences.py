@@ -22,7 +22,7 @@ from deid.base.arrays import IntArray
 from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.dp.budget import Ledger
-from deid.dp.costs import Cost, split, variance_of
+from deid.dp.costs import Cost, split, split_evenly, variance_of
 from deid.dp.domain import Dimension, check_part, rows_in_part
 from deid.dp.events import Events, sequences_of
 from deid.dp.markov_chain import measure_chain
@@ -100,7 +100,7 @@ class SequencePlan(ReleasePlan):
         square root.
         """
         if self.method == "tree-paper":
-            return split(self.pure, [1.0] * (self.height + 1))
+            return split_evenly(self.pure, self.height + 1)
         most, root = max(self.weights), 1 / 2 if self.delta else 1 / 3
         shares = [max(_UNASKED, (weight / most) ** root) for weight in self.weights]
         return split(self.measuring, [_UNASKED, *shares])

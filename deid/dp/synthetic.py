@@ -31,7 +31,7 @@ from deid.base.errors import ConfigError, FormatError, require
 from deid.base.late import pd
 from deid.dp.boxes import Boxes
 from deid.dp.budget import Ledger
-from deid.dp.costs import Cost, Rho, draw, half_width_of, split, variance_of
+from deid.dp.costs import Cost, Rho, draw, half_width_of, split_evenly, variance_of
 from deid.dp.domain import Dimension, count_cells
 from deid.dp.domain_options import DrawnRows, parse_condition
 from deid.dp.graphical import fit_graphical, narrow
@@ -409,7 +409,7 @@ def plan_fidelity(
     if not slices or any(not one or not set(one) <= set(by_name) for one in slices):
         raise ConfigError("slices to compare are missing, or name no column of the release", "--slice year,death")
     agreed = Terms.checked(unit, **terms, report_share=0)
-    shares = split(agreed.split(epsilon)[0], [1.0] * len(slices))
+    shares = split_evenly(agreed.split(epsilon)[0], len(slices))
     for own in shares:
         variance_of(unit.distance, own)  # an epsilon that is too small is refused here
     return FidelityPlan(by_name, tuple(map(tuple, slices)), shares, agreed)

@@ -66,7 +66,7 @@ class Collisions:
         self.words += result.collisions
 
     def _clashes(self, result: Scrubbed) -> frozenset[str]:
-        if self._vault is None or not result.people:
+        if self._vault is None:
             return frozenset()
         forms = {form: name for name in result.people.values() for form in _forms(name)}
         taken = {forms[form] for form in self._vault.originals_among(forms)}

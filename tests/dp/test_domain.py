@@ -11,7 +11,7 @@ import pytest
 
 from deid.base.errors import ConfigError
 from deid.dp.domain import count_cells, declare
-from deid.dp.domain_options import parse_flag, parse_lengths, parse_shares, parse_slices, read_domains
+from deid.dp.domain_options import DomainOptions, parse_flag, parse_lengths, parse_shares, parse_slices, read_domains
 
 
 @pytest.mark.parametrize(
@@ -121,6 +121,24 @@ def test_domains_from_the_data_need_a_public_source() -> None:
     assert declare("clinic", dimension.declaration).labels == ("a", "b")  # as a release keeps it
 
 
+def test_the_table_is_read_only_where_a_public_source_vouches_for_a_column(tmp_path: Path) -> None:
+    def unread() -> pd.DataFrame:
+        raise AssertionError("the table was read")
+
+    path = tmp_path / "domains.toml"
+    said = '[columns.clinic]\nfrom_data = true\n[columns.sex]\nvalues = ["F", "M"]\n'
+    path.write_text(said)
+    (sex,) = DomainOptions(domains=(path,)).dimensions(["sex"], unread)
+    assert sex.labels == ("F", "M")
+    with pytest.raises(ConfigError, match="discloses every value"):
+        DomainOptions(domains=(path,)).dimensions(["clinic"], unread)
+    path.write_text(said.replace("true", 'true\npublic_source = "the list"'))
+    (clinic,) = DomainOptions(domains=(path,)).dimensions(["clinic"], lambda: pd.DataFrame({"clinic": ["b", "a"]}))
+    assert clinic.labels == ("a", "b")
+    with pytest.raises(ConfigError, match="clinic"):
+        DomainOptions(domains=(path,)).dimensions(["clinic"], lambda: pd.DataFrame({"ward": ["b", "a"]}))
+
+
 @pytest.mark.parametrize(
     "declaration",
     [
@@ -148,6 +166,10 @@ def test_flags_and_files(tmp_path: Path) -> None:
     for wrong in ("day=2004..2021/year", "age=0..84/5,85..90", "age=0..84,85+,unknown"):
         with pytest.raises(ConfigError, match="no range that is known"):
             parse_flag(wrong)
+    for by in ("year", "quarter", "month"):
+        day = ("day", {"dates": ["2004-01-01", "2021-12-31"], "by": by})
+        assert parse_flag(f"day=2004-01-01..2021-12-31/{by}") == day
+    assert parse_flag("day=2004-01-01..2021-12-31")[1]["by"] == "year"
     assert parse_flag('"dose=mg"=1,2') == ("dose=mg", {"values": ["1", "2"]})
     assert parse_flag('"a ""b"""=1') == ('a "b"', {"values": ["1"]})
     assert parse_flag("sex=F, M") == ("sex", {"values": ["F", "M"]})

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy.stats import entropy
 
+import deid.dp.dpcube
+from deid.base.arrays import IntArray
 from deid.base.errors import ConfigError
 from deid.dp.boxes import Boxes, simplex
 from deid.dp.dpcube import GAINS, dpcube, partition
 from deid.dp.methods import Rows
-from deid.dp.noise import SeededNoise
+from deid.dp.noise import SeededNoise, laplace_variance
 from deid.dp.privtree import privtree
 
 
@@ -46,6 +49,56 @@ def test_sse_gain_is_the_fall_of_squared_error() -> None:
 
     expected = [error(cells) - error(cells[:i]) - error(cells[i:]) - 0.5 for i in range(1, 5)]
     np.testing.assert_allclose(GAINS["sse"](cells, len(cells), 0.5), expected)
+
+
+@settings(max_examples=20)
+@example([0.25, 0.5, 0.0, 3.0])
+@example([0.0, -2.0])
+@given(st.lists(st.sampled_from([-2.0, 0.0, 0.25, 0.5, 1.0, 3.0, 40.0]), min_size=2, max_size=8))
+def test_gains_are_those_of_their_definitions(sums: list[float]) -> None:
+    """Over whole and broken masses, empty slabs and negative sums, which count as none."""
+    mass = np.maximum(sums, 0)
+
+    def bits(part: np.ndarray) -> float:
+        return 0.0 if part.sum() == 0 else float(entropy(part, base=2))
+
+    for cut in range(1, len(sums)):
+        left, right, whole = bits(mass[:cut]), bits(mass[cut:]), bits(mass)
+        total = mass.sum()
+        share, cells = mass[:cut].sum() / total if total else 0.0, cut / len(sums)
+        expected = {
+            "printed": left + right - whole,
+            "weighted": whole - share * left - (1 - share) * right,
+            "uniformity": float(entropy([share, 1 - share], [cells, 1 - cells], base=2)) if total else 0.0,
+        }
+        for gain, value in expected.items():
+            assert GAINS[gain](np.array(sums), len(sums), 0.0)[cut - 1] == pytest.approx(value, abs=1e-9)
+
+
+@pytest.mark.parametrize(("gain", "threshold"), [("uniformity", 0.1), ("printed", 1.0), ("weighted", 1.0)])
+def test_each_gain_has_its_threshold_and_uniformity_alone_a_least_mass(
+    gain: str, threshold: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, float] = {}
+
+    def kept(cells: np.ndarray, gain: str, threshold: float, **said: float) -> tuple[IntArray, IntArray]:
+        asked.update(said, threshold=threshold)
+        return partition(cells, gain, threshold, variance=said["variance"], min_mass=said["min_mass"])
+
+    monkeypatch.setattr(deid.dp.dpcube, "partition", kept)
+    dpcube(np.array([[1, 7], [2, 30]]), 2.0, SeededNoise(0), gain=gain, distance=2, cell_share=0.25)
+    assert asked["threshold"] == threshold
+    assert asked["variance"] == pytest.approx(laplace_variance(2, 0.5))
+    assert asked["min_mass"] == (2.0 if gain == "uniformity" else 0.0)  # standard deviations of the noise
+    dpcube(np.array([1, 7]), 2.0, SeededNoise(0), gain=gain, threshold=0.0)
+    assert asked["threshold"] == 0.0
+
+
+def test_a_box_is_cut_where_its_mass_reaches_the_least() -> None:
+    """Two standard deviations of four cells with noise of variance 9 are 12."""
+    for mass, boxes in ((11.9, 1), (12.0, 3)):
+        lows, _ = partition(np.array([0, 0, mass, 0]), "uniformity", 0.9, variance=9.0, min_mass=2.0)
+        assert len(lows) == boxes
 
 
 def covered(boxes: Boxes) -> np.ndarray:

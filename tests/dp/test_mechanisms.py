@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from deid.base.errors import ConfigError
 from deid.dp.aggregates import Drawing, noisy_quantiles, noisy_sum, noisy_top, quantile_candidates, quantile_scores
@@ -48,6 +49,10 @@ class Exact:
     def choose(self, scores: npt.ArrayLike, sensitivity: float, epsilon: float) -> int:
         self.asked.append((np.array(scores, float), sensitivity, epsilon))
         return int(np.argmax(scores))
+
+
+def near_cell(value: float) -> Any:
+    return pytest.approx(value, abs=0.16)  # candidates are a tenth apart, and the ends half a step further out
 
 
 def near(value: Any) -> Any:
@@ -136,6 +141,23 @@ def test_an_interval_of_a_quantile_has_the_values_that_are_rounded_to_its_candid
     assert found.upper is not None
     assert (found.lower <= value <= found.upper) is True
     assert found.upper - found.lower == pytest.approx(0 if high == 9 else step)
+
+
+@pytest.mark.parametrize("sampling", [1, 2])
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.9])
+def test_with_hardly_any_noise_an_interval_of_a_quantile_is_that_of_its_sample(share: float, sampling: int) -> None:
+    """Half of what may be missed is the sample's: the ends are the quantiles of shares z sqrt(q (1 - q) / n) away."""
+    values = np.random.default_rng(0).permutation(10_000) / 100
+    how = Drawing(1e7, SeededNoise(1), 1, 0.9, sampling)
+    (found,) = noisy_quantiles(values, [share], 0, 100, how, whole=False)
+    away = norm.ppf((1 + 0.95) / 2) * math.sqrt(share * (1 - share) * sampling / 10_000)
+    assert (found.lower, found.upper) == (near_cell(100 * (share - away)), near_cell(100 * (share + away)))
+
+
+def test_values_above_the_last_whole_number_in_bounds_count_as_it() -> None:
+    how = Drawing(1e7, SeededNoise(1), 1, 0.95)
+    found = noisy_quantiles(np.array([2.9, 2.6, 1.2, 0.3, 9.0]), [0.1, 0.9], 0.2, 2.9, how, whole=True)
+    assert [own.value for own in found] == [1, 2]
 
 
 def test_a_quantile_among_one_candidate_is_that_one() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deid.base.errors import ConfigError
-from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, laplace_scale, laplace_variance
+from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, gaussian_scale, laplace_scale, laplace_variance
 
 BACKENDS: list[Noise] = [OpenDPNoise(), SeededNoise(5)]
 
@@ -106,6 +106,14 @@ def test_what_would_not_protect_is_refused(noise: Noise) -> None:
         noise.discrete_laplace(np.zeros(3), 1, 1.0)
     with pytest.raises(ConfigError):
         noise.choose([], 1.0, 1.0)
+
+
+def test_noise_that_might_not_fit_into_64_bits_is_refused() -> None:
+    """Sixty-four scales of it and a count of as much are 2**62 at most."""
+    assert laplace_scale(2, 2.0**-54) == 2.0**55 == pytest.approx(gaussian_scale(1, 2.0**-110.99), rel=0.01)
+    for scale in (laplace_scale, gaussian_scale):
+        with pytest.raises(ConfigError, match="epsilon is too small"):
+            scale(1, 2.0 ** (-55.1 if scale is laplace_scale else -111.1))
 
 
 def test_scale_zero_of_opendp_is_refused() -> None:

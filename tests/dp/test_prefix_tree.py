@@ -21,6 +21,7 @@ from deid.dp.domain import declare
 from deid.dp.epsilon import split_epsilon
 from deid.dp.markov_chain import MarkovChain, measure_chain
 from deid.dp.noise import SeededNoise
+from deid.dp.patterns import ever
 from deid.dp.prefix_tree import PrefixTree, grow
 from deid.dp.sequence_models import ChainModel, TreeModel
 from deid.dp.sequences import plan_sequences, release_sequences
@@ -310,6 +311,30 @@ def test_a_markov_chain_is_recovered() -> None:
     assert model.distribution(4).sum() == pytest.approx(5000, abs=20)
     assert model.prefix([0, 1], 0.95).count == pytest.approx(float(model.distribution(2)[0, 1]))
     assert sum(chain.costs) <= 5.0
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_what_nobody_had_is_continued_by_nobody(ends: bool) -> None:
+    """Of a chain whose second table has an empty row, against sums over all sequences one by one."""
+    tables = (np.array([[4.0, 0, 2], [3, 0, 0], [0, 0, 5]]), np.array([[2.0, 4, 1], [0, 0, 0], [0, 1, 6]]))
+    chain = MarkovChain(3, (1.0, 1.0), 1, tables)
+    chain.__dict__.update(tables=tables, replicates=(tables,))
+    model = ChainModel(chain, ends)
+    chances = [np.divide(own, own.sum(1, keepdims=True), where=own.sum(1, keepdims=True) > 0, out=own * 0)
+               for own in tables]  # fmt: skip
+    every = np.einsum("ij,jk->ijk", tables[0].sum(1)[:, None] * chances[0], chances[1])
+    levels = 2 if ends else 3
+    assert model.distribution(3) == pytest.approx(every[:levels, :levels, :levels])
+    for first, second, third in itertools.product(range(3), repeat=3):
+        assert model.prefix([first, second, third], 0.9).count == pytest.approx(every[first, second, third])
+    assert model.prefix([], 0.9).count == 14
+    without = every[[0, 2]][:, [0, 2]]  # who never has 1
+    had = [every[1].sum(), every.sum() - without.sum(), every.sum() - without[..., [0, 2]].sum()]
+    assert [model.matching(ever([1], 3), length, 0.9).count for length in (1, 2, 3)] == pytest.approx(had)
+    weights = np.arange(levels**3, dtype=float).reshape((levels,) * 3)
+    found = model.total(weights, 0.9)
+    assert (found.count, found.lower) == (pytest.approx((weights * every[:levels, :levels, :levels]).sum()),) * 2
+    assert model.prefixes(2, 0.9).count == pytest.approx(tables[0][:levels, :levels].ravel())
 
 
 def test_a_chain_of_one_period_is_a_histogram() -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deid.base.errors import ConfigError
+from deid.dp.options import UnitOptions
 from deid.dp.unit import PrivacyUnit, bounded_rows, check_bound, rows_without_person
 from deid.table.cell_text import key_text
 
@@ -39,6 +40,10 @@ def test_rows_without_a_person_are_left_out_and_counted_apart() -> None:
     assert not bounded.keep[[3, 5, 6]].any()
     assert bounded.cut == 1
     assert rows_without_person(frame, "who") == 3
+    for own, said in ((frame, ["3 rows have no who and are left out"]), (frame.iloc[:0], [])):
+        told: list[object] = []
+        list(UnitOptions(person="who")._told([own, own.iloc[:0]], told.append))
+        assert [str(text).partition(":")[0] for text in told] == said
 
 
 def test_one_person_is_one_however_the_id_is_written() -> None:

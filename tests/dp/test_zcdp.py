@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +110,13 @@ def test_a_ledger_with_a_delta_counts_rhos(tmp_path: Path) -> None:
     assert (account.delta, account.total) == (1e-6, math.floor(rho_of(1.0, 1e-6) * NANO))
     assert account.epsilon(account.total) == pytest.approx(1.0, abs=1e-6)
     assert "of 1 at delta 1e-06 is left" in account.left()
+    assert {name: value for name, value in account.as_dict().items() if name.startswith("rho")} == {
+        "rho_total": account.total / NANO, "rho_spent": 0.0, "rho_remaining": account.total / NANO,
+    }  # fmt: skip
+    assert "rho_total" not in pure.account().as_dict()
+    for name, version in (("pure", 2), ("delta", 3)):  # which a program that knows no rhos refuses
+        with closing(sqlite3.connect(tmp_path / f"{name}.db")) as store:
+            assert store.execute("SELECT version FROM deid_ledger").fetchall() == [(version,)]
     number = account.total // 450_000  # .03**2 / 2
     assert number > 50  # 33 of a pure budget
     for place in range(number):
@@ -288,7 +297,7 @@ def test_answers_with_gaussian_noise_have_intervals_that_hold(asked: str, small:
     for seed in range(120):
         session = QuerySession(frame, dimensions, None, noise=SeededNoise(seed), delta=1e-6, report_share=0)
         answer = session.query(f"SELECT {asked}", 1.0)
-        assert answer.delta == 1e-6
+        assert answer.delta == answer.as_dict()["delta"] == 1e-6
         inside.append(answer.lower <= true <= answer.upper)
         errors.append(abs(answer.value - true))
     assert np.mean(inside) >= 0.9

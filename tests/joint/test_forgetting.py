@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -18,7 +19,7 @@ from deid.base.errors import ConfigError, StoreError
 from deid.base.keys import Key
 from deid.cli.main import app
 from deid.document import Document
-from deid.joint.forgetting import forget, forget_in_project
+from deid.joint.forgetting import Forgotten, forget, forget_in_project
 from deid.joint.options import PersonPlaces
 from deid.replacement.vault import Entry, Vault
 
@@ -172,6 +173,21 @@ def test_other_ways_of_writing_the_id_are_told(site: Path) -> None:
     _, said = run("forget", "p1", "--in-release", "out", "--patients", "other.csv", *key)
     assert "has 2 ids that differ from this one" in said
     assert "not complete yet" not in said
+
+
+@pytest.mark.parametrize(
+    ("places", "told"),
+    [({"vault": ("v.db",)}, True), ({"vault": ("v.db",), "patients": Path("p.csv")}, False),
+     ({"view": (Path("v.csv"),)}, False)],
+)  # fmt: skip
+def test_what_only_the_table_of_patients_tells_is_asked_for_where_a_vault_is_searched(
+    places: dict[str, Any], told: bool
+) -> None:
+    remarks = Forgotten(1, 2, 3, (), 0, 2).remarks(PersonPlaces(**places))
+    assert any("without --patients" in one for one in remarks) is told
+    assert sum("vacuum it" in one for one in remarks) == 2
+    assert "1 entries of vaults, 2 rows of views and 3 annotated notes were removed; 0 rel" in " ".join(remarks)
+    assert not any("nothing of this person" in one or "say not whose" in one for one in remarks)
 
 
 def test_a_release_that_is_being_written_is_told(site: Path) -> None:

@@ -20,7 +20,7 @@ from deid.disclosure.privacy import k_anonymity
 from deid.document import Document
 from deid.joint.plan import read_plan
 from deid.joint.release import JointReport, _withholding, release_jointly
-from deid.joint.view import load_table, verify_join
+from deid.joint.view import _join, load_table, verify_join
 from deid.pipeline import Pipeline, Scrubbed
 from deid.pipeline.options import PipelineOptions
 from deid.replacement.policy import load_policy
@@ -226,6 +226,19 @@ def test_levels_of_patients_whom_no_column_tells_apart_are_refused(tmp_path: Pat
     plan.write_text(plan.read_text().replace("k = 2\n", ""))
     release_jointly(read_plan(plan), tmp_path / "out", KEY)
     assert pd.read_csv(tmp_path / "out" / "b.csv")["sex"].tolist().count("F") == 2
+
+
+def test_several_values_of_a_patient_are_one_of_their_own(tmp_path: Path) -> None:
+    plan = read_plan(write_case(tmp_path, PLAN.replace('comment = "free-text"', 'comment = "sensitive"')))
+    tables = {name: load_table(name, table) for name, table in plan.tables.items()}
+    tables["visits"].frame["comment"] = ["said once"] * 3 + [None] * 9
+    people = sorted({*tables["visits"].patients, "0"})  # "0" is in no table
+    data = _join(tables, people)
+    assert data is not None
+    both = ["asthma; flu", "flu; gout", "asthma; gout"] * 2
+    assert data.frame["diagnosis (visits)"].fillna("").tolist() == ["", *both]
+    assert data.frame["comment (visits)"].fillna("").tolist() == ["", "said once", "said once", "", "", "", ""]
+    assert data.frame["age"].dropna().tolist() == [30 + 7 * i for i in range(6)]
 
 
 def test_diversity_is_checked_on_patients_with_several_values(tmp_path: Path) -> None:
@@ -455,13 +468,16 @@ def test_a_field_says_whom_a_note_is_about(tmp_path: Path) -> None:
         tmp_path, PLAN.replace('path = "notes"\npatients = "notes.csv"', 'path = "notes.jsonl"\npatient_field = "who"')
     )
     rows = [{"id": f"n{i}", "text": f"{name} is well.", "who": str(4410000 + i * 37)} for i, name in enumerate(NAMES)]
+    rows.append({"id": "n9", "text": "All are well.", "who": ""})  # about nobody
     (tmp_path / "notes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     release_jointly(read_plan(path), tmp_path / "out", KEY)
     names = dict(zip(*pd.read_csv(tmp_path / "out" / "patients.csv")[["mrn", "name"]].T.to_numpy(), strict=True))
     who = dict(pd.read_csv(tmp_path / "out" / "notes.csv").to_numpy())
     (file,) = (tmp_path / "out" / "notes").iterdir()
-    for line in map(json.loads, file.read_text().splitlines()):
+    *lines, last = map(json.loads, file.read_text().splitlines())
+    for line in lines:
         assert line["text"] == f"{names[who[line['id']]]} is well."
+    assert (last["text"], pd.isna(who[last["id"]]), len(lines)) == ("All are well.", True, 6)
 
 
 @pytest.mark.parametrize("how", ["patients", "patient_field"])

@@ -93,6 +93,12 @@ def test_comparison_finds_few_changes_in_a_long_text() -> None:
     assert _check(old, new) <= sum(len(word) for word in words if word.startswith("Name")) * 1.1
 
 
+def test_behind_the_last_word_that_is_there_once_as_little_is_taken_for_changed() -> None:
+    common = "the a of no left " * 200
+    assert _check(f"x1 Quince {common} y1", f"x2 Quince {common} y2") == 4
+    assert _check(f"x1 {common} Quince {common} y1", f"x2 {common} Quince {common} y2") == 4
+
+
 def test_comparison_of_texts_without_anything_in_common() -> None:
     assert _check("a " * 3000, "b\n" * 3000) == 6000
 

@@ -20,6 +20,7 @@ from deid.io import FORMATS, Options, read, scan, write
 from deid.io.formats import ReadingOptions
 from deid.pipeline import Pipeline, Report, Settings, scrub_files, tag_files
 from deid.pipeline.edit_log import read_edit_log
+from deid.pipeline.facts import inputs_of
 from deid.pipeline.files import fitted, tagged_options
 from deid.pipeline.known_people import People
 from deid.pipeline.naming import pseudonym_of_id
@@ -154,6 +155,15 @@ def test_collections_in_a_folder_stay_apart(tmp_path: Path, keep_filename: bool)
     names = ("ward", "sub/Quartermain")
     assert written == {f"{n if keep_filename else pseudonym_of_id(KEY, n)}.jsonl" for n in names}
     assert len({log.document for log in read_edit_log(tmp_path / "edits.jsonl")}) == 2
+
+
+def test_files_that_a_manifest_names_are_all_of_the_folder(tmp_path: Path) -> None:
+    """Also one of annotations whose text is missing, which the run tells as a failure."""
+    for name in ("a.txt", "a.ann", "b.ann", "sub/c.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    found = inputs_of(scan(tmp_path, "brat"))
+    assert found == [(name, tmp_path / name) for name in ("a.txt", "a.ann", "b.ann", "sub/c.txt")]
 
 
 def test_gold_without_any_annotation_is_refused(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from deid.base.errors import ConfigError
 from deid.base.keys import KEY_VARIABLE, load_key
 from deid.detection import recognizers
 from deid.labeling import tagger
@@ -74,6 +75,18 @@ def test_what_goes_wrong_is_told_without_its_text_and_the_others_are_checked(
     ]  # fmt: skip
     assert all(f.remedy for f in found if f.state == "broken")
     assert "RuntimeError" in found[1].what
+
+
+def test_what_goes_wrong_in_a_known_way_has_its_own_remedy_or_that_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    for hint, remedy in (("write it anew", "write it anew"), ("", "install the package again")):
+
+        def broken(hint: str = hint) -> list[str]:
+            raise ConfigError("a list is damaged", hint)
+
+        monkeypatch.setattr(dictionaries, "available", broken)
+        found = next(f for f in checkup() if f.subject == "dictionaries")
+        assert (found.state, found.remedy) == ("broken", remedy)
+        assert "a list is damaged" in found.what
 
 
 def test_what_ships_is_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

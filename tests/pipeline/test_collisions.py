@@ -167,3 +167,5 @@ def test_words_that_got_other_surrogates_are_summed_over_documents() -> None:
     for words in (2, 0, 3):
         collisions.count(dataclasses.replace(pipeline()(MILLER), collisions=words))
     assert (collisions.words, collisions.names) == (5, 0)
+    result = pipeline()(MILLER)
+    assert collisions.settle(MILLER, result) == result  # no vault knows of anybody

@@ -91,6 +91,7 @@ def test_full_names_are_keys_without_short_forms(tmp_path: Path) -> None:
     ("text", "columns", "says"),
     [
         ("id,name,shoe size\n1,Smithson,43\n", {}, "column 3, 'shoe size', holds is not known"),
+        ("nr,shoe size\n1,43\n", {"nr": "id"}, "column 2, 'shoe size', holds is not known"),
         ("Smithson,1960-03-04\nQuill,1961-01-01\n", {}, r"column 1, \*+, holds is not known"),
         ("name\nSmithson\n", {}, "no column holds the patient's id"),
         ("id,name\n1,Smithson\n,Quill\n", {}, "row 2: the patient's id is missing"),

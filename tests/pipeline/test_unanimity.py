@@ -24,7 +24,9 @@ from deid.io import FORMATS, Options, scan
 from deid.labeling.tagger import load_model
 from deid.phi import CATEGORIES, LABEL_SETS, may_be
 from deid.pipeline import tag_files
+from deid.pipeline.batch import Tagging
 from deid.pipeline.core import Settings
+from deid.pipeline.known_people import NOBODY
 from deid.replacement.operators import OPERATORS
 from deid.replacement.policy import Policy, shipped_policies
 
@@ -188,6 +190,15 @@ def test_what_a_tagged_file_left_in_doubt_is_taken_out_of_it(tmp_path: Path, nam
     pipeline = Pipeline(None, POLICIES["limited-data-set"], KEY, Settings(gold=True))
     for document in read_back:
         assert "Salem" not in pipeline(document).document.text
+
+
+def test_what_else_a_span_may_be_is_written_where_it_can_be_else_the_strictest_of_it() -> None:
+    document = Document("1", "Seen at Salem today.")
+    (kept,) = Tagging(Doubting(), NOBODY, True)(document).document.spans
+    assert (kept.category, kept.attributes) == ("CITY", (("also", "HOSPITAL,STATE"),))
+    (named,) = Tagging(Doubting(), NOBODY, False)(document).document.spans
+    assert (named.category, named.attributes) == ("HOSPITAL", ())  # which a limited data set must not hold
+    assert Tagging(Doubting(), NOBODY, False)(Document("2", "Seen at home.")).document.spans == ()
 
 
 @pytest.mark.parametrize("name", shipped_policies())

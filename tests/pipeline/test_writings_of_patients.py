@@ -15,9 +15,13 @@ import pytest
 from commands import attempt, run
 
 from deid.base.keys import Key
+from deid.document import Document
 from deid.joint.forgetting import scopes_of
+from deid.pipeline import Pipeline
+from deid.pipeline.core import Settings
 from deid.pipeline.naming import Naming
-from deid.pipeline.patients import Patients, Writings, patient_id
+from deid.pipeline.patients import Patients, Writings, patient_id, writing_of
+from deid.replacement.policy import load_policy
 from deid.streaming.metrics import exposition
 from deid.streaming.totals import Totals
 
@@ -155,6 +159,21 @@ def test_what_is_written_of_a_person_is_one_pseudonym() -> None:
     assert len({naming.metadata({"mrn": way})["mrn"] for way in ways}) == 1
     assert naming.metadata({"mrn": datetime.date(2020, 1, 31)}) == naming.metadata({"mrn": "2020-01-31"})
     assert naming.metadata({"other": 100.0}) == {"other": None}
+
+
+def test_ids_are_compared_of_documents_whose_patient_is_known_and_whose_policy_goes_by_it() -> None:
+    """The id of a note is none of a patient, however it is written."""
+    settings = Settings(gold=True, patients=Patients(field_name="mrn"))
+    told = {}
+    for policy in ("surrogate", "redact"):
+        pipeline = Pipeline(None, load_policy(policy), Key(b"k" * 32), settings)
+        for name, mrn in (("A-1", None), ("a 1", None), ("A-1", "M-7"), ("b", "m 7")):
+            document = Document(name, "Well.", metadata={"mrn": mrn})
+            told[policy, name, mrn] = list(writing_of(pipeline, pipeline(document)))
+    assert [key for key, found in told.items() if found] == [("surrogate", "A-1", "M-7"), ("surrogate", "b", "m 7")]
+    (one,), (two,) = filter(None, told.values())
+    assert one[0] == two[0]
+    assert one[1] != two[1]
 
 
 def test_a_person_is_forgotten_under_both_ways() -> None:
