@@ -17,17 +17,28 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 from pinned import Pinned, left_unsaid
 
 from deid.base.errors import DeidError
 from deid.dp import QuerySession, query_language
 from deid.dp.aggregates import Drawing
+from deid.dp.budget import Ledger
 from deid.dp.cube import plan_cube, release_cube
 from deid.dp.diffpart import balanced_taxonomy, diffpart
 from deid.dp.domain import Dimension, declare
 from deid.dp.domain_options import parse_condition, parse_flag, parse_slices
+from deid.dp.dpcube import dpcube
 from deid.dp.epsilon import from_nano, payable, show_nano, split_epsilon, to_nano
-from deid.dp.forecast import epsilon_for, forecast, forecast_levels, forecast_sections, sequence_sections
+from deid.dp.forecast import (
+    epsilon_for,
+    fidelity_sections,
+    forecast,
+    forecast_levels,
+    forecast_sections,
+    query_sections,
+    sequence_sections,
+)
 from deid.dp.intervals import check_level, discrete_half_width, half_width, standard_half_width
 from deid.dp.keys import find_keys, plan_keys
 from deid.dp.marginals import choose_cuboids, closure
@@ -38,7 +49,7 @@ from deid.dp.query_language import parse_query, parse_value
 from deid.dp.release import read_release, write_release
 from deid.dp.sequences import plan_sequences, release_sequences
 from deid.dp.survival import survival
-from deid.dp.synthetic import dimensions_of, synthesize
+from deid.dp.synthetic import check_fidelity, dimensions_of, plan_fidelity, synthesize
 from deid.dp.unit import PrivacyUnit, bounded_rows, rows_without_person
 from deid.dp.zcdp import epsilon_of, rho_of, split_rho
 
@@ -391,6 +402,98 @@ def forged() -> Iterator[tuple[str, Callable[[], object]]]:
             yield f"release {change} {value!r}", functools.partial(read_back, change, value)
 
 
+TREE = {"North": {"Idaho": ["F", "G"], "Utah": ["M"]}, "South": {"Ohio": ["?"]}}
+PLACES = declare("sex", {"tree": TREE, "within": ["region", "state"]})
+
+
+def inside(method: str, epsilon: float, **options: Any) -> object:
+    """Return what a release says of a column whose cells lie in outer levels, and how good it will be."""
+    plan = plan_cube([PLACES, DIMENSIONS[2]], epsilon, UNITS["rows"], method=method, **options)
+    made = release_cube(frame(), plan, ledger=None, noise=SeededNoise(3))
+    asked = [
+        functools.partial(made.slice, dims, where=where)
+        for dims in (["region"], ["state", "dose"], ["sex"], [])
+        for where in (None, {"state": "Utah"}, {"region": "North", "dose": "0..4"}, {"state": "none"})
+    ]
+    told = [made.to_frame(), synthesize(made, seed=2), dimensions_of(made), forecast(plan), epsilon_for(plan, 5.0)]
+    return [[tried(question) for question in asked], told, plan.question()]
+
+
+def gaussian(method: str, epsilon: float) -> object:
+    """Return what is released with Gaussian noise, and what was told of it before."""
+    options: dict[str, Any] = {"delta": 1e-6, "nonnegative": False}
+    plan = cube(method, DIMENSIONS, epsilon, "persons", **options)
+    told = [forecast(plan), epsilon_for(plan, 10.0), forecast_sections(plan, 5.0), plan.question(), plan.measuring]
+    return [told, released(method, DIMENSIONS, epsilon, "persons", **options)]
+
+
+SAMPLED = (
+    "COUNT(*)", "SUM(age)", "MEAN(dose)", "MEDIAN(age)", "QUARTILES(dose)", "SD(age)", "VARIANCE(dose)",
+    "HISTOGRAM(dose)", "COUNT(DISTINCT age)", "COUNT(*), MEAN(age) GROUP BY sex", "MEAN(age) PER PERSON MAX",
+)  # fmt: skip
+
+
+def told_of(text: str, delta: float, unit: str) -> object:
+    """Return an answer whose interval covers sampling, with its cost."""
+    person = {"person": "who"} if unit == "persons" else {}
+    terms: dict[str, Any] = {"unit": UNITS[unit], "delta": delta, "report_share": 0.1, "level": 0.8, **person}
+    session = QuerySession(frame(), DIMENSIONS, None, noise=SeededNoise(5), **terms)
+    found = session.query(re.sub(r"( PER| GROUP|$)", r" WITH SAMPLING\1", f"SELECT {text}", count=1), 2.0, request="r")
+    return [found.to_frame(), found.as_dict(), session.remaining]
+
+
+def rehearsed(text: str, delta: float) -> object:
+    """Return what is told of a question, as rows and as a table."""
+    session = QuerySession.rehearsal(DIMENSIONS, UNITS["persons"], person="who", delta=delta)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("deid.dp.forecast._REHEARSALS", 5)
+        return query_sections(session.check(f"SELECT {text}", 2.0))
+
+
+def compared(delta: float, slices: list[list[str]]) -> object:
+    """Return how far made rows are from a table, and what was told of that before."""
+    plan = plan_fidelity(DIMENSIONS, slices, 2.0, UNITS["rows"], delta=delta)
+    made = frame().assign(sex="F", age="3")
+    found = check_fidelity(frame(), made, DIMENSIONS, slices, 2.0, ledger=None, unit=UNITS["rows"],
+                           noise=SeededNoise(4), delta=delta)  # fmt: skip
+    return [fidelity_sections(plan), plan.cells(slices[0]), found]
+
+
+def spent(delta: float, keys: float, unit: str) -> object:
+    """Return what a ledger says of itself and of its charges."""
+    parts: tuple[tuple[float, dict[str, Any]], ...] = (
+        (0.25, {}), (0.125, {"path": [("ward", "a")]}), (0.125, {"path": [("ward", "b")]}),
+        (0.25, {"path": [("ward", "b")]}), (0.25, {"path": [("ward", "b"), ("sex", "F")]}), (0.5, {}), (0.125, {}),
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = Ledger.create(Path(folder, "l.db"), 1.0, UNITS[unit], delta=delta, keys_delta=keys)
+        said: list[object] = []
+        for number, (epsilon, where) in enumerate(parts):
+            ask = functools.partial(
+                ledger.charge, epsilon / (8 if delta else 1), f"q{number}", unit=UNITS[unit], purpose="p", **where
+            )
+            said.append(tried(lambda ask=ask: ask().charged))
+            account = ledger.account()
+            said += [account.lines(), account.as_dict(), account.left()]
+        ledger.answer("q0", "told")
+        cost = "rho" if delta else "epsilon"
+        lines = [{**line.as_dict(cost), "time": "", "who": ""} for line in ledger.history()]
+        again = Ledger.open(Path(folder, "l.db")).account()
+        ledger.close()
+    return [said, lines, again]
+
+
+GAIN: tuple[dict[str, Any], ...] = (
+    {}, {"mode": "paper"}, {"gain": "weighted"}, {"gain": "uniformity"}, {"gain": "printed", "threshold": 0.2},
+    {"mode": "paper", "gain": "sse", "threshold": 2.0}, {"cell_share": 0.25, "distance": 2},
+)  # fmt: skip
+
+
+def boxed(options: dict[str, Any]) -> object:
+    counts = np.random.default_rng(5).poisson(np.outer([9, 1, 1, 30], [0.1, 3, 1])).astype(np.int64)
+    return dpcube(counts, 3.0, SeededNoise(2), **options)
+
+
 def questions() -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield every question with its name."""
     of = functools.partial
@@ -412,6 +515,24 @@ def questions() -> Iterator[tuple[str, Callable[[], object]]]:
         yield f"never {never}", of(crowded, never, 40)
     yield "never of none", of(crowded, ({"sex": "F"},), 0)
     yield from forged()
+    for method, epsilon in itertools.product(("topdown", "cells", "even"), (0.2, 5.0)):
+        yield f"inside {method}, {epsilon}", of(inside, method, epsilon)
+    for method, shares in itertools.product(("topdown", "cells"), ({"region": 1.0, "sex": 4.0}, {"none": 1.0})):
+        yield f"inside {method}, {shares}", of(tried, of(inside, method, 2.0, level_shares=shares, delta=1e-6))
+    for method, epsilon in itertools.product(("marginals", "cells", "topdown", "privtree"), (0.5, 5.0)):
+        yield f"gaussian {method}, {epsilon}", of(tried, of(gaussian, method, epsilon))
+    for method, epsilon in itertools.product(("tree", "markov"), (0.5, 5.0)):
+        yield f"gaussian {method}, {epsilon}", of(sequences, method, epsilon, "persons", delta=1e-6)
+    for text, delta, unit in itertools.product(SAMPLED, (0.0, 1e-6), UNITS):
+        yield f"sampled {text}, {delta}, {unit}", of(tried, of(told_of, text, delta, unit))
+    for text, delta in itertools.product((*SAMPLED, "TOP(1, sex)"), (0.0, 1e-6)):
+        yield f"rehearsed {text}, {delta}", of(tried, of(rehearsed, text, delta))
+    for delta, slices in itertools.product((0.0, 1e-6), ([["sex"]], [["age", "sex"], ["dose"]], [[]], [["none"]])):
+        yield f"compared {delta}, {slices}", of(tried, of(compared, delta, slices))
+    for delta, keys, unit in itertools.product((0.0, 1e-6), (0.0, 1e-4), UNITS):
+        yield f"spent {delta}, {keys}, {unit}", of(spent, delta, keys, unit)
+    for n, options in enumerate(GAIN):
+        yield f"boxed {n}", of(tried, of(boxed, options))
     for method, epsilon, unit in itertools.product([*METHODS, "auto"], (0.1, 5.0), UNITS):
         if method not in FITTED:
             yield f"cube {method}, {epsilon}, {unit}", of(released, method, DIMENSIONS, epsilon, unit)
