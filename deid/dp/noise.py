@@ -185,9 +185,8 @@ def _drawn(
     """Return integers with the noise of a law of the library, once it has confirmed what that costs."""
     array = _integers(values)
     largest = int(np.abs(array).max(initial=0)) + _TAIL * scale
-    narrow = (
-        largest < np.iinfo(np.int32).max
-    )  # twice as fast; OpenDP saturates instead of overflowing, so keep well inside
+    # numbers half as wide are twice as fast; OpenDP saturates instead of overflowing, so keep well inside
+    narrow = largest < np.iinfo(np.int32).max
     measurement = law("i32" if narrow else "i64", scale)
     _confirm(measurement.map(sensitivity) <= cost)
     if not array.size:
