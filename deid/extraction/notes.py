@@ -231,7 +231,7 @@ def _diagnoses(document: Document, language: str, cues: Cues) -> Iterator[Fact]:
             yield Fact("diagnosis", f"{match[1]}.{match[2]}", *match.span())
     diseases = _diseases(language)
     view = view_of(text)
-    for start, end, _ in diseases.phrases.match_words(view.folded, [b < 2 for b in view.breaks]):
+    for start, end, _ in diseases.phrases.scan(view.folded, bytes(b < 2 for b in view.breaks))[0]:
         first, last = view.starts[start], view.ends[end - 1]
         clause = _CLAUSE.split(text[max(0, first - 120) : first])[-1]
         words = [w.lower() for w in _WORD.findall(clause)]

@@ -159,14 +159,18 @@ def write_lexicon(folder: Path, documents: Mapping[str, int]) -> None:
 
 
 class StoredLexicon(Mapping[str, int]):
-    """The lexicon of a folder whose description was checked, read when it is first asked: labelling never does.
+    """The lexicon of a folder whose description was checked: lexical attribute -> number of documents.
 
-    Parameters
-    ----------
-    folder : Path
+    It is read when it is first asked: labelling never does.
+
+    Raises
+    ------
+    ModelError
+        When it is missing; on first use, when it cannot be read.
     """
 
     def __init__(self, folder: Path) -> None:
+        require((folder / LEXICON).is_file(), f"{LEXICON} is missing", _RETRAIN, str(folder), kind=ModelError)
         self._folder = folder
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -187,15 +191,3 @@ class StoredLexicon(Mapping[str, int]):
         with told_as(ModelError(f"{LEXICON} cannot be read", _RETRAIN, str(self._folder)), *MALFORMED):
             lines = (self._folder / LEXICON).read_text(encoding="utf-8").split("\n")[:-1]
             return {json.loads(name): int(n) for n, name in (line.split("\t", 1) for line in lines)}
-
-
-def read_lexicon(folder: Path) -> Mapping[str, int]:
-    """Return the lexicon of a folder whose description was checked: lexical attribute -> number of documents.
-
-    Raises
-    ------
-    ModelError
-        When it is missing; on first use, when it cannot be read.
-    """
-    require((folder / LEXICON).is_file(), f"{LEXICON} is missing", _RETRAIN, str(folder), kind=ModelError)
-    return StoredLexicon(folder)

@@ -284,7 +284,7 @@ class Tagger:
             raise ModelError(
                 "the weights have other labels than tagger.json says", "train the model again", str(folder)
             )
-        lexicon = folders.read_lexicon(folder)
+        lexicon = folders.StoredLexicon(folder)
         rescorer = folders.read_rescorer(folder, description)
         return cls(folder.resolve().name, decoder, description, lexicon, crfsuite, rescorer=rescorer)
 

@@ -498,7 +498,7 @@ def _best(compared: _Compared, model: LinkageModel) -> FloatArray:
 
 def comparing(ready: Prepared, said: LinkOptions, model: LinkageModel | None) -> _Compared:
     """Return records with their keys, how they are compared, and the factors on fields."""
-    factors = factors_of(ready.kinds, said)
+    factors = {one: own for name, own in said.weights.items() for one in _fields(ready.kinds, name, "--weight")}
     distances = {one: own for name, own in said.distances.items() for one in _compared_as(ready.kinds, name)}
     doubted = None if model is None else {one for one, own in model.levels.items() if DOUBTED in own}
     comparisons = comparisons_of(ready.records, distances, doubted)
@@ -522,17 +522,6 @@ def _fields(kinds: Mapping[str, str], name: str, option: str) -> Sequence[str]:
     found = fields_of(kinds).get(name, ())
     require(found, f"column {name!r} is not compared", f"say what it is with --kind, or leave out its {option}")
     return found
-
-
-def factors_of(kinds: Mapping[str, str], said: LinkOptions) -> dict[str, float]:
-    """Return the factor on each field's weights.
-
-    Raises
-    ------
-    ConfigError
-        When a column tells nothing of a person.
-    """
-    return {one: factor for name, factor in said.weights.items() for one in _fields(kinds, name, "--weight")}
 
 
 def _ids(person: Sequence[int], records: pd.DataFrame, run: str) -> dict[int, str]:

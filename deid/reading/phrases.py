@@ -84,24 +84,6 @@ class PhraseMatcher:
         found, _, _ = self.scan(words, joined)
         return [(places[start], places[end - 1] + 1, self.names[number]) for start, end, number in found]
 
-    def match_words(self, words: Sequence[str], joined: Sequence[int]) -> list[tuple[int, int, str]]:
-        """Find the phrases among words that are folded already, without white space between them.
-
-        Parameters
-        ----------
-        words : sequence of str
-            Words in the form of `fold`.
-        joined : sequence of int or bool
-            Whether each word may continue a phrase that the word before belongs to.
-
-        Returns
-        -------
-        list of (int, int, str)
-            First word, one past the last word, name of the list; sorted.
-        """
-        found, _, _ = self.scan(list(words), bytes(joined))
-        return [(start, end, self.names[number]) for start, end, number in found]
-
     def scan(
         self,
         words: list[str],

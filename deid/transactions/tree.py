@@ -103,21 +103,19 @@ def code_tree(data: Transactions, hierarchy: Hierarchy | None = None) -> CodeTre
     Every label must be in the hierarchy, or lies below its root.
     """
     codes = data.labels
+    root = hierarchy.root if hierarchy is not None else ROOT
     above: dict[str, list[str]] = {}
     for code in codes:
-        known = hierarchy is not None and code in hierarchy
-        chain = list(hierarchy.chain(code)) if hierarchy is not None and known else [code]
-        if hierarchy is not None and known and hierarchy.children(code):
-            chain.insert(0, code)  # the code itself, below the inner value of its name
-        root = hierarchy.root if hierarchy is not None else ROOT
-        above[code] = chain[1:] if known else [root]
-        if not above[code]:
-            above[code] = [root]
+        chain: list[str] = []
+        if hierarchy is not None and code in hierarchy:
+            chain = list(hierarchy.chain(code))
+            if not hierarchy.children(code):
+                chain.pop(0)  # else the code itself is below the inner value of its name
+        above[code] = chain or [root]
     below: dict[str, list[int]] = {}
     for item, code in enumerate(codes):
         for value in above[code]:
             below.setdefault(value, []).append(item)
-    root = hierarchy.root if hierarchy is not None else ROOT
     below.setdefault(root, [])
     # of a chain of values with the same items the lowest stays, also where it holds all; the root stays always
     named: dict[tuple[int, ...], str] = {}

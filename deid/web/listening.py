@@ -28,8 +28,6 @@ class Listening:
     port: int
     sockets: tuple[socket.socket, ...] = field(repr=False)
     certificate: Certificate | None = None
-    names: frozenset[str] = frozenset()
-    """Further names by which clients call this machine."""
 
     @property
     def loopback(self) -> bool:
@@ -49,7 +47,7 @@ class Listening:
             own |= {"127.0.0.1", "localhost", "::1"}
         if self.certificate is not None:
             own |= self.certificate.names
-        hosts = {bracketed(name.lower()) for name in own | self.names}
+        hosts = {bracketed(name.lower()) for name in own}
         usual = self.port == (443 if self.certificate else 80)
         return frozenset({f"{host}:{self.port}" for host in hosts} | (hosts if usual else set()))
 
@@ -60,7 +58,6 @@ def listen(
     *,
     tokens: bool = False,
     certificate: Certificate | None = None,
-    names: frozenset[str] = frozenset(),
 ) -> Listening:
     """Open a place to listen.
 
@@ -74,8 +71,6 @@ def listen(
         Whether clients must show a token; elsewhere than on loopback they must.
     certificate : Certificate, optional
         For TLS; elsewhere than on loopback there must be one: tokens and notes would be read on the way.
-    names : set of str
-        Further names by which clients call this machine.
 
     Raises
     ------
@@ -98,7 +93,7 @@ def listen(
     # head and body of an answer are two packets: the second would wait for the acknowledgement of the first, 40 ms.
     # (asyncio sets this only on sockets that were made with the protocol's number.)
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return Listening(address, made.getsockname()[1], (made,), certificate, names)
+    return Listening(address, made.getsockname()[1], (made,), certificate)
 
 
 def run(
