@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from deid.base.errors import ConfigError
 from deid.cli.main import app
 from deid.detection.known import Known, KnownRecognizer
 from deid.document import Document, Span
@@ -40,6 +41,18 @@ def notes(tmp_path: Path) -> Path:
 def names(places: pd.DataFrame, document: str) -> set[str]:
     own = places[(places["document"] == document) & (places["column"] == "name")]
     return {NOTES[document][int(a) : int(b)] for a, b in zip(own["start"], own["end"], strict=True)}
+
+
+@pytest.mark.parametrize(("said", "language"), [(None, "en"), ("nl", "nl"), ("auto", "en"), ("auto:de", "de")])
+def test_a_language_without_cues_is_refused_before_a_note_is_read(
+    said: str | None, language: str, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(asked: str) -> None:
+        raise ConfigError(f"no cues for {asked}", "name another language")
+
+    monkeypatch.setattr("deid.joint.extracting.load_cues", none)
+    with pytest.raises(ConfigError, match=f"no cues for {language}"):
+        extract_files(scan(notes), replace(RULES, language=said))
 
 
 def test_a_name_of_one_note_is_found_in_another_as_it_is_misspelt_there(notes: Path) -> None:

@@ -166,6 +166,16 @@ def test_files_that_a_manifest_names_are_all_of_the_folder(tmp_path: Path) -> No
     assert found == [(name, tmp_path / name) for name in ("a.txt", "a.ann", "b.ann", "sub/c.txt")]
 
 
+def test_each_table_of_a_folder_keeps_its_own_layout(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").write_text(f"nr;text\n1;{TEXT.strip()}\n")
+    (tmp_path / "in" / "b.csv").write_text(f'text,nr,"a,b"\n{TEXT.strip()},2,\n')
+    report = scrub(tmp_path / "in", tmp_path / "out", keep_fields=frozenset({"filename"}))
+    assert report.failures == []
+    heads = [(tmp_path / "out" / name).read_text().splitlines()[0] for name in ("a.csv", "b.csv")]
+    assert heads == ['"nr";"text";"id"', '"text","nr","a,b","id"']
+
+
 def test_gold_without_any_annotation_is_refused(tmp_path: Path) -> None:
     """Otherwise the notes would come out as they went in."""
     (tmp_path / "in").mkdir()

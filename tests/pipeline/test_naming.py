@@ -117,6 +117,9 @@ def test_of_names_of_fields_each_is_read_once_while_they_are_few(monkeypatch: py
             counting.append(document.text)
             return []
 
+    assert FieldNames(Counting()).telling(f"field {n}" for n in range(1005)) == ()
+    assert counting[-1] == "field 999"  # more of one document are not looked at
+    counting.clear()
     monkeypatch.setattr(rooms, "_MOST_FIELDS", 3)
     monkeypatch.setattr(rooms, "_MOST_NAMES", 2)
     names = FieldNames(Counting())

@@ -307,6 +307,21 @@ def test_blank_lines_of_a_list_are_skipped_and_all_others_are_names(tmp_path: Pa
     assert sorted(select_files(scan(folder), listed).names) == ["a.txt", "c.txt"]
 
 
+@pytest.mark.parametrize("line", ["b.txt", "in/b.txt", "./in/b.txt", "in/../in/b.txt", "link/b.txt", "{}/in/b.txt"])
+def test_a_list_names_a_file_by_any_path_that_leads_to_it(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in").mkdir()
+    for name in ("a", "b"):
+        Path("in", f"{name}.txt").write_text(TEXT)
+    Path("link").symlink_to("in")
+    Path("listed").write_text(line.format(tmp_path) + "\n")
+    for root in (Path("in"), tmp_path / "in", Path("link")):
+        if line != "in/b.txt" or root != Path("link"):
+            assert select_files(scan(root), Path("listed")).names == ("b.txt",)
+
+
 def test_a_run_knows_the_files_of_its_options_by_what_they_hold(tmp_path: Path) -> None:
     """The same list under another name is the same, another list under the same name is not; nothing of it is told."""
     one, other = tmp_path / "deny.txt", tmp_path / "elsewhere.txt"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import random
 import sqlite3
 from collections.abc import Callable
@@ -15,9 +16,12 @@ from databases import COLUMNS, KEY, Places, run
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deid.document import Document, Span
 from deid.pipeline import table_output
 from deid.pipeline.naming import mapped_id
+from deid.pipeline.note_nlp import _spans_of
 from deid.pipeline.table_output import TableOutput
+from deid.records.record import TEXT, Record
 
 CDM = sql.MetaData()
 
@@ -111,6 +115,18 @@ def spans_beside(target: str) -> str:
     """Return the place of NOTE_NLP beside a new table."""
     before, mark, query = target.partition("?")
     return f"{before}_nlp{mark}{query}"
+
+
+def test_spans_of_a_note_are_those_in_its_column_from_its_beginning_to_its_end() -> None:
+    kinds = {"id": "id", "title": TEXT, "none": TEXT, "sex": "", "note": TEXT, "more": TEXT}
+    cells = {"id": "7", "title": "Ann", "none": None, "sex": "F", "note": "Ann saw Ann", "more": "Ann"}
+    text = "Ann\nAnn saw Ann\nAnn"
+    spans = tuple(Span(at, at + 3, "PATIENT") for at in (0, 4, 12, 16))
+    record = Record(json.dumps(cells).encode())
+    found = list(_spans_of(Document("7", text, spans), record, "note", kinds))
+    assert [(span.start, offset) for span, offset in found] == [(4, 0), (12, 8)]
+    record = Record(json.dumps(cells | {"note": None}).encode())
+    assert list(_spans_of(Document("7", "Ann\nAnn", spans[:1]), record, "note", kinds)) == []
 
 
 def test_spans_are_rows_of_note_nlp_where_the_phi_is(places: Places) -> None:

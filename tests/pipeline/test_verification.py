@@ -130,6 +130,16 @@ def test_single_files_are_paired_whatever_they_are_called(tmp_path: Path) -> Non
     assert (result.documents, result.failures) == (1, [])
 
 
+def test_each_scrubbed_record_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    good = json.dumps({"id": "1", "text": "Seen today."}) + "\n"
+    (tmp_path / "in.jsonl").write_text(good)
+    (tmp_path / "out.jsonl").write_text(f"no json\n{good}nor this\n")
+    result = verify_files(scan(tmp_path / "in.jsonl"), scan(tmp_path / "out.jsonl"))
+    assert (result.documents, len(result.failures)) == (1, 2)
+    assert len({failure.path for failure in result.failures}) == 2
+    assert all("it has no original" in str(failure.error) for failure in result.failures)
+
+
 def test_annotated_records_are_aligned_by_their_annotations(tmp_path: Path) -> None:
     source, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     source.write_text(
