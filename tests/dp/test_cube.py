@@ -357,3 +357,21 @@ def test_a_slice_of_twelve_columns_takes_too_long_to_reconcile(columns: int) -> 
         return
     with pytest.raises(ConfigError, match="too many to draw and to reconcile"):
         ask()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_a_plan_accepts_is_released_however_little_it_costs(method: str) -> None:
+    """An epsilon that is too small for what a method draws is refused before the table is read or anything charged."""
+    dimensions = [declare("a", {"range": [0, 3]}), declare("b", {"values": ["x", "y"]})]
+    slices = [["a"], ["b"]] if method == "marginals" else []
+    frame = pd.DataFrame({"a": ["1", "2"], "b": ["x", "y"]})
+    refused = []
+    for epsilon in (2e-9, 1e-8, 1e-5):
+        try:
+            plan = plan_cube(dimensions, epsilon, PrivacyUnit(), method=method, slices=slices, report_share=0)
+        except ConfigError:
+            refused.append(epsilon)
+        else:
+            assert release_cube(frame, plan, ledger=None, noise=SeededNoise(1)).to_frame().shape[0] > 0
+    assert refused == sorted(refused)
+    assert len(refused) < 3

@@ -212,6 +212,8 @@ def test_cells_are_named_as_declared_however_a_number_is_written() -> None:
     """Of the first cell as of the others; what names none stays."""
     numbers = declare("ward", {"values": ["7", "8", "b"]})
     assert numbers.name_cells(["7", "7.0", "8.0", "b", "B", "x"]) == ["7", "7", "8", "b", "B", "x"]
+    days = declare("day", {"dates": ["2020-01-01", "2021-12-31"], "by": "year"})
+    assert days.name_cells(["2020", "2020.0"]) == ["2020", "2020.0"]  # which are days in a year, not its number
 
 
 def test_a_cube_of_counts() -> None:

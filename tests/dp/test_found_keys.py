@@ -154,6 +154,11 @@ def test_a_ledger_without_such_a_delta_pays_for_none(tmp_path: Path) -> None:
     both = Ledger.create(tmp_path / "m.db", 1.0, unit, delta=1e-6, keys_delta=1e-6)
     assert find_keys(codes(), plan_keys("dx", 0.1, 1e-6, unit, person="id"), ledger=both, request="a").rows
     assert both.account().spent == 5_000_000  # rhos
+    pure = Ledger.create(tmp_path / "p.db", 1.0, unit, keys_delta=1e-6)
+    find_keys(codes().head(3), plan_keys("dx", 0.1, 7.5e-7, unit, person="id"), ledger=pure, request="a")
+    with pytest.raises(BudgetExceeded, match=r"costs a delta of 5e-07 and 2.5e-07 is left for finding values"):
+        find_keys(codes().head(3), plan_keys("dx", 0.1, 5e-7, unit, person="id"), ledger=pure, request="b")
+    assert (pure.account().keys_spent, pure.account().spent) == (7.5e-7, 100_000_000)
 
 
 @pytest.mark.parametrize("wrong", [{"delta": 0.0}, {"delta": 0.5}, {"delta": math.nan}, {"epsilon": 0.0}])

@@ -533,6 +533,16 @@ def test_a_vouched_bound_is_part_of_the_question() -> None:
         assert "bound" not in plan(person="who").question()
 
 
+@pytest.mark.parametrize(("name", "sampling", "power"), [("MEAN", 0, 1), ("VARIANCE", 0, 2), ("SD", 1, 4)])
+def test_bounds_are_taken_up_to_the_widest_whose_powers_have_a_grid(name: str, sampling: int, power: int) -> None:
+    how = Drawing(1.0, SeededNoise(0), 1, 0.9, sampling)
+    widest = 1e290 ** (1 / power) * (1.0 if power != 2 else 2.0)  # of squares of the distances from the middle
+    with np.errstate(all="ignore"):
+        noisy_moments(np.zeros(2), [name], 0.0, widest * 0.99, how)
+    with pytest.raises(ConfigError, match="bounds are two numbers"):
+        noisy_moments(np.zeros(2), [name], 0.0, widest * 1.01, how)
+
+
 def test_which_rows_of_a_person_are_kept_is_the_ledgers_own(tmp_path: Path) -> None:
     keys = {row_key(Ledger.create(tmp_path / name, 1.0, PrivacyUnit())) for name in ("one.db", "two.db")}
     assert len(keys) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 
 import pandas as pd
@@ -10,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deid.base.errors import ConfigError
-from deid.dp.options import UnitOptions
+from deid.dp.budget import Ledger
+from deid.dp.options import PayingOptions, UnitOptions
 from deid.dp.unit import PrivacyUnit, bounded_rows, check_bound, rows_without_person
 from deid.table.cell_text import key_text
 
@@ -21,6 +23,22 @@ from deid.table.cell_text import key_text
 )
 def test_distance(relation: str, max_rows: int, distance: int) -> None:
     assert PrivacyUnit("patient", relation, max_rows).distance == distance
+
+
+def test_what_pays_is_named_or_stands_in_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DEID_LEDGER", raising=False)
+    for name, epsilon in (("a.db", 1.0), ("b.db", 2.0)):
+        Ledger.create(tmp_path / name, epsilon, PrivacyUnit(), budget=name)
+    assert PayingOptions(1.0).open() is None
+    asked = PayingOptions(1.0, ledger=str(tmp_path / "a.db"), budget="a.db")
+    for _ in range(2):
+        ledger = asked.open()
+        assert ledger is not None
+        assert ledger.account().total == 10**9
+        monkeypatch.setenv("DEID_LEDGER", str(tmp_path / "b.db"))
+    ledger = PayingOptions(1.0, budget="b.db").open()
+    assert ledger is not None
+    assert ledger.account().total == 2 * 10**9
 
 
 def test_wrong_units_are_refused() -> None:
