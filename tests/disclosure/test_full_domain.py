@@ -161,3 +161,13 @@ def test_numbers_are_halved_at_the_middle_of_their_range_and_words_by_count() ->
     assert words[0] == words[1] != words[2] == words[3]
     missing = cuts([0, 1, None])[1]
     assert missing[0] == missing[1] != missing[2]
+
+
+def test_members_of_a_population_count_for_k_though_they_are_not_released() -> None:
+    """Two rows of each sex are released, four of each live."""
+    tree = hierarchy_from_rows([["F", "*"], ["M", "*"]], "sex")
+    frame = pd.DataFrame({"sex": ["F", "M"] * 4})
+    table = encode(Microdata(frame, {"sex": "quasi-identifier"}, {"sex": tree}))
+    released = np.arange(8) < 4
+    assert optimal_levels(table, KAnonymity(4), released=released).levels == (0,)
+    assert optimal_levels(table, KAnonymity(5), released=released).levels == (1,)
