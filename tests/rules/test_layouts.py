@@ -8,6 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deid.detection import RuleRecognizer
+from deid.detection.edges import may_be_several
+from deid.document import Document
 from deid.reading.passages import rows
 from deid.rules import layouts
 from deid.rules.institutions import find_institutions
@@ -171,3 +173,26 @@ def test_heads_of_tables_between_blanks_are_looked_for_in_every_line(pieces: lis
 def test_codes_before_the_persons_of_a_board_are_beds(text: str, beds: list[str]) -> None:
     _, scene = RULES.analyse(text)
     assert [text[s.start : s.end] for s in layouts.find_beds(scene)] == beds
+
+
+def test_names_of_segments_are_those_of_a_message_alone() -> None:
+    """Beside a segment that is known all lines are segments; three capitals and a bar by themselves are none."""
+    known = [layouts.Segment("PID", {}), layouts.Segment("OBX", {})]
+    text = "MSH|^~\\&|L\nZUB|1\npid|2\nOBX|3"
+    assert [text[a:b] for a, b in layouts.segment_names(text, known)] == ["MSH", "ZUB", "OBX"]
+    assert layouts.segment_names("ANN|1\nLEE|2", known) == []
+    assert layouts.segment_names("PID of 3", known) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "several"),
+    [("2012 vs 2024", True), ("2012,2024", True), ("2012-2024", False), ("5/2012 202", True), ("012 vs 2024", False)],
+)
+def test_dates_are_several_where_there_are_figures_for_two_apart(text: str, several: bool) -> None:
+    assert may_be_several(f"9 {text} 9", 2, 2 + len(text)) is several
+
+
+def test_a_cue_that_leads_nowhere_hides_none_behind_it() -> None:
+    text = "Facility:\nHe was admitted to Quarrymane."
+    found = RULES.find(Document("d", text))
+    assert ("Quarrymane", "rule:place.cue") in [(text[span.start : span.end], span.source) for span in found]
