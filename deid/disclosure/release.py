@@ -393,14 +393,12 @@ def _anonymize(
     require(not compared, "k-map, delta-presence and same-disease need a population table", "name it with --population")
     start = time.process_time()
     coded = encode(data)
-    guards = _guards(data, coded, asked, method)
-    if guards:
+    if guards := _guards(data, coded, asked, method):
         method = _FROM_THE_TOP[-1]
         constraint = _all([*_of_rows(data, asked), *(constraint for constraint, _ in guards)])
+        coded = replace(coded, sensitive={**coded.sensitive, _GUARDS: guards[0][1]})
     else:
         constraint = constraint_of(data, asked)
-    if guards:
-        coded = replace(coded, sensitive={**coded.sensitive, _GUARDS: guards[0][1]})
     if rules_left is not None:
         coded, more = with_profiles(data, coded, rules_left)
         constraint = _all([constraint, *more])

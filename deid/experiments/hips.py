@@ -288,34 +288,26 @@ def _attack(
         "parrot": missed,
         "parrot-rarity": missed * span + rare,  # rarity decides among those alike
     }
-    rows: list[dict[str, Any]] = [
-        {
-            "attack": "redaction",
-            "flagged": total,
-            "found": float(total),
-            "share": _ratio(total, total),
-            "precision": _ratio(total, total),
-            "auc": float("nan"),
-        }
-    ]
+    rows = [("redaction", total, float(total), float("nan"))]
     grid = np.linspace(0, 1, _GRID + 1)
     curve: dict[str, np.ndarray] = {"examined": grid}
     for name, scores in rankings.items():
         met = expected_found(scores, leaks)
         # as many as there are leaks, but where an attack says of each whether it is one
         flagged = int(scores.sum()) if name in ("program", "parrot") else total
-        rows.append(
-            {
-                "attack": name,
-                "flagged": flagged,
-                "found": float(met[flagged]),
-                "share": _ratio(met[flagged], total),
-                "precision": _ratio(met[flagged], flagged),
-                "auc": _auc(met, total, size),
-            }
-        )
+        rows.append((name, flagged, float(met[flagged]), _auc(met, total, size)))
         curve[name] = np.interp(grid * size, np.arange(size + 1), met) / max(total, 1)
-    frame = pd.DataFrame(rows)
+    frame = pd.DataFrame(
+        {
+            "attack": name,
+            "flagged": flagged,
+            "found": found,
+            "share": _ratio(found, total),
+            "precision": _ratio(found, flagged),
+            "auc": auc,
+        }
+        for name, flagged, found, auc in rows
+    )
     frame["lift"] = frame["precision"] / _ratio(total, size)
     return frame, pd.DataFrame(curve)
 

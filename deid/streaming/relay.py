@@ -372,7 +372,8 @@ def run_relay(relay: Relay, given: FeedRun, ready: Callable[[Address], object]) 
         loop = asyncio.get_running_loop()
         with ExitStack() as stack:
             if relay.folder is not None:
-                _make_folder(relay.folder)
+                with told_as(OutputError("the folder cannot be made", "name a folder where you may write"), OSError):
+                    relay.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 stack.enter_context(alone(relay.folder))
             journal = _journal(relay, given.key)
             segments, committed = None, None
@@ -428,11 +429,6 @@ async def _listening(relay: Relay, server: _Server) -> asyncio.Server:
         return await asyncio.start_server(
             server.connected, relay.listen.host, relay.listen.port, ssl=relay.tls, backlog=1024, limit=_CHUNK
         )
-
-
-def _make_folder(folder: Path) -> None:
-    with told_as(OutputError("the folder cannot be made", "name a folder where you may write"), OSError):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def _journal(relay: Relay, key: Key) -> Journal | None:
