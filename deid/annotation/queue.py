@@ -87,6 +87,11 @@ def annotation_queue(
     seed : int
         Of the random order, which depends on seed and ids alone: notes keep their places in it as scores change.
 
+    Returns
+    -------
+    list of Queued
+        Every note once.
+
     Raises
     ------
     ConfigError

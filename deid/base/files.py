@@ -263,7 +263,7 @@ def together() -> Iterator[None]:
 def atomic_files(
     paths: Sequence[Path], *, private: bool = True, durable: bool = True, replace: bool = False
 ) -> Iterator[list[BinaryIO]]:
-    """Open a temporary file beside each of ``paths``; when the block ends without an error, all move into place.
+    """Open temporary files beside ``paths`` and move all of them into place when the block ends without an error.
 
     Parameters
     ----------
@@ -276,6 +276,11 @@ def atomic_files(
         files leave this out and synchronize once at the end.
     replace : bool
         Replace files that exist; otherwise they are an error.
+
+    Yields
+    ------
+    list of binary streams
+        One a path, to be written in the block.
 
     Raises
     ------

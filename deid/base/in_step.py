@@ -43,13 +43,18 @@ def pause(stage: str) -> None:
 
 
 def in_step(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
-    """Do a work on each of some items, a stage at a time; return what came of each, in order.
+    """Do a work on each of some items, a stage at a time.
 
     Parameters
     ----------
     work : callable
         Gets an item. It must neither hold a lock nor have anything open that another item's work needs while it pauses.
     items : sequence
+
+    Returns
+    -------
+    list
+        What came of each, in order.
 
     Raises
     ------

@@ -24,7 +24,7 @@ def _harmless() -> frozenset[str]:
 
 
 def safe_name(name: str, index: int | None = None) -> str:
-    """Mask unknown words and longer numbers of a file name or an id for messages, and put ``#index`` behind it.
+    """Mask a file name or an id for messages.
 
     Parameters
     ----------
@@ -32,6 +32,11 @@ def safe_name(name: str, index: int | None = None) -> str:
         File name (without folders) or id as it came in.
     index : int, optional
         1-based position of the document in its collection, in reading order.
+
+    Returns
+    -------
+    str
+        The name with unknown words and longer numbers masked, and ``#index`` behind it.
 
     Examples
     --------

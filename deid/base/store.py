@@ -69,7 +69,7 @@ def _parse(place: str) -> URL:
 
 
 def open_store(place: str | Path, tables: sql.MetaData, *, create: bool = False, whole: bool = False) -> Store:
-    """Open a database, to be closed with `Store.close`.
+    """Open a database.
 
     Parameters
     ----------
@@ -81,6 +81,11 @@ def open_store(place: str | Path, tables: sql.MetaData, *, create: bool = False,
         Create a missing file and missing tables.
     whole : bool
         Whether a file of SQLite must by itself hold all that was committed; slower where many read while one writes.
+
+    Returns
+    -------
+    Store
+        The database; close it with `Store.close`.
 
     Raises
     ------

@@ -79,7 +79,7 @@ class EquivalenceClasses:
 
 
 def group_rows(columns: Sequence[tuple[np.ndarray, int]], *, sort: bool = False) -> tuple[np.ndarray, int]:
-    """Number the distinct rows of several columns of codes; return the number of each row, and how many there are.
+    """Number the distinct rows of several columns of codes.
 
     Parameters
     ----------
@@ -87,6 +87,13 @@ def group_rows(columns: Sequence[tuple[np.ndarray, int]], *, sort: bool = False)
         Codes (-1 is missing) and the number of codes of each column, of one at least.
     sort : bool
         Number them in the order of their codes, not by first appearance.
+
+    Returns
+    -------
+    ids : int64 array
+        Number of each row's combination.
+    count : int
+        Number of combinations.
     """
     key = np.zeros(len(columns[0][0]), dtype=np.int64)
     room = 1
@@ -121,6 +128,11 @@ def equivalence_classes(release: Microdata, columns: Sequence[str] | None = None
         The published table.
     columns : sequence of str, optional
         Columns to group by instead of the quasi-identifiers.
+
+    Returns
+    -------
+    EquivalenceClasses
+        The classes; the same object for the same table and columns.
 
     Raises
     ------
@@ -209,7 +221,7 @@ class ValueCounts:
 
 
 def recorded_rows(release: Microdata, sensitive: str, classes: EquivalenceClasses) -> np.ndarray:
-    """Return the rows of classes whose sensitive value is neither missing nor suppressed, ascending.
+    """Return the rows of classes whose sensitive value is neither missing nor suppressed.
 
     Parameters
     ----------
@@ -219,6 +231,11 @@ def recorded_rows(release: Microdata, sensitive: str, classes: EquivalenceClasse
         One of its columns.
     classes : EquivalenceClasses
         Its classes; rows that these leave out are left out here, too.
+
+    Returns
+    -------
+    int64 array
+        Rows, from 0, ascending.
     """
     column = release.meanings(sensitive)
     recorded = (classes.ids >= 0) & (column.codes != NA_CODE)
@@ -236,6 +253,11 @@ def value_counts(release: Microdata, sensitive: str) -> ValueCounts:
         See `equivalence_classes`.
     sensitive : str
         The column to count.
+
+    Returns
+    -------
+    ValueCounts
+        Counts by class and value.
 
     Raises
     ------

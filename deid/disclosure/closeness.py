@@ -96,7 +96,7 @@ DISTANCES: dict[str, Callable[[ValueCounts, Hierarchy | None], np.ndarray]] = {
 
 
 def class_distances(counts: ValueCounts, distance: str = "equal", hierarchy: Hierarchy | None = None) -> np.ndarray:
-    """Return the distance, 0 to 1, of every class's distribution from the table's; 0 where no value is recorded.
+    """Return the distance of every class's distribution from that of the whole table.
 
     Parameters
     ----------
@@ -106,6 +106,11 @@ def class_distances(counts: ValueCounts, distance: str = "equal", hierarchy: Hie
         One of `DISTANCES`.
     hierarchy : Hierarchy, optional
         Of the sensitive column, for ``hierarchical``.
+
+    Returns
+    -------
+    float array, shape (classes,)
+        0 to 1; 0 where no value is recorded.
 
     Raises
     ------

@@ -47,7 +47,7 @@ class BoxLoss:
         return total
 
     def joined(self, low: Ints, high: Ints, lows: Ints, highs: Ints) -> FloatArray:
-        """Return the certainty penalty of a row, summed over columns, of the union of one box with each of several.
+        """Return the certainty penalty of a row of the union of one box with each of several.
 
         Parameters
         ----------
@@ -55,6 +55,11 @@ class BoxLoss:
             Least and greatest codes of the one box.
         lows, highs : int32 array, shape (boxes, columns)
             Those of the others.
+
+        Returns
+        -------
+        float array, shape (boxes,)
+            Penalties, summed over columns.
         """
         return self.loss(np.minimum(low, lows), np.maximum(high, highs))
 
@@ -102,10 +107,15 @@ def _classes(groups: list[list[int]], rows: int) -> IndexArray:
 
 
 def bottom_up(table: CodedTable, constraint: Constraint) -> IndexArray:
-    """Merge groups until all satisfy the constraint, and return the group of each row; quadratic.
+    """Merge groups until all satisfy the constraint; quadratic.
 
     Every group that does not, in the order of the input, joins the group whose penalty rises least by it; groups of 2k
     rows and more are split again.
+
+    Returns
+    -------
+    ndarray of intp, shape [n]
+        Group of each row.
 
     Raises
     ------

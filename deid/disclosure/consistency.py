@@ -93,6 +93,11 @@ def consistent_records(release: Microdata, records: Microdata) -> Consistency:
     records : Microdata
         Ungeneralized records, such as a population register: one row a person, with the same columns.
 
+    Returns
+    -------
+    Consistency
+        Counts by class and by record.
+
     Raises
     ------
     ConfigError
@@ -194,6 +199,11 @@ def match_population(release: Microdata, population: Microdata) -> Consistency:
         The published table.
     population : Microdata
         One row a person, ungeneralized, the published persons included.
+
+    Returns
+    -------
+    Consistency
+        Counts by class and by member of the population.
 
     Raises
     ------

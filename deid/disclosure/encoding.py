@@ -357,6 +357,11 @@ def encode(data: Microdata, columns: Sequence[str] = ()) -> CodedTable:
     columns : sequence of str
         Columns to code in place of the quasi-identifiers.
 
+    Returns
+    -------
+    CodedTable
+        The codes.
+
     Raises
     ------
     InputError

@@ -35,7 +35,7 @@ def expert_report(
     policy: Mapping[str, Any] | None = None,
     version: str = "",
 ) -> dict[str, Any]:
-    """Put the risk of a release together as JSON values: counts, probabilities and names of columns, no cell.
+    """Put the risk of a release together.
 
     Parameters
     ----------
@@ -55,6 +55,11 @@ def expert_report(
         Name of the notes' policy, and category -> operator.
     version : str
         Of this program.
+
+    Returns
+    -------
+    dict
+        JSON values: counts, probabilities and names of columns, no cell.
     """
     findings = list(findings)
     diversity = {f.column: f.verdict.level for f in findings if f.model == "distinct l-diversity"}
@@ -144,7 +149,7 @@ def sign_report(content: Mapping[str, Any], key: Key) -> dict[str, Any]:
 
 
 def check_report(text: str, key: Key, digests: Mapping[str, str]) -> list[str]:
-    """Check a report's signature, and that it is about these files; return what does not hold.
+    """Check a report's signature, and that it is about these files.
 
     Parameters
     ----------
@@ -154,6 +159,11 @@ def check_report(text: str, key: Key, digests: Mapping[str, str]) -> list[str]:
         That it was signed with.
     digests : mapping of str to str
         SHA-256 of the files at hand, by what to call them; each must be one of the report's.
+
+    Returns
+    -------
+    list of str
+        What does not hold, empty when all does.
 
     Raises
     ------

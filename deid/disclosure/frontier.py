@@ -59,7 +59,7 @@ def map_releases(
     options: MethodOptions | None = None,
     asked: Requirements | None = None,
 ) -> tuple[list[Point], list[tuple[str, int, DeidError]]]:
-    """Make a release for every method and k; return them, and method, k and error of what could not be reached.
+    """Make a release for every method and k.
 
     Parameters
     ----------
@@ -73,6 +73,13 @@ def map_releases(
         What the methods are told.
     asked : Requirements, optional
         What is asked for beside k.
+
+    Returns
+    -------
+    points : list of Point
+        The releases.
+    failures : list of (method, k, error)
+        What could not be reached.
 
     Raises
     ------

@@ -51,6 +51,11 @@ def gather(table: CodedTable, r: int) -> Gathering:
     r : int
         Least number of rows of a cluster.
 
+    Returns
+    -------
+    Gathering
+        The clusters of the least radius that was found.
+
     Raises
     ------
     ConfigError

@@ -128,7 +128,7 @@ def _distinct(group: IndexArray, value: NDArray[np.integer], size: int) -> tuple
 
 
 def groups_of(table: CodedTable, classes: IndexArray, count: int) -> Groups:
-    """Sort the rows of a table by class.
+    """Arrange a table by class.
 
     Parameters
     ----------
@@ -138,6 +138,11 @@ def groups_of(table: CodedTable, classes: IndexArray, count: int) -> Groups:
         Class of each row, 0 to ``count`` - 1; every class must have a row.
     count : int
         Number of classes.
+
+    Returns
+    -------
+    Groups
+        The table with its rows sorted by class.
     """
     order = np.argsort(classes, kind="stable")
     return Groups(table, order, np.searchsorted(classes[order], np.arange(count)))

@@ -262,7 +262,7 @@ def _better(
 
 
 def group_loss(table: CodedTable, classes: IndexArray) -> FloatArray:
-    """Return the certainty penalty of one row of each group, summed over columns: 0 to their number.
+    """Return the certainty penalty of one row of each group, summed over columns.
 
     Parameters
     ----------
@@ -270,6 +270,11 @@ def group_loss(table: CodedTable, classes: IndexArray) -> FloatArray:
         The rows.
     classes : intp array, shape (rows,)
         Group of each row, 0 to groups - 1; every group must have a row.
+
+    Returns
+    -------
+    float array, shape (groups,)
+        Penalties, 0 to the number of columns.
     """
     low, high = boxes(table.codes, classes, int(classes.max()) + 1)
     loss = np.zeros(len(low))

@@ -34,6 +34,11 @@ def round_values(values: np.ndarray, base: float, *, random: bool = False, seed:
     seed : int
         Seed of the generator.
 
+    Returns
+    -------
+    float array
+        Multiples of the base, of the shape of ``values``.
+
     Raises
     ------
     ConfigError
@@ -60,6 +65,11 @@ def add_noise(values: np.ndarray, relative: float, *, seed: int = 0) -> np.ndarr
     seed : int
         Seed of the generator.
 
+    Returns
+    -------
+    float array
+        The noisy numbers, of the shape of ``values``.
+
     Raises
     ------
     ConfigError
@@ -84,6 +94,11 @@ def swap_values(values: np.ndarray, share: float, *, window: float | None = None
         Rank swapping (Moore 1996): partners' ranks differ by at most this share of the rows. Any two rows by default.
     seed : int
         Seed of the generator.
+
+    Returns
+    -------
+    int or float array, shape (rows,)
+        The same values in another order.
 
     Raises
     ------
@@ -123,7 +138,7 @@ def _rank_pairs(ranked: np.ndarray, reach: int, rng: np.random.Generator) -> tup
 
 
 def microaggregation_groups(points: np.ndarray, k: int) -> np.ndarray:
-    """Return the group of each row by MDAV (maximum distance to average vector), fixed size k.
+    """Group rows by MDAV (maximum distance to average vector), fixed size k.
 
     Parameters
     ----------
@@ -131,6 +146,11 @@ def microaggregation_groups(points: np.ndarray, k: int) -> np.ndarray:
         Standardized within: columns are scaled to unit variance first.
     k : int
         Least number of rows of a group; groups have k to 2k - 1.
+
+    Returns
+    -------
+    int64 array, shape (rows,)
+        Group of each row.
 
     Raises
     ------
@@ -235,7 +255,7 @@ class SmallDomains:
 def randomize_small_domains(
     table: Microdata, sensitive: str, gamma: float, least: int, order: Sequence[str] | None = None, *, seed: int = 0
 ) -> SmallDomains:
-    """Perturb a sensitive column within small blocks of its values (Chaytor and Wang 2010), but missing ones.
+    """Perturb a sensitive column within small blocks of its values (Chaytor and Wang 2010).
 
     Over a domain of 15,000 codes hardly one stays intact under uniform perturbation; over a block of ten with gamma 5
     more than a third do, with the same amplification, hence the same bound on breaches within a block.
@@ -254,6 +274,11 @@ def randomize_small_domains(
         Order of the values, such as that of a hierarchy's leaves; by frequency by default.
     seed : int
         Seed of the generator.
+
+    Returns
+    -------
+    SmallDomains
+        The perturbed codes, with the blocks; missing values stay missing.
 
     Raises
     ------

@@ -92,7 +92,7 @@ def scheme_of(release: Release) -> Scheme:
 
 
 def apply_scheme(scheme: Scheme, data: Microdata, asked: Requirements, options: MethodOptions | None = None) -> Release:
-    """Recode new rows by a scheme, leave out classes that do not reach what is asked for, and verify the rest.
+    """Recode new rows by a scheme, and suppress classes that do not reach what is asked for.
 
     Parameters
     ----------
@@ -104,6 +104,11 @@ def apply_scheme(scheme: Scheme, data: Microdata, asked: Requirements, options: 
         Levels that the new release must reach.
     options : MethodOptions, optional
         ``suppression`` bounds the share of rows that may be suppressed.
+
+    Returns
+    -------
+    Release
+        The recoded rows, verified; suppressed ones are left out.
 
     Raises
     ------

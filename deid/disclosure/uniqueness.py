@@ -30,12 +30,17 @@ def _slopes(theta: float, alpha: float, rows: int, classes: int, sizes: np.ndarr
 
 
 def fit_pitman(class_sizes: np.ndarray) -> tuple[float, float]:
-    """Fit Pitman's model to the sizes of a sample's classes: theta > 0 and 0 < alpha < 1.
+    """Fit Pitman's model to the sizes of a sample's classes.
 
     Parameters
     ----------
     class_sizes : int array
         Persons of each class.
+
+    Returns
+    -------
+    theta, alpha : float
+        theta > 0 and 0 < alpha < 1.
     """
     sizes, counts = np.unique(np.asarray(class_sizes, dtype=np.int64), return_counts=True)
     of = (int((sizes * counts).sum()), int(counts.sum()), sizes.astype(float), counts.astype(float))

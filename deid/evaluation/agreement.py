@@ -118,12 +118,17 @@ def cohen_kappa(table: np.ndarray) -> float | None:
 
 
 def krippendorff_alpha(counts: np.ndarray) -> float | None:
-    """Return Krippendorff's alpha for nominal values; None where there is nothing to compare, or one label alone.
+    """Return Krippendorff's alpha for nominal values.
 
     Parameters
     ----------
     counts : ndarray of int, shape (n_units, n_labels)
         How many observers gave each unit each label; units with fewer than two values do not count.
+
+    Returns
+    -------
+    float or None
+        None where there is nothing to compare, or one label alone.
     """
     counts = counts[counts.sum(axis=1) > 1].astype(float)
     values = counts.sum(axis=1)

@@ -91,6 +91,10 @@ def compare_statistics(
         The figure that follows from summed counts; applied to single documents it gives the t-test's pairs.
     resamples, permutations, seed : int
 
+    Returns
+    -------
+    Difference
+
     Notes
     -----
     Approximate randomization after Noreen 1989: p is (1 + number of permutations with at least the observed

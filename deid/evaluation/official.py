@@ -129,6 +129,11 @@ def merge_adjacent(text: str, places: Iterable[tuple[int, int]]) -> set[tuple[in
         The document's text.
     places : iterable of (int, int)
         Start and end of each stretch, in characters.
+
+    Returns
+    -------
+    set of (int, int)
+        Start and end of each joined stretch.
     """
     merged: list[tuple[int, int]] = []
     for start, end in sorted(places):

@@ -12,7 +12,7 @@ import numpy as np
 
 
 def lower_bound(found: float, total: float, confidence: float) -> float:
-    """Return Clopper and Pearson's one-sided lower bound of a share, 0 to 1; 0 without trials.
+    """Return Clopper and Pearson's one-sided lower bound of a share.
 
     Parameters
     ----------
@@ -20,6 +20,11 @@ def lower_bound(found: float, total: float, confidence: float) -> float:
         Hits and trials; may be fractions.
     confidence : float
         Probability that the share is not below the bound, 0 to 1.
+
+    Returns
+    -------
+    float
+        0 to 1; 0 without trials.
 
     Examples
     --------

@@ -339,6 +339,11 @@ def conclusions_outcome(pair: TablePair, said: StudyOptions) -> Outcome:
     pair : TablePair
     said : StudyOptions
 
+    Returns
+    -------
+    Outcome
+        Tables of findings and of counts, with their plot.
+
     Raises
     ------
     ConfigError

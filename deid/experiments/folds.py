@@ -64,7 +64,7 @@ def group_documents(
 def assign_folds(
     documents: Sequence[Document], folds: int, seed: int = 0, *, groups: Sequence[str] | None = None
 ) -> list[int]:
-    """Deal documents out to folds; return the fold of each, from 0.
+    """Deal documents out to folds.
 
     Groups go round in an order that only the seed and their names decide (a hash), large ones first, each to the
     smallest fold so far. So the folds do not depend on the order of the documents, and without groups their sizes
@@ -78,6 +78,11 @@ def assign_folds(
     seed : int
     groups : sequence of str, optional
         Group of each document; each document is its own group when not given.
+
+    Returns
+    -------
+    list of int
+        Fold of each document, from 0.
 
     Raises
     ------

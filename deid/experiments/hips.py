@@ -255,12 +255,17 @@ def betrayed(note: Document) -> list[bool]:
 
 
 def expected_found(scores: np.ndarray, leaks: np.ndarray) -> np.ndarray:
-    """Return how many leaks are expected among the k highest scores, for k = 0 .. n, ties in random order.
+    """Return how many leaks are expected among the k highest scores, ties in random order.
 
     Parameters
     ----------
     scores : float array, shape (n,)
     leaks : bool array, shape (n,)
+
+    Returns
+    -------
+    float64 array, shape (n + 1,)
+        For k = 0 .. n.
 
     Examples
     --------

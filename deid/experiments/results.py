@@ -63,13 +63,18 @@ Values = Mapping[str, Any]
 
 
 def find_results(source: Path) -> dict[str, Values]:
-    """Read one file of results, or all of a folder: JSON values by file name, in the order of names.
+    """Read one file of results, or all of a folder.
 
     Parameters
     ----------
     source : Path
         What a command wrote with ``--json``, or a folder that holds such files (other JSON files there are passed
         over, and so are folders).
+
+    Returns
+    -------
+    dict of str to mapping
+        File name -> JSON values, in the order of names.
 
     Raises
     ------

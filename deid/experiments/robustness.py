@@ -138,7 +138,7 @@ class Result:
 def measure_robustness(
     documents: Iterable[Document | Failure], recognizer: LazyRecognizer, gold: GoldOptions, only: Sequence[str] = ()
 ) -> Result:
-    """Measure recall and precision of PHI words in every writing of annotated documents, a row for each.
+    """Measure recall and precision of PHI words in every writing of annotated documents.
 
     Parameters
     ----------
@@ -150,6 +150,11 @@ def measure_robustness(
         Its seed is that of the perturbations.
     only : sequence of str
         Keys of `PERTURBATIONS`, by default all; ``clean`` is always among them.
+
+    Returns
+    -------
+    Result
+        A row for each writing, with the failures.
 
     Raises
     ------

@@ -256,6 +256,11 @@ def sequences_outcome(frame: pd.DataFrame, asked: SequenceRuns, how: RunOptions)
     asked : SequenceRuns
     how : RunOptions
 
+    Returns
+    -------
+    Outcome
+        Tables and a plot.
+
     Raises
     ------
     ConfigError

@@ -153,7 +153,7 @@ def check_bins(
     protected: Sequence[int] | None = None,
     size: int = 2,
 ) -> tuple[bool, str]:
-    """Verify published genotypes on their own; return whether both bin sizes hold, and what does not, by place.
+    """Verify published genotypes on their own.
 
     Parameters
     ----------
@@ -163,6 +163,13 @@ def check_bins(
         Root of the hierarchy: it may stand at any number of sites.
     within, across, protected, size
         As those of `bin_genotypes`.
+
+    Returns
+    -------
+    bool
+        Whether both bin sizes hold.
+    str
+        What does not, by place; empty if all holds.
     """
     _check_sizes(within, across, size)
     for number, row in enumerate(rows, 1):

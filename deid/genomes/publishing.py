@@ -92,6 +92,11 @@ def release_genomes(source: Path, target: Path, asked: GenomeOptions) -> Publish
         FASTA, or VCF or CSV of genotypes; and the new file: FASTA, or CSV of genotypes.
     asked : GenomeOptions
 
+    Returns
+    -------
+    PublishedGenomes
+        Figures of what was written, and a sentence of them.
+
     Raises
     ------
     InputError, ConfigError
@@ -103,7 +108,7 @@ def release_genomes(source: Path, target: Path, asked: GenomeOptions) -> Publish
 
 
 def verify_genomes(source: Path, asked: GenomeLevels) -> tuple[bool, str]:
-    """Verify a released file on its own; return whether it holds, and what holds or what does not, by place.
+    """Verify a released file on its own.
 
     Parameters
     ----------
@@ -111,6 +116,13 @@ def verify_genomes(source: Path, asked: GenomeLevels) -> tuple[bool, str]:
         What `release_genomes` wrote.
     asked : GenomeLevels
         As of the release.
+
+    Returns
+    -------
+    bool
+        Whether it holds.
+    str
+        What holds, or what does not, by place.
 
     Raises
     ------

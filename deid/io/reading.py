@@ -194,6 +194,11 @@ def open_source(path: Path, format_name: str | None, formats: Mapping[str, Forma
     options : Options
         What the user says of the files.
 
+    Returns
+    -------
+    Source
+        The files by name; none has been read.
+
     Raises
     ------
     InputError, FormatError

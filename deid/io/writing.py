@@ -51,7 +51,13 @@ class WriteOutcome:
 
 
 def write_all(items: Iterable[Document | Failure], writer: Writer) -> WriteOutcome:
-    """Write a stream; failures in it are passed on, and documents that cannot be written are added to them."""
+    """Write a stream; failures in it are passed on, and documents that cannot be written are added to them.
+
+    Returns
+    -------
+    WriteOutcome
+        How many documents were written, and the failures.
+    """
     written = WriteOutcome()
     with writer:
         for item in kept(items, written.failures):

@@ -233,6 +233,11 @@ def extract_files(
     jobs, watch
         See `deid.pipeline.scrub_files`.
 
+    Returns
+    -------
+    Extraction
+        The identifier view, the rounds that ran, and the failures.
+
     Raises
     ------
     ConfigError

@@ -55,7 +55,7 @@ def _documents(person: str, documents: Mapping[str, str]) -> set[str]:
 
 
 def forget_in_view(path: Path, person: str, column: str) -> int:
-    """Remove a person's rows from an identifier view, and what its provenance says of them; return how many.
+    """Remove a person's rows from an identifier view, and what its provenance says of them.
 
     Parameters
     ----------
@@ -65,6 +65,11 @@ def forget_in_view(path: Path, person: str, column: str) -> int:
         What stands in ``column``.
     column : str
         Column that tells whose row it is, such as ``mrn``.
+
+    Returns
+    -------
+    int
+        Rows that were removed.
 
     Raises
     ------
@@ -88,7 +93,7 @@ def forget_in_view(path: Path, person: str, column: str) -> int:
 
 
 def forget_in_project(path: Path, person: str, documents: Mapping[str, str]) -> int:
-    """Remove a person's notes and items from an annotation project, with all that was made of them; return how many.
+    """Remove a person's notes and items from an annotation project, with all that was made of them.
 
     Notes are found by the person in a field, or by the table; items by a value that is the person. Models of the
     project go where a note goes: their words may be of it.
@@ -100,6 +105,11 @@ def forget_in_project(path: Path, person: str, documents: Mapping[str, str]) -> 
     person : str
     documents : mapping
         Document id -> patient id, where a table says so.
+
+    Returns
+    -------
+    int
+        Notes and items that were removed.
 
     Raises
     ------

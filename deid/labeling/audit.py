@@ -54,6 +54,11 @@ def audit_model(folder: Path, min_documents: int = 3, *, accept: bool = False) -
         Strings seen in fewer training documents are rare.
     accept : bool
         Accept the rare strings (for models trained on public or synthetic notes).
+
+    Returns
+    -------
+    ModelAudit
+        The rare strings, and whether the model may be passed on.
     """
     tagger = Tagger.load(folder)
     stored = {**tagger.lexicon, **(tagger.rescorer.lexicon() if tagger.rescorer else {})}

@@ -12,13 +12,18 @@ import numpy as np
 
 
 def viterbi(emissions: np.ndarray, transition: np.ndarray) -> np.ndarray:
-    """Return the best label sequence, as label ids; ties go to the first one.
+    """Return the best label sequence; ties go to the first label id.
 
     Parameters
     ----------
     emissions : ndarray of shape (n_items, n_labels)
     transition : ndarray of shape (n_labels, n_labels)
         From row to column.
+
+    Returns
+    -------
+    ndarray of shape (n_items,)
+        Label ids.
     """
     n, size = emissions.shape
     best = np.empty(n, dtype=np.int64)

@@ -39,6 +39,11 @@ def spans_to_labels(spans: Iterable[Span], starts: np.ndarray, ends: np.ndarray,
     scheme : str
         ``BIO`` or ``BIOES``.
 
+    Returns
+    -------
+    list of str
+        A label for each token.
+
     Raises
     ------
     ConfigError
@@ -60,7 +65,7 @@ def spans_to_labels(spans: Iterable[Span], starts: np.ndarray, ends: np.ndarray,
 
 
 def labels_to_spans(labels: Sequence[str], starts: np.ndarray, ends: np.ndarray) -> list[Span]:
-    """Turn labels of either scheme into disjoint spans in order; characters between tokens of a span belong to it.
+    """Turn labels of either scheme into spans; the characters between the tokens of a span belong to it.
 
     ``B-`` and ``S-`` open a span, ``I-`` and ``E-`` continue the open span of their category and open one where there
     is none (the usual repair), ``O`` closes.
@@ -71,6 +76,11 @@ def labels_to_spans(labels: Sequence[str], starts: np.ndarray, ends: np.ndarray)
         A label for each token.
     starts, ends : int array, shape (n_items,)
         Character offsets of the tokens.
+
+    Returns
+    -------
+    list of Span
+        Disjoint spans in the order of the text.
     """
     spans: list[Span] = []
     first: int | None = None

@@ -26,7 +26,7 @@ _CERTAIN = 0.9995
 def probable_spans(
     emissions: np.ndarray, transition: np.ndarray, labels: Sequence[str], threshold: float
 ) -> list[LabelledSpan]:
-    """Choose spans of a CRF with BIO labels, in order and without overlap.
+    """Choose spans of a CRF with BIO labels.
 
     Parameters
     ----------
@@ -37,6 +37,11 @@ def probable_spans(
         ``O``, ``B-category`` and ``I-category`` by id.
     threshold : float
         Spans of this probability or less are never chosen; above 0.
+
+    Returns
+    -------
+    list of LabelledSpan
+        In order, without overlap.
     """
     return best_spans(possible_spans(emissions, transition, labels, threshold), len(emissions), threshold)
 
@@ -110,7 +115,7 @@ def _candidates(
 
 
 def best_spans(found: Sequence[LabelledSpan], size: int, threshold: float) -> list[LabelledSpan]:
-    """Choose spans without overlap, in order, that have the largest sum of probabilities above the threshold.
+    """Choose spans without overlap that have the largest sum of probabilities above the threshold.
 
     Parameters
     ----------
@@ -119,6 +124,11 @@ def best_spans(found: Sequence[LabelledSpan], size: int, threshold: float) -> li
         Number of items.
     threshold : float
         Spans of this probability or less are never chosen.
+
+    Returns
+    -------
+    list of LabelledSpan
+        In order.
     """
     ending: dict[int, list[LabelledSpan]] = {}
     for span in found:

@@ -189,6 +189,11 @@ def prepare(
     start : Weights, optional
         Weights that training starts from: their labels come first, and their attributes stay.
 
+    Returns
+    -------
+    TrainingData
+        The encoded tokens with their labels.
+
     Raises
     ------
     ConfigError

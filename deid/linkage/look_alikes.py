@@ -438,7 +438,7 @@ def _with_given(name: str, other: str) -> str:
 
 
 def count_look_alikes(table: pd.DataFrame | Iterable[pd.DataFrame], person: str | None = None) -> LookAlikes | None:
-    """Count the persons of a table that look like others of it; None when no column holds names.
+    """Count the persons of a table that look like others of it.
 
     Parameters
     ----------
@@ -447,6 +447,11 @@ def count_look_alikes(table: pd.DataFrame | Iterable[pd.DataFrame], person: str 
         several, with the same columns, the rows count one after the other: what they tell waits on disk.
     person : str, optional
         Column that tells whose row it is; without it every row is a person.
+
+    Returns
+    -------
+    LookAlikes, optional
+        None when no column holds names.
     """
     rows = pairs = deals = 0
     with Buckets(1) as people, Buckets(2) as found, Buckets(3) as dealt:

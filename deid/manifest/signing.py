@@ -75,12 +75,17 @@ def signing_key_path() -> Path:
 
 
 def load_signing_key(*, create: bool = True) -> tuple[SigningKey, str]:
-    """Load the key from ``DEID_SIGNING_KEY``, else from its file; return it, and a sentence to show when one was made.
+    """Load the signing key from the variable ``DEID_SIGNING_KEY``, else from its file.
 
     Parameters
     ----------
     create : bool
         Make one where there is none.
+
+    Returns
+    -------
+    (SigningKey, str)
+        The key, and a sentence to show when one was made (else empty).
 
     Raises
     ------
@@ -98,7 +103,14 @@ def load_signing_key(*, create: bool = True) -> tuple[SigningKey, str]:
 
 
 def replace_signing_key() -> tuple[SigningKey, Path]:
-    """Make a new signing key; return it, and where the old one lies now: beside it, under its fingerprint.
+    """Make a new signing key; the old one stays beside it under its fingerprint.
+
+    Returns
+    -------
+    key : SigningKey
+        The new key.
+    place : Path
+        Where the old one lies now.
 
     Raises
     ------

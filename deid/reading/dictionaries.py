@@ -151,7 +151,7 @@ def _folders(folders: Sequence[Path]) -> tuple[Path, ...]:
 
 
 def available(language: str | None = None, folders: Sequence[Path] = ()) -> tuple[str, ...]:
-    """Name the lists that can be loaded, ``<category>/<list>``, sorted.
+    """Name the lists that can be loaded.
 
     Parameters
     ----------
@@ -159,6 +159,11 @@ def available(language: str | None = None, folders: Sequence[Path] = ()) -> tupl
         Only lists of this language and lists that belong to no language.
     folders : sequence of Path
         Folders of the user's own, searched before the shipped one.
+
+    Returns
+    -------
+    tuple of str
+        Names ``<category>/<list>``, sorted.
     """
     shipped = _shipped(resource_folder("dictionaries"))
     own = {"/".join(place.parts[-2:]): place for folder in reversed(folders) for place in _lists(folder)}
@@ -186,7 +191,7 @@ def _list_folder(name: str, folders: Sequence[Path]) -> Path:
 
 
 def load_dictionary(name: str, folders: Sequence[Path] = ()) -> Dictionary:
-    """Load a word list, once.
+    """Load a word list.
 
     Parameters
     ----------
@@ -194,6 +199,11 @@ def load_dictionary(name: str, folders: Sequence[Path] = ()) -> Dictionary:
         ``<category>/<list>``.
     folders : sequence of Path
         Folders of the user's own, searched before the shipped one.
+
+    Returns
+    -------
+    Dictionary
+        The list, loaded once.
 
     Raises
     ------

@@ -44,13 +44,18 @@ class Tokens:
 
 
 def tokenize(text: str, scheme: str = "default") -> Tokens:
-    """Split ``text`` into tokens that cover it exactly and in order, white space too.
+    """Split ``text`` into tokens that cover it exactly.
 
     Parameters
     ----------
     text : str
     scheme : str
         ``default``, ``hide``, ``spacy`` or ``spacy:LANGUAGE``.
+
+    Returns
+    -------
+    Tokens
+        In order and without gaps, white space too.
 
     Raises
     ------

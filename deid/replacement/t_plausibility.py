@@ -94,6 +94,11 @@ def make_generalizer(
     every_word : bool
         Generalize every sensitive word by at least one step.
 
+    Returns
+    -------
+    Generalizer
+        For `generalize`.
+
     Raises
     ------
     ConfigError

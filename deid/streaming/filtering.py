@@ -67,7 +67,7 @@ class Feed:
 
 
 def filter_feed(feed: Feed, run: FeedRun) -> bool:
-    """Filter one input into one output; return whether it was used up: not when the run was stopped before.
+    """Filter one input into one output.
 
     Parameters
     ----------
@@ -77,6 +77,11 @@ def filter_feed(feed: Feed, run: FeedRun) -> bool:
     run : FeedRun
         With `Shape.others`, the input's first bytes decide, and `Totals.note` is told when it is JSON. When stopped, a
         journal's run can go on, an output file without a journal vanishes.
+
+    Returns
+    -------
+    bool
+        Whether the input was used up; False when the run was stopped before.
 
     Raises
     ------

@@ -39,13 +39,18 @@ def exposition(totals: Totals) -> str:
 
 @contextmanager
 def serve_metrics(port: int, totals: Totals) -> Iterator[int]:
-    """Answer ``/metrics`` and ``/health`` on the loopback address while the block runs; yield the port.
+    """Answer ``/metrics`` and ``/health`` on the loopback address while the block runs.
 
     Parameters
     ----------
     port : int
         0 for any free one.
     totals : Totals
+
+    Yields
+    ------
+    int
+        The port.
 
     Raises
     ------

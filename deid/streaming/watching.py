@@ -116,7 +116,7 @@ class _Inbox:
 
 
 def watch(folders: Folders, run: FeedRun, *, poll: float = 1.0, once: bool = False) -> Iterator[Seen]:
-    """Filter the files of an inbox as they come, and yield each when it is done.
+    """Filter the files of an inbox as they come.
 
     Parameters
     ----------
@@ -127,6 +127,11 @@ def watch(folders: Folders, run: FeedRun, *, poll: float = 1.0, once: bool = Fal
         Seconds between looks at the inbox.
     once : bool
         Return when the files are done that are complete now.
+
+    Yields
+    ------
+    Seen
+        Each file when it is done.
 
     Raises
     ------

@@ -175,6 +175,10 @@ def row_hashes(frame: pd.DataFrame, key: bytes) -> npt.NDArray[np.uint64]:
         The table; all its columns count.
     key : bytes
         At most 64 bytes.
+
+    Returns
+    -------
+    uint64 array, shape (rows,)
     """
     total = np.zeros(len(frame), np.uint64)
     for name in frame.columns:

@@ -264,6 +264,11 @@ def prefixes(values: Sequence[str], keep: Sequence[int] | None = None, name: str
     name : str
         Name of the hierarchy, also in errors.
 
+    Returns
+    -------
+    Hierarchy
+        A level for each length, and ``*``.
+
     Raises
     ------
     ConfigError

@@ -97,7 +97,7 @@ def alignment_tables(x: Pairs, y: Pairs, costs: Costs) -> tuple[np.ndarray, np.n
 
 
 def align(x: Pairs, y: Pairs, costs: Costs) -> Aligned:
-    """Align two trajectories by A-GS into the joined trajectory of least weighted loss.
+    """Align two trajectories by A-GS.
 
     Parameters
     ----------
@@ -105,6 +105,11 @@ def align(x: Pairs, y: Pairs, costs: Costs) -> Aligned:
         Nodes of codes and of ages.
     costs : Costs
         The hierarchies and their weights.
+
+    Returns
+    -------
+    Aligned
+        The joined trajectory of least weighted loss.
     """
     loss, way = alignment_tables(x, y, costs)
     h, j = len(x), len(y)

@@ -28,7 +28,7 @@ BACKEND = "numpy" if _compiled is None else "native"
 def alignment_costs(
     x: Pairs, pairs: Pairs, bounds: np.ndarray, active: np.ndarray, costs: Costs, by_index: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return what aligning a trajectory with each of many costs: leaves of codes and of ages, unweighted.
+    """Return what aligning a trajectory with each of many costs.
 
     Parameters
     ----------
@@ -43,6 +43,11 @@ def alignment_costs(
     costs : Costs
     by_index : bool
         Align by the baseline instead of A-GS.
+
+    Returns
+    -------
+    codes, ages : int64 array, shape (trajectories,)
+        Loss in leaves, unweighted.
     """
     if _compiled is None:
         return reference.alignment_costs(x, pairs, bounds, active, costs, by_index)

@@ -129,6 +129,11 @@ def release_diagnoses(frame: pd.DataFrame, asked: TrajectoryOptions) -> Publishe
         One row a diagnosis, all cells texts.
     asked : TrajectoryOptions
 
+    Returns
+    -------
+    Published
+        The table that may leave, with the figures of its report.
+
     Raises
     ------
     ConfigError, InputError

@@ -36,9 +36,14 @@ def items_in_all(sets: Iterable[frozenset[int]], data: Transactions) -> set[int]
 def minimal_moles(
     data: Transactions, sensitive: frozenset[str], *, max_prob: float, k: int, p: int
 ) -> list[tuple[int, ...]]:
-    """Return the sets of up to p public items, ascending, that violate, and none of whose parts does.
+    """Return the sets of up to p public items that violate, and none of whose parts does.
 
     Level by level: only sets without a mole in them are extended. Parameters as those of `coherence`.
+
+    Returns
+    -------
+    list of tuple of int
+        Items of each set, ascending.
 
     Raises
     ------

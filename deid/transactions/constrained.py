@@ -191,6 +191,11 @@ def ugaclip(data: Transactions, privacy: Policy, utility: Policy, k: int, **limi
         utility constraint may be combined with each other; else they can only be suppressed. ``weight``: semantic
         distance of a set of codes, from 0 to 1; 1 by default.
 
+    Returns
+    -------
+    Constrained
+        The published records, with what was combined and suppressed.
+
     Raises
     ------
     ConfigError

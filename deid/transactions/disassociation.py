@@ -112,6 +112,11 @@ def disassociate(data: Transactions, k: int, m: int, *, largest: int | None = No
     largest : int, optional
         Clusters of so many records or more are split; ``4 * k`` by default.
 
+    Returns
+    -------
+    Disassociated
+        Clusters of chunks, with the records of each.
+
     Raises
     ------
     ConfigError

@@ -27,7 +27,7 @@ MOST_SETS = 100_000_000
 def apriori_cut(
     data: Transactions, tree: CodeTree, k: int, m: int, *, start: IntArray | None = None, below: int | None = None
 ) -> IntArray:
-    """Find a cut of the tree that makes the records k^m-anonymous: the node that each item is published as.
+    """Find a cut of the tree that makes the records k^m-anonymous.
 
     Level by level: sets of j items that are rare on the present cut are generalized by the ancestors that cost least
     certainty and make them frequent, whole subtrees at a time. Supports of lower levels only grow by that.
@@ -44,6 +44,11 @@ def apriori_cut(
         IntArray to begin with; the items themselves by default.
     below : int, optional
         Generalize no higher than to this node; sets that would need it stay rare.
+
+    Returns
+    -------
+    int64 array, shape (items,)
+        Node that each item is published as.
 
     Raises
     ------
@@ -203,6 +208,11 @@ def local_recoding(data: Transactions, tree: CodeTree, k: int, m: int, *, chunk:
     chunk : int, optional
         Records of a chunk, at least; chunks hold at least k records with codes. Without it 4 k, 40 k and all records
         are tried, and what loses least certainty is kept.
+
+    Returns
+    -------
+    Transactions
+        The published records.
 
     Raises
     ------

@@ -88,7 +88,7 @@ def read_policy(path: Path, known: Sequence[str], what: str = "policy") -> dict[
 
 
 def read_rules(path: Path, known: Sequence[str]) -> list[tuple[frozenset[str], frozenset[str]]]:
-    """Read PS-rules, public and sensitive codes of each: lines ``401.2 -> 295``; behind the arrow may be nothing.
+    """Read PS-rules: lines ``401.2 -> 295``; what follows the arrow may be empty.
 
     Parameters
     ----------
@@ -96,6 +96,11 @@ def read_rules(path: Path, known: Sequence[str]) -> list[tuple[frozenset[str], f
         The file, UTF-8; ``#`` begins a comment.
     known : sequence of str
         The codes that records have.
+
+    Returns
+    -------
+    list of (frozenset of str, frozenset of str)
+        Public and sensitive codes of each rule.
 
     Raises
     ------

@@ -296,7 +296,7 @@ def close_code(code: str, known: Iterable[str]) -> str:
 
 
 def codes_hierarchy(data: CodedRecords, name: str | None, *, own_leaf: bool = False) -> Hierarchy | None:
-    """Return the hierarchy of a table's codes; None without a name, or where no record has a code.
+    """Return the hierarchy of a table's codes.
 
     Parameters
     ----------
@@ -306,6 +306,11 @@ def codes_hierarchy(data: CodedRecords, name: str | None, *, own_leaf: bool = Fa
         ``icd-9-cm``, ``icd-10-cm``, or a file of ARX's form.
     own_leaf : bool
         Codes that are not in it are leaves right below its root; refused otherwise.
+
+    Returns
+    -------
+    Hierarchy or None
+        None without a name, or where no record has a code.
 
     Raises
     ------

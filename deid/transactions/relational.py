@@ -70,6 +70,11 @@ def anonymize_both(cells: Sequence[Cells], data: Transactions, tree: CodeTree, k
     k, m : int
         In every class, every set of up to m codes that occurs does so in at least k records.
 
+    Returns
+    -------
+    RelationalRelease
+        Published columns and codes, record by record.
+
     Raises
     ------
     InputError

@@ -25,7 +25,7 @@ _PAIRS = 400
 
 
 def rbat(data: Transactions, rules: Sequence[Rule], k: int, c: float, *, weight: Weight | None = None) -> Transactions:
-    """Start with all public codes as one item and split it while all rules stay protected; sensitive codes stay.
+    """Start with all public codes as one item and split it while all rules stay protected.
 
     Parameters
     ----------
@@ -39,6 +39,11 @@ def rbat(data: Transactions, rules: Sequence[Rule], k: int, c: float, *, weight:
         Greatest confidence of a rule.
     weight : callable, optional
         Semantic distance of a set of codes; 1 by default.
+
+    Returns
+    -------
+    Transactions
+        The published records; sensitive codes stay as they are.
 
     Raises
     ------

@@ -240,7 +240,7 @@ def without(data: Transactions, gone: Iterable[int]) -> Transactions:
 def generalize(
     data: Transactions, image: NDArray[np.integer], labels: Sequence[str], members: Sequence[frozenset[str]]
 ) -> Transactions:
-    """Replace every item everywhere; what becomes the same item counts once a record.
+    """Replace every item everywhere.
 
     Parameters
     ----------
@@ -250,6 +250,11 @@ def generalize(
         New item of each item, -1 where it is suppressed.
     labels, members : sequences
         The new items.
+
+    Returns
+    -------
+    Transactions
+        The records over the new items; what became the same item counts once a record.
     """
     image = np.asarray(image)
     width = max(len(labels), 1)

@@ -90,6 +90,11 @@ def suppress_control(
     size : int, optional
         Most items that the attacker knows; any number by default, at a cost that grows with all sets that occur.
 
+    Returns
+    -------
+    Uncertain
+        The published records, with what is gone.
+
     Raises
     ------
     ConfigError
