@@ -210,6 +210,8 @@ def test_a_release_that_is_being_written_is_told(site: Path) -> None:
 
 def test_what_is_missing_is_said(site: Path) -> None:
     """Nobody is no person: rows without an id stay where they are."""
+    with pytest.raises(ConfigError, match="nothing to forget the person in"):
+        PersonPlaces(patients=Path("patients.csv"))
     for arguments in (("p1",), ("", "--in-view", "view.csv"), ("p1", "--in-view", "none.csv")):
         assert run("forget", *arguments)[0] != 0
     Path("view.csv").write_text("row,mrn,name\n1,,Ann\n2,4711203,Annabel\n")

@@ -451,7 +451,7 @@ def test_an_identifier_is_looked_for_in_notes_by_its_category_alone(tmp_path: Pa
         folder.mkdir()
         path = write_case(folder, text)
         table = pd.read_csv(folder / "patients.csv")
-        table["email"] = ["quokka", *table["email"][1:]]
+        table["email"] = ["quokka", None, *table["email"][2:]]  # of one nothing is known
         table.to_csv(folder / "patients.csv", index=False)
         (folder / "notes" / "n0.txt").write_text("Patient: Zelda Quarrymane\nMRN: 4410000\nHer word is quokka.\n")
         release_jointly(read_plan(path), folder / "out", KEY)

@@ -19,6 +19,7 @@ from deid.document import Document, Span
 from deid.io import FORMATS, Options, read, scan, write
 from deid.io.formats import ReadingOptions
 from deid.pipeline import Pipeline, Report, Settings, scrub_files, tag_files
+from deid.pipeline.batch import telling
 from deid.pipeline.edit_log import read_edit_log
 from deid.pipeline.facts import inputs_of
 from deid.pipeline.files import fitted, tagged_options
@@ -174,6 +175,13 @@ def test_each_table_of_a_folder_keeps_its_own_layout(tmp_path: Path) -> None:
     assert report.failures == []
     heads = [(tmp_path / "out" / name).read_text().splitlines()[0] for name in ("a.csv", "b.csv")]
     assert heads == ['"nr";"text";"id"', '"text","nr","a,b","id"']
+
+
+def test_of_fields_that_tell_something_ten_are_named() -> None:
+    for number, more in ((1, ""), (10, ""), (11, ", ..."), (12, ", ...")):
+        said = telling({n: n * n for n in range(number, 0, -1)})
+        first = ", ".join(f"{n} ({n * n})" for n in range(1, min(number, 10) + 1))
+        assert f"of the fields beside text and id, number {first}{more}): " in said
 
 
 def test_gold_without_any_annotation_is_refused(tmp_path: Path) -> None:

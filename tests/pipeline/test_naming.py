@@ -107,6 +107,12 @@ def test_a_name_of_a_field_tells_of_somebody_by_a_name_in_full_or_five_digits(na
     assert FieldNames(None).telling([name]) == ()
 
 
+def test_a_naming_that_was_used_is_still_the_same() -> None:
+    used, new = Naming(Key(b"k" * 32)), Naming(Key(b"k" * 32))
+    used.metadata({"ward": "B"})
+    assert used == new
+
+
 def test_of_names_of_fields_each_is_read_once_while_they_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
     counting: list[str] = []
 
