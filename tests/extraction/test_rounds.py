@@ -142,6 +142,18 @@ def test_a_patient_who_is_known_is_no_other_one_whatever_the_notes_say(notes: Pa
     assert made.view.frame["person"].tolist() == ["P1", "P2", "P3"]
 
 
+def test_who_is_known_is_the_patient_however_often_others_are_named(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    text = "Mr. Bob Ostrander called. Mr. Bob Ostrander came with Ms. Ann Quarrymane. Mr. Bob Ostrander left.\n"
+    (tmp_path / "notes" / "a.txt").write_text(text)
+    (tmp_path / "patients.csv").write_text("document,patient\na,7\n")
+    (tmp_path / "known.csv").write_text('id,name\n7,"Quarrymane, Ann"\n')
+    asked = replace(RULES, patients=tmp_path / "patients.csv", rounds=1)
+    found = [extract_files(scan(tmp_path / "notes"), own).view.frame["name"].tolist()
+             for own in (asked, replace(asked, known=tmp_path / "known.csv"))]  # fmt: skip
+    assert found == [["Bob Ostrander"], ["Ann Quarrymane"]]
+
+
 def test_the_model_links_notes_that_no_exact_rule_does(tmp_path: Path) -> None:
     pytest.importorskip("splink")
     (tmp_path / "notes").mkdir()

@@ -132,10 +132,11 @@ def test_rows_without_an_id_stand_aside_and_those_behind_them_do_not(lite: Place
     assert "7 documents, 3 failed" in result.output
 
 
-def test_columns_of_no_type_keep_their_values_and_are_text_where_they_are_scrubbed(lite: Places) -> None:
+@pytest.mark.parametrize("declared", ["", "INTEGER"])  # which SQLite holds nobody to
+def test_columns_of_no_type_keep_their_values_and_are_text_where_they_are_scrubbed(declared: str, lite: Places) -> None:
     values = ("B", "007", 7, 7.5, b"\xff", None, 2**53 + 1)
     with sqlite3.connect(lite.folder / "in.db") as connection:
-        connection.execute("CREATE TABLE note (note_id INTEGER PRIMARY KEY, note_text, ward)")
+        connection.execute(f"CREATE TABLE note (note_id INTEGER PRIMARY KEY, note_text {declared}, ward)")
         connection.executemany("INSERT INTO note VALUES (?, 'Seen by Dr. Smith.', ?)", enumerate(values))
     columns = (*COLUMNS[:6], "--keep", "ward", "--model", "none")
     assert run("scrub", lite.source, *columns, "--output", lite.target()).exit_code == 0
