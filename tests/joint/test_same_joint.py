@@ -126,6 +126,8 @@ def extracted(by: str, rounds: int, link: str, table: bool, gold: bool, said: di
             )
             lines.append(json.dumps({"id": name, "text": text, "day": DAYS.get(name), "who": name, "spans": marks}))
         Path("notes.jsonl").write_text("\n".join([*lines, "no json"]) + "\n")
+        Path("patients.csv").write_text("document,patient\na,7\nd,8\ne,7\nnone,9\n")
+        Path("known.csv").write_text("id,given,family,phone\n7,Zelda,Quarrymane,617-555-0143\n8,Rob,Ostrander,\n")
         asked = {"by": by, "rounds": rounds, "link": link, "on": "mrn" if table else None}
         options = ViewOptions(gold=gold, **({} if gold else {"model": "none"}), **asked, **said)  # type: ignore[arg-type]
         made = extract_files(scan(Path("notes.jsonl"), options=Options()), options, table=ROWS if table else None)
@@ -138,6 +140,7 @@ def extracted(by: str, rounds: int, link: str, table: bool, gold: bool, said: di
         return [rest, first, Path("view.csv").read_text()]
 
 
+PEOPLE: dict[str, object] = {"patients": Path("patients.csv"), "known": Path("known.csv")}
 DATED: dict[str, object] = {"date_field": "day", "as_of": datetime.date(2001, 1, 1)}
 QUESTIONS: dict[str, Callable[[], object]] = {f"release {n}": partial(released, c) for n, c in CHANGES.items()}
 QUESTIONS |= {f"planned {number}": partial(planned, number) for number in range(25)}
@@ -153,6 +156,10 @@ QUESTIONS |= {
             ("note", 9, "exact", False, False, {"date_field": "who"}),
             ("person", 5, "exact", False, True, DATED),
             ("person", 0, "exact", False, False, {}),
+            ("person", 3, "exact", True, False, DATED | {"language": "auto"}),
+            ("person", 3, "exact", False, False, PEOPLE),
+            ("note", 2, "exact", True, False, PEOPLE | DATED),
+            ("note", 2, "exact", False, False, PEOPLE | {"language": "auto:nl"}),
         ]
     )
 }
