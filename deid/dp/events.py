@@ -139,8 +139,7 @@ def _order(dates: pd.Series, what: IntArray, several: str) -> IntArray:
     if several == "lowest":
         return np.argsort(-what, kind="stable")
     texts = text_column(dates)
-    ranks = np.empty(len(texts.cat.categories) + 1, np.int64)
+    ranks = np.zeros(len(texts.cat.categories) + 1, np.int64)  # the last of missing dates, which are in no period
     ranks[np.argsort(np.array(texts.cat.categories, object))] = np.arange(len(texts.cat.categories))
-    ranks[-1] = -1  # of missing dates, which are in no period
     days = ranks[texts.cat.codes.to_numpy()]
     return np.lexsort((what, days if several == "last" else -days))

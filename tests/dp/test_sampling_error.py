@@ -22,7 +22,7 @@ from deid.dp import QuerySession
 from deid.dp.aggregates import Drawing
 from deid.dp.cube import plan_cube, release_cube
 from deid.dp.domain import declare
-from deid.dp.intervals import check_level, mean_interval, sampled, shares_interval
+from deid.dp.intervals import check_level, half_width, mean_interval, sampled, shares_interval
 from deid.dp.moments import noisy_moments
 from deid.dp.noise import SeededNoise
 from deid.dp.release import CubeRelease, write_release
@@ -305,3 +305,24 @@ def test_the_surer_the_wider_at_every_level(sampling: int) -> None:
         for one, other in itertools.pairwise(own):
             assert other.lower <= one.lower <= one.value <= one.upper <= other.upper
         assert own[0].upper - own[0].lower < own[-2].upper - own[-2].lower
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("count", [-9.0, -0.5, 0.0, 0.25, 4.0, 60.0])
+def test_the_ends_of_an_interval_are_where_a_count_is_just_not_too_far_from_what_is_expected(
+    count: float, rows: int
+) -> None:
+    """They solve abs(count - m) = z sqrt(rows m + v), with z of noise and a sample that is as large as counted."""
+    variance, draws, level = 8.0, 2.0, 0.9
+    of_sample = rows * max(count, 0.0)
+    like = (of_sample + variance) ** 2 / (variance**2 / draws)
+    z = float(half_width([1.0], [like], level)[0])
+    lower, upper = (
+        float(end[0]) for end in sampled(*(np.array([n]) for n in (count, variance, draws)), level, rows=rows)
+    )
+    assert 0 <= lower <= upper
+    for end in (lower, upper):
+        if end > 0:
+            assert abs(count - end) == pytest.approx(z * math.sqrt(rows * end + variance))
+    if count == 0:
+        assert upper == pytest.approx(rows * z**2 / 2 + z * math.sqrt(variance + (rows * z) ** 2 / 4))

@@ -206,3 +206,22 @@ def test_the_commands(frame: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.M
         deid("prefixes", "t.parquet")
     with pytest.raises(ConfigError, match="N\\[:WEIGHT\\]"):
         deid(*asked, "--epsilon", "1", "--asked-length", "a", "-o", "v.csv")
+
+
+@pytest.mark.parametrize("method", ["tree", "markov", "tree-paper"])
+def test_what_a_plan_of_sequences_accepts_is_released_however_little_it_costs(method: str, frame: pd.DataFrame) -> None:
+    level = declare("level", {"values": ["a", "b"]})
+    rows = pd.DataFrame({"one": ["a", "b"], "two": ["b", "b"], "three": ["a", None]})
+    refused = []
+    for epsilon in (2e-9, 1e-8, 1e-5):
+        try:
+            plan = plan_sequences(level, list(rows), epsilon, PrivacyUnit(), method=method, report_share=0)
+        except ConfigError:
+            refused.append(epsilon)
+        else:
+            assert release_sequences(rows, plan, ledger=None, noise=SeededNoise(1)).to_frame().shape[0] > 0
+    assert 2e-9 in refused
+    assert len(refused) < 3
+    plan = plan_sequences(level, list(rows), 1.0, PrivacyUnit(), method=method)
+    with pytest.raises(ConfigError, match="no column 'two'"):
+        release_sequences(rows.drop(columns="two"), plan, ledger=None, noise=SeededNoise(1))

@@ -140,6 +140,13 @@ def test_noise_fits_rows_persons_and_parts() -> None:
     assert replaced.entered[0][2] == 2
 
 
+def test_one_person_is_counted_once_however_the_id_is_written() -> None:
+    frame = visits(6).assign(patient=["7", "7.0", " 7", "8", None, "8"])
+    session = asked(frame, PrivacyUnit("patient", max_rows=3), person="patient", report_share=0)
+    assert session.query("SELECT COUNT(PERSONS)", 1e7).value == 2
+    assert session.query("SELECT COUNT(*)", 1e7).value == 5
+
+
 def test_counting_persons_by_group_counts_them_in_each_group() -> None:
     frame = pd.DataFrame(
         {"age": 1, "sex": "F", "ward": ["a", "b", "a", "b"], "dose": 1.0, "patient": ["p", "p", "q", "q"]}

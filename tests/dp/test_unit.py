@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, OutputError
 from deid.dp.budget import Ledger
 from deid.dp.options import PayingOptions, UnitOptions
+from deid.dp.payment import request_id
 from deid.dp.unit import PrivacyUnit, bounded_rows, check_bound, rows_without_person
 from deid.table.cell_text import key_text
 
@@ -39,6 +40,21 @@ def test_what_pays_is_named_or_stands_in_the_environment(tmp_path: Path, monkeyp
     ledger = PayingOptions(1.0, budget="b.db").open()
     assert ledger is not None
     assert ledger.account().total == 2 * 10**9
+
+
+def test_a_file_that_is_there_stays_unless_the_request_wrote_it(tmp_path: Path) -> None:
+    target = tmp_path / "out.csv"
+    ledger = Ledger.create(tmp_path / "l.db", 1.0, PrivacyUnit())
+    assert request_id("r", target, None) == "r"
+    assert len({request_id(None, target, None) for _ in range(3)}) == 3
+    target.write_text("theirs")
+    for request, payer in (("r", None), (None, ledger), ("r", ledger), (None, None)):
+        with pytest.raises(OutputError, match="exists already"):
+            request_id(request, target, payer)
+    ledger.charge(0.1, "r", unit=PrivacyUnit(), purpose="p")
+    assert request_id("r", target, ledger) == "r"
+    with pytest.raises(OutputError, match="exists already"):
+        request_id("other", target, ledger)
 
 
 def test_wrong_units_are_refused() -> None:
