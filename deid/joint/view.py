@@ -112,7 +112,7 @@ def _join(tables: Mapping[str, LoadedTable], people: list[str]) -> Microdata | N
             spec = table.plan.columns[column]
             # an array of a categorical column is one of objects
             series = pd.Series(table.frame[column].to_numpy(), index=list(table.patients)).dropna()
-            groups = series.groupby(level=0, sort=False)
+            groups = series.groupby(level=0)
             if spec.role == "quasi-identifier":
                 _check_constant(series, name, column)
                 series = groups.first()
@@ -124,7 +124,7 @@ def _join(tables: Mapping[str, LoadedTable], people: list[str]) -> Microdata | N
             else:
                 if groups.nunique().gt(1).any():  # for the search, several values of a patient are one of their own
                     spec = dataclasses.replace(spec, kind="nominal", hierarchy=None)
-                    texts = series.astype(str).groupby(level=0, sort=False)
+                    texts = series.astype(str).groupby(level=0)
                     series = texts.agg(lambda values: "; ".join(sorted(set(values))))
                 else:
                     series = groups.first()

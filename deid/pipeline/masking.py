@@ -114,7 +114,7 @@ def narrowed(text: str, spans: Iterable[Span], language: str) -> list[Span]:
         words = _LETTERS.findall(own)
         readings = {span.category, *span.also}
         if len(numbers) == 1 and words and {group(reading) for reading in readings} <= _DATED:
-            plain = all(word.islower() and word in _common(language) for word in words)
+            plain = _common(language).issuperset(words)  # which are in small letters
             if plain and not _calendar(language).intersection(words):
                 number = numbers[0]
                 start, end = span.start + number.start(), span.start + number.end()

@@ -80,6 +80,18 @@ def test_rows_of_a_joined_table_tell_what_their_persons_are_called(notes: Path, 
     assert not any(word in result.output for word in ("Ostrand", "9987654", "Bobby"))
 
 
+def test_a_table_that_is_joined_has_its_key(tmp_path: Path) -> None:
+    assert RULES.joined() == (None, "")
+    for head, said, on in (("mrn,name", None, "mrn"), ("id,name", None, ""), ("id,mrn", "id", "id")):
+        (tmp_path / "t.csv").write_text(f"{head}\n007,b\n")
+        table, key = replace(RULES, join=str(tmp_path / "t.csv"), on=said).joined()
+        assert key == on
+        assert table is not None
+        assert table.iloc[0, 0] == "007"
+    with pytest.raises(ConfigError, match="no column 'name'"):
+        replace(RULES, join=str(tmp_path / "t.csv"), on="name").joined()
+
+
 def test_misspellings_are_those_of_the_model_only_where_it_is_said() -> None:
     text = "Mr. Quarrymane saw Quarymanne. Then Quarrymame, Thornton and Quarter came."
     known = {"d": (Known("PATIENT", "Zelda Quarrymane"),)}

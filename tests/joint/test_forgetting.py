@@ -190,6 +190,32 @@ def test_what_only_the_table_of_patients_tells_is_asked_for_where_a_vault_is_sea
     assert not any("nothing of this person" in one or "say not whose" in one for one in remarks)
 
 
+def test_what_several_vaults_and_releases_have_is_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Held:
+        def __init__(self, place: str) -> None:
+            self.place = place
+
+        def __enter__(self) -> Held:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def forget(self, scopes: set[str], *, who: str, why: str) -> tuple[int, bool]:
+            assert (scopes, who, why) == ({"patient:p1"}, "me", "asked")
+            return len(self.place), self.place != "abc"
+
+    monkeypatch.setattr(Vault, "open", lambda place, _: Held(place))
+    monkeypatch.setattr("deid.joint.forgetting.check_key", lambda *_: None)
+    found = {Path("x"): (["n1"], 2), Path("y"): (["n2", "n3"], 5)}
+    monkeypatch.setattr("deid.joint.forgetting.documents_of", lambda _, release, *__: found[release])
+    key = Key(b"k" * 32)
+    places = PersonPlaces(vault=("a", "abc", "ab"), release=(Path("x"), Path("y")), why="asked")
+    told = forget("p1", places, who="me", key=key, vault_key=key)
+    assert told.documents == ((Path("x"), "n1"), (Path("y"), "n2"), (Path("y"), "n3"))
+    assert (told.vault_entries, told.uncompacted, told.untold, told.view_rows) == (6, 1, 7, 0)
+
+
 def test_a_release_that_is_being_written_is_told(site: Path) -> None:
     """What is still to come of the person is in no list."""
     key = ("--patients", "patients.csv", "--key-file", "key")

@@ -172,6 +172,9 @@ def test_marks_of_another_draw_are_refused(tmp_path: Path) -> None:
     for wrong in (left_out, exchanged, {}):
         with pytest.raises(ConfigError, match="not of this draw"):
             bound_leaks(source, draw, wrong)
+    others = {key: ReaderMark(0, digest="another" if n < 3 else None) for n, key in enumerate(marks)}
+    with pytest.raises(ConfigError, match=r"^3 of the notes that were read are no longer"):
+        bound_leaks(source, draw, others)
     with pytest.raises(ConfigError):
         draw_notes(source, 10, by="knd")
 

@@ -118,6 +118,8 @@ def test_where_the_key_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert (key(file).state, str(file) in key(file).what) == ("note", True)
     load_key(file, create=True)
     assert (key(file).state, str(file) in key(file).what) == ("ok", True)
+    monkeypatch.setattr("deid.base.keys.default_key_path", lambda: file)
+    assert str(file) in key(None).what
     monkeypatch.setenv(KEY_VARIABLE, file.read_text().strip())
     assert (key(None).state, KEY_VARIABLE in key(None).what) == ("ok", True)
     assert str(file) in key(file).what
