@@ -48,7 +48,7 @@ _MEMBERS = (
     (r"xl/(externalLinks|connections|queryTables|model).*", "it carries data of other files"),
 )
 """Members of a workbook by pattern, with the reason where they refuse it; so does one that no pattern names."""
-_HINT = "save the sheets as CSV with the program that wrote them, and attach that"
+_HINT = "save the sheets as CSV with the program that wrote them, and give that"
 
 
 @contextmanager
