@@ -404,6 +404,7 @@ def _spelt(text: str, starts: list[int], ends: list[int]) -> list[re.Match[str]]
     The second of them is a word of its own, or stands between two hyphens: there are few of these.
     """
     last = len(text) - 2
+    begins: list[int] = []
     index: i64 = 0
     count: i64 = len(starts)
     while index < count:
@@ -412,14 +413,19 @@ def _spelt(text: str, starts: list[int], ends: list[int]) -> list[re.Match[str]]
         index += 1
         if end != start + 1 or not 2 <= start < last or not (_parts(text, start + 1) and _parts(text, start - 1)):
             continue
-        if _is_letter(text, start) and (_is_spelt(text, start, 1) or _is_spelt(text, start, 2)):
-            return [*_SPELT_OUT.finditer(text)]
+        if _is_letter(text, start):
+            begins += [start - gap - 1 for gap in (1, 2) if _is_spelt(text, start, gap)]
     at = text.find("-", 1)
     while 0 < at < last - 1:
         if ord(text[at + 2]) == _HYPHEN and _is_letter(text, at + 1) and _is_spelt(text, at + 1, 1):
-            return [*_SPELT_OUT.finditer(text)]
+            begins.append(at - 1)
         at = text.find("-", at + 1)
-    return []
+    found: list[re.Match[str]] = []
+    for begin in sorted(begins):
+        match = _SPELT_OUT.match(text, begin) if not found or begin >= found[-1].end() else None
+        if match is not None:
+            found.append(match)
+    return found
 
 
 def _parts(text: str, at: i64) -> bool:

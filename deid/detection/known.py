@@ -487,12 +487,25 @@ def _user_names(words: _Words, name: _Name) -> list[Span]:
     text = words.view.text
     found: list[Span] = []
     for key in name.inside:
-        if key in words.plain:
+        if _may_be_of_user_name(words.plain, key):
             initial = f"[{''.join(sorted(name.initials))}]" if name.initials else "[a-z]"
             more = r"[0-9]+|[._-][a-z]{0,2}[0-9]+"
             expression = rf"(?<![\w@.-])(?:{initial}[._]?{key}(?:{more})?|{key}(?:{more}))(?![\w@])"
             found += _matches(text, expression, "USERNAME", _W["name_word"])
     return found
+
+
+def _may_be_of_user_name(text: str, key: str) -> bool:
+    """Tell whether a name stands anywhere behind a letter or a sign, or before a digit or a sign, without a blank."""
+    at = text.find(key)
+    while at >= 0:
+        end = at + len(key)
+        if (at and (text[at - 1].isalpha() or text[at - 1] in "._")) or (
+            end < len(text) and (text[end].isdigit() or text[end] in "._-")
+        ):
+            return True
+        at = text.find(key, at + 1)
+    return False
 
 
 def _name_score(words: _Words, index: int, key: str, name: _Name, alike: Callable[[str, str], bool]) -> float:
