@@ -7,6 +7,7 @@ import gzip
 import itertools
 import json
 import shutil
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ QUESTIONS = [
 ]
 
 
+@cache
 def ensemble() -> Ensemble:
     found = build_recognizer()._ensemble
     assert found is not None
