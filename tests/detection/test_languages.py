@@ -362,6 +362,9 @@ def test_what_is_written_alike_everywhere_is_found_in_every_language(language: s
         ("fr", "Mme Kunz vit à la résidence Beau Soleil.", ["Kunz", "Beau Soleil"]),
         ("nl", "Mevrouw Kunz is verzekerd bij Zilveren Kruis.", ["Kunz"]),
         ("nl", "De moeder van Femke belde, zij werkt bij Menzis.", ["Femke", "Menzis"]),
+        ("en", "Max assist x1 for transfers, min assist for gait.", []),
+        ("en", "MAX DOSING WEIGHT 100 KG", []),
+        ("en", "Patient: Max Thornbury", ["Max Thornbury"]),
     ],
 )
 def test_insurers_and_kinds_of_places_name_nobody(language: str, text: str, hidden: list[str]) -> None:
