@@ -95,6 +95,8 @@ def is_nobodys(scene: Scene, span: Span, words: list[int], kind: CategoryTraits,
         What is asked of its category and of its source.
     """
     start, end, text = span.start, span.end, scene.text
+    if _is_modal(scene, words):
+        return True
     if kind.date:
         return _is_no_date(scene, text, start, end)
     if not kind.person and not kind.place:
@@ -135,6 +137,14 @@ def is_nobodys(scene: Scene, span: Span, words: list[int], kind: CategoryTraits,
     if kind.person and _is_animal(scene, first):
         return True
     return origin.guessed and scene.says(first, "occasion") and not _is_from(scene, first)
+
+
+def _is_modal(scene: Scene, words: list[int]) -> bool:
+    """Tell whether a word that begins a sentence tells what comes, and is no name and no month: *Will* discuss."""
+    if len(words) != 1 or not scene.says(words[0], "modal") or not scene.view.starts_sentence(words[0]):
+        return False
+    behind = words[0] + 1
+    return scene.says(behind, "behind_modal") and scene.kinds[behind] == LOWER and scene.gap(behind) == " "
 
 
 def _insures(scene: Scene, words: list[int], kind: CategoryTraits, source: str) -> bool:

@@ -47,7 +47,7 @@ _WORDS = frozenset(
         *("patient_role", "patient_act", "staff_role", "staff_act", "staff_matter"),
         *("organization_end", "initials_head", "insurer", "kind_of_place", "employed", "elided", "clitic", "attribute"),
         *("behind_surname", "compound_head", "asks", "asks_with_mark", "asked_of", "topic", "trial", "matter"),
-        *("individual", "speaks", "owned"),
+        *("individual", "speaks", "owned", "modal", "behind_modal"),
     )
 )
 _EXPRESSIONS = frozenset(
