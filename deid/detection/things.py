@@ -65,6 +65,9 @@ _BEHIND_DATE: Final = re.compile(r"[0-9][/.-][0-9]{1,2}[/.-](?:[0-9]{2}){1,2},?[
 _COMPARED: Final = frozenset("<>=\u2264\u2265")
 _VERY_OLD: Final = 90
 """Age from which it identifies whoever is older."""
+_NUMBERED: Final = "rule:id."
+_CATALOGUED: Final = 16
+"""Characters before a number in which the name of a catalogue is looked for."""
 _LEADING: Final = 24
 """Words and signs from a label to its value."""
 _LINE: Final = 80
@@ -106,9 +109,12 @@ def is_nobodys(scene: Scene, span: Span, words: list[int], kind: CategoryTraits,
             if origin.model and _AGED.fullmatch(text, start, end):
                 return True
             return _is_shift(text, start, end)
+        if not origin.model and not span.source.startswith(_NUMBERED):
+            return False
         if kind.called and end - start < _SHORTEST_SAID and origin.model:
             return not any(map(str.isdigit, text[start:end]))
-        return False
+        before = text[max(start - _CATALOGUED, 0) : start].lower()
+        return scene.vocabulary.expressions["catalogued"].search(before) is not None
     if not words:
         return False
     if scene.words["insurer"] and _insures(scene, words, kind, span.source):

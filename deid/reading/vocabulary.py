@@ -53,7 +53,7 @@ _WORDS = frozenset(
 _EXPRESSIONS = frozenset(
     (
         *("age_end", "stated_age", "aged", "grouped_number", "postcode", "zip", "date_form", "phone_form", "zip_form"),
-        *("last_digits", "ordinal_day", "fraction_of", "acuity", "numbered", "registry"),
+        *("last_digits", "ordinal_day", "fraction_of", "acuity", "numbered", "registry", "catalogued"),
         *("abbreviated", "kept_stop", "contraction", "signs_for"),
     )
 )
