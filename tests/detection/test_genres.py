@@ -29,9 +29,9 @@ LAYOUTS = notes(HERE / "contexts" / "layouts.txt")
 ORIGINS = notes(HERE / "contexts" / "origins.txt")
 SHEETS = notes(HERE / "contexts" / "layouts2.txt")
 SHORTHAND = notes(HERE / "contexts" / "shorthand.txt")
-QUESTIONS, MORE, STRANGERS = (
+QUESTIONS, MORE, STRANGERS, SENTENCES, DESKS, WARDS, SEARCHES = (
     [unmark(line) for line in (HERE / name).read_text("utf-8").splitlines() if not line.startswith("# ")]
-    for name in ("questions.txt", "questions2.txt", "questions3.txt")
+    for name in ("questions.txt", *(f"questions{number}.txt" for number in range(2, 8)))
 )
 
 
@@ -103,7 +103,15 @@ def test_columns_that_blanks_line_up_are_read_by_their_heads() -> None:
 
 @pytest.mark.parametrize(
     ("questions", "least", "touches"),
-    [(QUESTIONS, (RECALL, PRECISION), TOUCHED), (MORE, (0.95, 0.93), 8), (STRANGERS, (0.9, 0.9), 20)],
+    [
+        (QUESTIONS, (RECALL, PRECISION), TOUCHED),
+        (MORE, (0.95, 0.93), 8),
+        (STRANGERS, (0.95, 0.9), 18),
+        (SENTENCES, (0.985, 0.955), 22),
+        (DESKS, (0.95, 0.9), 39),
+        (WARDS, (0.95, 0.91), 35),
+        (SEARCHES, (0.96, 0.93), 18),
+    ],
 )
 def test_questions_are_read(questions: Sequence[Document], least: tuple[float, float], touches: int) -> None:
     recall, precision = score([question for question in questions if question.spans])
