@@ -196,7 +196,7 @@ class CubeRelease(ReleaseFacts):
                 part = self._slice(others, [*chosen[:axis], inside, *chosen[axis + 1 :]], numbers)
                 part.insert(dims.index(name), name, label)
                 parts.append(part)
-        frame = pd.concat(parts, ignore_index=True)
+        frame = pd.concat(parts)
         # the first column runs slowest, as in every slice
         ranks = [pd.factorize(frame[own])[0] for own in reversed(dims)]
         return frame.iloc[np.lexsort(ranks)].reset_index(drop=True)

@@ -45,6 +45,9 @@ def test_no_entry_of_a_ledger_is_left_empty_but_an_answer_that_is_not_there_yet(
 def test_half_and_half_and_no_more(ledger: Ledger) -> None:
     """Total 1: .5 ok, .5 ok, .1 refused."""
     assert ledger.budget == "main"
+    for none in (0.0, -0.5, float("nan")):
+        with pytest.raises(ConfigError):
+            spend(ledger, none, "none")
     spend(ledger, 0.5, "a")
     spend(ledger, 0.5, "b")
     with pytest.raises(BudgetExceeded, match=r"costs 0\.1 and 0 of the budget is left"):

@@ -199,6 +199,13 @@ def test_slices_have_a_weight_of_1_or_a_number() -> None:
                 read([f"3:{weight}"])
 
 
+def test_cells_that_lie_in_outer_ones_have_no_order() -> None:
+    county = declare("county", {"tree": {"Utah": ["Ada", "Rich"]}, "within": ["state"]})
+    assert not county.ordered
+    with pytest.raises(ConfigError):
+        county.select("Ada..Rich")
+
+
 def test_conditions() -> None:
     age = declare("age", {"range": [0, 9]})
     assert age.select("3..5").tolist() == [3, 4, 5]

@@ -543,6 +543,13 @@ def test_bounds_are_taken_up_to_the_widest_whose_powers_have_a_grid(name: str, s
         noisy_moments(np.zeros(2), [name], 0.0, widest * 1.01, how)
 
 
+def test_of_one_column_there_is_no_pair() -> None:
+    measured = measure_forest(lambda _: np.array([3, 4]), 1, 1.0, SeededNoise(0))
+    assert [axes for axes, _, _ in measured] == [(0,)]
+    assert measured[0][2] <= 1.0
+    assert choose_pairs([np.array([3.0, 4.0])], lambda _: np.zeros((2, 2), int), 1.0, 1.0, SeededNoise(0), 1) == []
+
+
 def test_which_rows_of_a_person_are_kept_is_the_ledgers_own(tmp_path: Path) -> None:
     keys = {row_key(Ledger.create(tmp_path / name, 1.0, PrivacyUnit())) for name in ("one.db", "two.db")}
     assert len(keys) == 2

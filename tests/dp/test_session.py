@@ -26,7 +26,9 @@ from deid.dp.domain import declare
 from deid.dp.epsilon import NANO
 from deid.dp.moments import noisy_moments
 from deid.dp.noise import SeededNoise
+from deid.dp.plan import say_left_out
 from deid.dp.query_answer import QueryAnswer
+from deid.dp.query_language import parse_query
 from deid.dp.unit import PrivacyUnit
 from deid.dp.view import TableView
 
@@ -145,6 +147,31 @@ def test_one_person_is_counted_once_however_the_id_is_written() -> None:
     session = asked(frame, PrivacyUnit("patient", max_rows=3), person="patient", report_share=0)
     assert session.query("SELECT COUNT(PERSONS)", 1e7).value == 2
     assert session.query("SELECT COUNT(*)", 1e7).value == 5
+
+
+def test_more_groups_than_can_be_told_are_refused() -> None:
+    columns = [declare(name, {"range": [0, 100]}) for name in "ab"]
+    session = QuerySession.rehearsal(columns, PrivacyUnit())
+    assert session.check("SELECT COUNT(*) GROUP BY a", 1.0)
+    with pytest.raises(ConfigError, match="GROUP BY has too many parts"):
+        session.check("SELECT COUNT(*) GROUP BY a, b", 1.0)
+
+
+def test_questions_that_differ_are_described_differently() -> None:
+    texts = ["COUNT(*)", "COUNT(*) WITH SAMPLING", "MEDIAN(a)", "MEDIAN(a) WITH INTERVAL", "MEDIAN(a) WITH SAMPLING",
+             "COUNT(*), MEDIAN(a)", "COUNT(*) GROUP BY a", "MEAN(a, 0, 1)", "MEAN(a)"]  # fmt: skip
+    assert len({parse_query(f"SELECT {text}").described() for text in texts}) == len(texts)
+
+
+def test_what_was_left_out_is_told_in_words() -> None:
+    told = {"told": True, "plus_minus": 2.5, "persons_with_too_many_rows": 3, "rows_outside_domains": 4,
+            "persons_outside_domains": 5}  # fmt: skip
+    assert say_left_out(told) == [
+        "persons who lost rows to the bound, with noise: 3 (plus or minus 2.5)",
+        "rows with a cell outside the declared domains, with noise: 4 (plus or minus 2.5)",
+        "persons with an event outside the declared domains, with noise: 5 (plus or minus 2.5)",
+    ]
+    assert say_left_out({"told": True, "plus_minus": 1.0}) == say_left_out({"told": False}) == []
 
 
 def test_counting_persons_by_group_counts_them_in_each_group() -> None:

@@ -114,6 +114,9 @@ def test_a_ledger_with_a_delta_counts_rhos(tmp_path: Path) -> None:
         "rho_total": account.total / NANO, "rho_spent": 0.0, "rho_remaining": account.total / NANO,
     }  # fmt: skip
     assert "rho_total" not in pure.account().as_dict()
+    for none in (0.0, -1.0, float("nan")):
+        with pytest.raises(ConfigError):
+            ledger.charge(none, "none", unit=ROW, purpose="count", rho=1e-4)
     for name, version in (("pure", 2), ("delta", 3)):  # which a program that knows no rhos refuses
         with closing(sqlite3.connect(tmp_path / f"{name}.db")) as store:
             assert store.execute("SELECT version FROM deid_ledger").fetchall() == [(version,)]
