@@ -106,6 +106,8 @@ def test_a_list_of_a_class_that_does_not_exist_is_broken(tmp_path: Path, monkeyp
         lists = [f for f in language_checkup("qq") if f.subject == "lists"]
         assert [f.state for f in lists] == [state]
         assert ("'titles'" in lists[0].what) == (state == "broken")
+        lacking = lists[0].what.rpartition("none for: ")[2].split(", ")
+        assert ("given" in lacking, "title" in lacking) == (state == "note", False)
     (own / "names" / "titles_qq" / "items.txt").write_text("sig\ndott.\n")
     for kept in (*vars(dictionaries).values(), *vars(lexicon).values()):
         getattr(kept, "cache_clear", lambda: None)()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deid.document import Document, Span, apply_edits
-from deid.pipeline.alignment import align_by_annotations, align_by_detection, align_by_text
+from deid.pipeline.alignment import _anchors, align_by_annotations, align_by_detection, align_by_text
 
 _WORDS = st.lists(st.sampled_from(["a", "b", "the", "Smith", "x1", ",", "\n"]), min_size=1, max_size=30)
 
@@ -189,3 +190,14 @@ def test_comparison_tells_which_stretches_were_replaced(
     old: str, new: str, stretches: list[tuple[int, int, int, int]]
 ) -> None:
     assert [(s.start, s.end, s.new_start, s.new_end) for s in align_by_text(old, new)] == stretches
+
+
+@given(st.permutations(range(7)), st.permutations(range(7)))
+def test_anchors_are_a_longest_row_of_what_stands_in_the_same_order(old: list[int], new: list[int]) -> None:
+    """Against every choice of words that both texts hold once."""
+    words = [[f"w{n}" for n in text] for text in (old, new)]
+    anchors = _anchors(*words, (0, 7, 0, 7), 1)
+    assert all(words[0][i] == words[1][j] for i, j in anchors)
+    assert all(a < c and b < d for (a, b), (c, d) in itertools.pairwise(anchors))
+    orders = [[new.index(n) for n in chosen] for size in range(8) for chosen in itertools.combinations(old, size)]
+    assert len(anchors) == max(len(order) for order in orders if order == sorted(order))

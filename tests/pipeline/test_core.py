@@ -235,3 +235,10 @@ def test_a_note_without_text_or_annotations_comes_out_as_it_is() -> None:
     with pytest.raises(ConfigError, match="no annotations"):
         pipeline(gold=True)("seen")
     assert pipeline()("seen").document.text == "seen"
+
+
+def test_what_blocks_all_it_does_not_know_leaves_nothing_elsewhere() -> None:
+    whole = Pipeline(None, None, KEY, Settings(method="concept-match"))
+    made = whole(Document("d", "Quartermain had a fever. Quartermain slept."))
+    assert "Quartermain" not in made.document.text
+    assert made.residual == 0

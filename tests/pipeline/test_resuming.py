@@ -180,6 +180,16 @@ def test_nobody_goes_on_with_a_run_that_is_at_work(notes: Path, key: Path, tmp_p
     assert run(*command, "--resume")[0] == 1  # the bad note is still bad
 
 
+def test_a_run_ends_whose_note_somebody_took_away(tmp_path: Path) -> None:
+    run = RunNote(tmp_path / "out", "the options")
+    run.begin()
+    [note] = (tmp_path / "out").iterdir()
+    note.unlink()
+    run.end()
+    run.close()
+    assert not list((tmp_path / "out").iterdir())
+
+
 def test_whoever_asks_for_a_folder_again_and_again_keeps_no_file_open(tmp_path: Path) -> None:
     """Such as a service whose users ask for the same one; the folder is free as soon as the other run lets it go."""
     out = tmp_path / "out"
