@@ -168,6 +168,8 @@ def test_small_domains_keep_more_and_can_be_counted_back() -> None:
     assert found.estimate()[top] == pytest.approx(truth[top], abs=700)
     assert np.abs(np.bincount(found.codes)[top] - truth[top]).max() > 3000  # the published counts alone are far off
     assert found.estimate().sum() == pytest.approx(len(codes))
+    with pytest.raises(ConfigError, match="no column 'kode'"):
+        randomize_small_domains(table, "kode", 5, 10, seed=1)
     again = randomize_small_domains(table, "code", 5, 10, seed=1)
     assert (again.codes == found.codes).all()
 

@@ -37,6 +37,8 @@ def test_bound_of_the_amplification() -> None:
     assert not rho1_to_rho2(np.eye(3), 0.1, 0.5).ok
     with pytest.raises(ConfigError, match="not in order"):
         amplification_bound(0.5, 0.1)
+    with pytest.raises(ConfigError, match="between 0 and 1"):
+        amplification_bound(0.1, 1)
 
 
 def test_posterior_by_bayes() -> None:

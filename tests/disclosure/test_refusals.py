@@ -151,6 +151,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         "no place in a schema file",
     ),
     "a release of more rows than there were": (lambda: classification_metric(TABLE, "sex", 11), "more rows"),
+    "a label that is no column": (lambda: classification_metric(TABLE, "sexe"), "no column 'sexe'"),
     "an attack on rows that nothing speaks of": (
         lambda: exclusion_attack(TABLE, TABLE, "disease", rows=np.zeros(0, int)),
         "no row of the release",
