@@ -66,6 +66,7 @@ _COMPARED: Final = frozenset("<>=\u2264\u2265")
 _VERY_OLD: Final = 90
 """Age from which it identifies whoever is older."""
 _NUMBERED: Final = "rule:id."
+"""Sources of numbers that rules know by their form."""
 _CATALOGUED: Final = 16
 """Characters before a number in which the name of a catalogue is looked for."""
 _LEADING: Final = 24

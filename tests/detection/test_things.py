@@ -92,6 +92,8 @@ def test_it_is_nobodys(category: str, part: str, text: str) -> None:
         ("PATIENT", "Will", "Plan as above. Will denies pain."),
         ("DATE", "May", "Seen in 2019. May was worse."),
         ("IDNUM", "50242-0061-01", "Claim 50242-0061-01, NDC attached."),
+        ("LICENSE", "4711203", "Taped by J. Orme, ATC 4711203."),
+        ("IDNUM", "4711203", "DOI 4711203 on the claim."),
         ("PATIENT", "Bill", "Bill comes at noon."),
         ("PATIENT", "Childs", "Mrs. Childs is well."),
         ("DOCTOR", "NP", "Checked. NP"),
